@@ -1,0 +1,262 @@
+"""The public door: start, resume, fork and replay a debate (async), or `run` one and wait.
+
+    outcome = rebut.run("duel", "Redis or Memcached?", proposer="openai:a", challenger="openai:b", rounds=2)
+
+Keyword arguments named after the protocol's seats are model specs; the rest are its settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rebut import config as configs
+from rebut import engine, session
+from rebut.budget import Limits
+from rebut.engine import Plan, Table
+from rebut.errors import UsageError
+from rebut.events import Line
+from rebut.outcome import Outcome
+from rebut.protocol import Protocol, load
+from rebut.record import Record
+from rebut.room import Control
+from rebut.seating import Given, connector, seat
+from rebut.types import Backend, ModelSpec
+
+Named = str | Sequence[str] | int | float | bool
+
+
+class Desk:
+    """What the door needs from outside, found once: config, environment, where sessions live."""
+
+    def __init__(
+        self,
+        *,
+        workspace: Path | str | None = None,
+        env: Mapping[str, str] | None = None,
+        config: configs.Config | None = None,
+        backends: Mapping[str, Backend] | None = None,
+        control: Control | None = None,
+        listener: Callable[[Line], None] | None = None,
+        on_ready: Callable[[Record, Path], None] | None = None,
+    ) -> None:
+        self.env = dict(os.environ if env is None else env)
+        self.workspace = Path(workspace or Path.cwd()).resolve()
+        self.config = config or configs.load(workspace=session.repository(self.workspace), env=self.env)
+        self.connect = connector(self.config, self.env, backends)
+        self.table = Table(
+            connect=self.connect,
+            root=session.home(self.env),
+            known_secrets=self.config.known_secrets(self.env),
+            never=self.config.never,
+            control=control or Control(),
+            listener=listener,
+            on_ready=on_ready,
+        )
+
+    def find(self, name: str) -> Path:
+        return session.find(self.table.root, name, self.workspace)
+
+    def plan(
+        self,
+        protocol: str | Path,
+        topic: str,
+        *,
+        context: Sequence[str | Path] = (),
+        limits: Mapping[str, float | None] | None = None,
+        fallbacks: Given | None = None,
+        allow_same_model: bool = False,
+        models: Mapping[str, str] | None = None,
+        **named: Any,
+    ) -> Plan:
+        """Check everything that can be checked before a model is called."""
+        made = load(protocol)
+        given = {k: v for k, v in named.items() if k in made.seats and v}
+        wanted = {k: v for k, v in named.items() if k not in made.seats and v is not None}
+        if "state_dir" in made.settings.model_fields and not wanted.get("state_dir"):
+            wanted["state_dir"] = state_dir(self.env, self.workspace)
+        settings = _settings(made, {**self._config_settings(made), **wanted})
+        seats = seat(
+            made,
+            given,
+            self.config,
+            self.connect,
+            effort=str(wanted.get("effort") or ""),
+            models=models,
+            fallbacks=fallbacks,
+            allow_same_model=allow_same_model,
+        )
+        plan = Plan(
+            protocol=made,
+            topic=topic,
+            seats=seats.participants,
+            settings=settings,
+            workspace=self.workspace,
+            limits=self._limits(limits or {}),
+            context=[self._inside(path) for path in context],
+            fallbacks=seats.fallbacks,
+            notes=(*seats.notes, *self.config.notices),
+        )
+        self._affordable(plan)
+        return plan
+
+    def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
+        """The plan of a session on record, with what a fork changes."""
+        changes = {k: v for k, v in (changes or {}).items() if v not in (None, "", ())}
+        was = record.opened
+        made = load(was.source or was.protocol)
+        seats, fallbacks = engine.participants(record)
+        seats = [
+            replace(p, spec=(spec := ModelSpec.parse(str(changes[p.seat]))), family=self.connect(spec).family)
+            if p.seat in changes
+            else p
+            for p in seats
+        ]
+        for participant in seats:
+            self.connect(participant.spec)
+        known = {"topic", "limits", *(p.seat for p in seats)}
+        values = {**was.settings, **{k: v for k, v in changes.items() if k not in known}}
+        limits = Limits.from_json({**record.limits, **dict(changes.get("limits") or {})})
+        plan = Plan(
+            protocol=made,
+            topic=str(changes.get("topic", was.topic)),
+            seats=seats,
+            settings=_settings(made, values),
+            workspace=Path(was.workspace),
+            limits=limits,
+            fallbacks=fallbacks,
+        )
+        self._affordable(plan)
+        return plan
+
+    def _config_settings(self, protocol: Protocol) -> dict[str, Any]:
+        rounds = self.config.limits.rounds
+        return {"rounds": rounds} if rounds and "rounds" in protocol.settings.model_fields else {}
+
+    def _limits(self, given: Mapping[str, float | None]) -> Limits:
+        """Flags win over the user's config; what the repository's file narrows stays narrowed."""
+        of = self.config.limits
+        base = {"minutes": of.minutes, "tokens": of.tokens, "usd": of.usd, "calls": of.calls, "timeout": of.timeout}
+        chosen = {**base, **{k: v for k, v in given.items() if v is not None}}
+        chosen["timeout"] = chosen["timeout"] or Limits().timeout
+        return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items() if v is not None})
+
+    def _inside(self, path: str | Path) -> str:
+        full = (self.workspace / path).resolve()
+        if not full.exists():
+            raise UsageError(f"there is no {path} to give as context")
+        return str(path)
+
+    def _affordable(self, plan: Plan) -> None:
+        """A dollar limit means nothing for a model whose price is unknown (C4)."""
+        if plan.limits.usd is None or plan.limits.tokens is not None:
+            return
+        for p in plan.seats:
+            if self.connect(p.spec).price(1000, 1000) is None:
+                raise UsageError(
+                    f"the price of {p.spec} ({p.seat}) is not known, so --max-usd cannot be kept",
+                    "Add --max-tokens N, which can.",
+                )
+
+
+async def start(protocol: str | Path, topic: str, *, desk: Desk | None = None, **named: Any) -> Outcome:
+    """Open a new debate and see it through. Raises `RebutError`; whatever was said by then is on record."""
+    desk = desk or Desk(**_for_desk(named))
+    return await engine.start(desk.plan(protocol, topic, **named), desk.table)
+
+
+async def resume(name: str, *, desk: Desk | None = None, limits: Mapping[str, float] | None = None, **named: Any) -> Outcome:
+    """Go on with a session. `limits` raises or lowers limits; it is on record as amended."""
+    desk = desk or Desk(**_for_desk(named))
+    folder = desk.find(name)
+    record = session.load(folder)
+    raised = {k: v for k, v in (limits or {}).items() if v is not None}
+    return await engine.resume(desk.plan_of(record, {"limits": raised}), desk.table, folder, raised)
+
+
+async def fork(name: str, *, desk: Desk | None = None, **changes: Any) -> Outcome:
+    """Branch a session with another seat, setting, limit or topic; what still fits is reused."""
+    desk = desk or Desk(**_for_desk(changes))
+    folder = desk.find(name)
+    return await engine.fork(desk.plan_of(session.load(folder), changes), desk.table, folder)
+
+
+async def fork_plan(name: str, *, desk: Desk | None = None, **changes: Any) -> tuple[int, int]:
+    """How many answers that fork would reuse, and about how many it would ask anew."""
+    desk = desk or Desk(**_for_desk(changes))
+    folder = desk.find(name)
+    return await engine.fork_plan(desk.plan_of(session.load(folder), changes), desk.table, folder)
+
+
+async def replay(name: str, *, desk: Desk | None = None, **named: Any) -> Outcome:
+    """Run a session again from its record alone: offline, free, nothing written."""
+    desk = desk or Desk(**_for_desk(named))
+    folder = desk.find(name)
+    record = session.load(folder)
+    return await engine.replay(replay_plan(record), desk.table, folder)
+
+
+def replay_plan(record: Record) -> Plan:
+    """A plan that can be run over its record without reaching any model."""
+    made = load(record.opened.source or record.opened.protocol)
+    seats, fallbacks = engine.participants(record)
+    return Plan(
+        protocol=made,
+        topic=record.opened.topic,
+        seats=seats,
+        settings=_settings(made, record.opened.settings),
+        workspace=Path(record.opened.workspace),
+        fallbacks=fallbacks,
+    )
+
+
+def run(protocol: str | Path, topic: str, **named: Any) -> Outcome:
+    """`start`, for code that is not async."""
+
+    return asyncio.run(start(protocol, topic, **named))
+
+
+def _for_desk(named: dict[str, Any]) -> dict[str, Any]:
+    """Take out of the keywords those that are the desk's."""
+    known = ("workspace", "env", "config", "backends", "control", "listener", "on_ready")
+    return {name: named.pop(name) for name in known if name in named}
+
+
+def _settings(protocol: Protocol, values: Mapping[str, Any]) -> Any:
+    from pydantic import ValidationError
+
+    unknown = sorted(set(values) - set(protocol.settings.model_fields))
+    if unknown:
+        known = sorted([*protocol.seats, *protocol.settings.model_fields])
+        raise UsageError(f"{protocol.name} has no seat or setting {unknown[0]!r}", f"It has {', '.join(known)}.")
+    try:
+        return protocol.settings.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        field = protocol.settings.model_fields.get(name)
+        bounds = {k: getattr(m, k) for m in (field.metadata if field else ()) for k in ("ge", "le") if hasattr(m, k)}
+        if set(bounds) == {"ge", "le"}:
+            raise UsageError(f"{name} must be {bounds['ge']} to {bounds['le']}, got {first['input']}") from error
+        raise UsageError(f"{name}: {first['msg']}, got {first['input']!r}") from error
+
+
+def state_dir(env: Mapping[str, str], workspace: Path) -> str:
+    """Where a host's tools look for the last debate: `AI_STATE_DIR`, else the folder of the host we run under."""
+    if named := env.get("AI_STATE_DIR"):
+        return str((workspace / named).resolve())
+    for folder, markers in HOSTS.items():
+        if any(env.get(marker) for marker in markers):
+            return str(workspace / folder)
+    return ""
+
+
+HOSTS = {
+    ".claude": ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"),
+    ".opencode": ("OPENCODE", "OPENCODE_SESSION_ID"),
+    ".codex": ("CODEX_SANDBOX", "CODEX_THREAD_ID"),
+}

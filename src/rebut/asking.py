@@ -1,0 +1,392 @@
+"""Asking: how one question comes to its settled answer, on record at every step.
+
+What to do next is a pure function of the attempts that came back, so that a process which died in the middle goes on where
+it stood: a reply that was recorded and not yet read is read, not paid for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rebut import prompts
+from rebut.budget import shown
+from rebut.errors import DeadlineReached, NotOnRecord, ParticipantFailed, ReplayMismatch
+from rebut.events import Answered, Asked, Attempt, Fact, Failed
+from rebut.parsing import Unreadable, parse
+from rebut.record import Amount, Call
+from rebut.room import Connection, Room
+from rebut.text import cut, fingerprint, tokens
+from rebut.types import Json, ModelSpec, Participant, Request, ignore
+
+if TYPE_CHECKING:
+    from rebut.forms import Form
+
+Check = Callable[[Any], Sequence[str]]
+REPAIRS = 1
+FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question to one seat."""
+
+    key: str
+    who: Participant
+    prompt: str
+    schema: type[Form] | None = None
+    check: Check | None = None
+    closing: bool = False
+    max_output: int = 4096
+
+    @property
+    def schema_name(self) -> str:
+        return f"{self.schema.__name__}/{self.schema.version}" if self.schema else ""
+
+    @property
+    def fp(self) -> str:
+        return fingerprint([self.who.fingerprint, self.prompt, self.schema_name])
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An answer that stands."""
+
+    value: Any
+    complaints: tuple[str, ...]
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """No answer, and why."""
+
+    kind: str
+    message: str
+    hint: str = ""
+    recorded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """A call to make."""
+
+    why: str
+    followup: str
+    spec: ModelSpec
+
+
+async def settle(room: Room, q: Question) -> Answered | GivenUp:
+    """Bring a question to its answer or its failure. Never asks what the record holds."""
+    call = room.record.call(q.key)
+    if done := _on_record(room, q, call):
+        return done
+    if room.offline:
+        raise NotOnRecord(f"{q.key} was never answered on this record", "Go on with `rebut resume`, or fork.")
+    while True:
+        step = await _next(room, q, call)
+        if isinstance(step, Next):
+            connection = room.connection(step.spec)
+            refusal = _refused(room, q, step, connection)
+            if not refusal:
+                await _call(room, q, call, step, connection)
+                continue
+            step = _best(q, call) or refusal
+        if isinstance(step, GivenUp):
+            return step
+        answered = Answered(
+            key=q.key,
+            seat=q.who.seat,
+            fp=q.fp,
+            value=step.value.model_dump(mode="json") if q.schema else step.value,
+            schema=q.schema_name,
+            complaints=step.complaints,
+            model=step.attempt.model,
+            family=step.attempt.family,
+            ms=sum(a.ms for _, a in call.returned),
+        )
+        await room.append(answered)
+        return answered
+
+
+def _on_record(room: Room, q: Question, call: Call) -> Answered | GivenUp | None:
+    """What this record, or the one it was forked from, already says."""
+    if call.answered:
+        _same_question(room, q, call.answered.fp, call.answered)
+        return call.answered
+    if call.failed and (not call.failed.reopened or room.offline):
+        return GivenUp(call.failed.failure, call.failed.message, call.failed.hint, recorded=True)
+    if call.asked and not room.offline:
+        _same_question(room, q, next(iter(call.asked.values())).fp, None)
+    if room.parent and (old := room.parent.calls.get(q.key)) and old.answered and old.answered.fp == q.fp:
+        found = old.answered
+        if q.schema is None or _fits(q.schema, found.value):
+            came_from = found.copied_from or room.parent.opened.id
+            copied = Answered(**{**_fields(found), "copied_from": came_from})
+            room.write(copied)
+            return copied
+    return None
+
+
+def _fields(event: Answered) -> Mapping[str, Any]:
+    return {name: getattr(event, name) for name in Answered.__dataclass_fields__ if name != "kind"}
+
+
+def _same_question(room: Room, q: Question, fp: str, answered: Answered | None) -> None:
+    """Hold the protocol to determinism; after an upgrade, keep the recorded answer if it still fits."""
+    fits = answered is None or q.schema is None or _fits(q.schema, answered.value)
+    if fp == q.fp and fits:
+        return
+    session = room.record.opened.id
+    if not room.upgraded:
+        raise ReplayMismatch(
+            f"{q.key}: the question is not the one on record, though nothing was upgraded",
+            "The protocol looks at something besides its topic, settings, seats and earlier answers (a clock, a set's order, "
+            f"a file), or its file was edited. Mend that, or go on with `rebut fork {session}`.",
+        )
+    if not fits:
+        raise ReplayMismatch(
+            f"{q.key}: the recorded answer no longer fits its form ({room.upgraded})",
+            f"`rebut fork {session}` asks again what no longer fits and reuses the rest.",
+        )
+    room.notes.append(f"{q.key}: the question changed ({room.upgraded}); the recorded answer was kept")
+
+
+def _fits(schema: type[Form], value: Json) -> bool:
+    from pydantic import ValidationError
+
+    try:
+        schema.model_validate(value)
+    except ValidationError:
+        return False
+    return True
+
+
+async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next:
+    """Read what came back so far and say what follows."""
+    specs = [q.who.spec, *room.fallbacks.get(q.who.seat, ())]
+    at, why, followup = _spoke_last(room, q.who.seat, len(specs)), "ask", ""
+    best: Settled | None = None
+    repairs, sent_back, served = 0, False, False
+    for asked, attempt in call.returned:
+        if attempt.outcome != "ok":
+            tried = next((n for n, s in enumerate(specs) if asked and str(s) == asked.model), at)
+            if attempt.outcome in FALLBACK_FOR and best is None and tried + 1 < len(specs):
+                at = max(at, tried + 1)
+                _fall_back(room, q, at, specs[at], attempt)
+                continue
+            return best or GivenUp(attempt.outcome, attempt.message, attempt.hint)
+        try:
+            value = parse(attempt.text, q.schema, truncated=attempt.truncated) if q.schema else attempt.text
+        except Unreadable as error:
+            repairs += 1
+            if repairs > REPAIRS or best:
+                return best or GivenUp("bad reply", f"the reply did not fit what was asked for: {error}")
+            why = "repair"
+            quoted = prompts.quote(room.fence_key, "your earlier reply", cut(attempt.text, 2000))
+            followup = prompts.fill(REPAIR, problem=str(error), reply=quoted)
+            continue
+        complaints = tuple(q.check(value)) if q.check else ()
+        settled = Settled(value, complaints, attempt)
+        needs = [str(n) for n in getattr(value, "need", ())]
+        if needs and not served and room.view is not None:
+            served, best, why = True, settled, "context"
+            text = await _serve(room, q.key, needs)
+            followup = prompts.fill(SERVED, served=prompts.quote(room.fence_key, "served context", text))
+            continue
+        if best is not None and sent_back and len(complaints) > len(best.complaints):
+            return best
+        if not complaints or sent_back:
+            return settled
+        sent_back, best, why = True, settled, "send-back"
+        quoted = prompts.quote(room.fence_key, "your earlier reply", attempt.text)
+        followup = prompts.fill(SEND_BACK, complaints="\n".join(f"- {c}" for c in complaints), reply=quoted)
+    return Next(why, followup, specs[at])
+
+
+def _best(q: Question, call: Call) -> Settled | None:
+    """The last reply that can be read, for when the money for a better one is gone."""
+    for _, attempt in reversed(call.returned):
+        if attempt.outcome != "ok":
+            continue
+        try:
+            value = parse(attempt.text, q.schema, truncated=attempt.truncated) if q.schema else attempt.text
+        except Unreadable:
+            continue
+        return Settled(value, tuple(q.check(value)) if q.check else (), attempt)
+    return None
+
+
+def _spoke_last(room: Room, seat: str, count: int) -> int:
+    """Which of a seat's models speaks for it now: a fallback lasts for the rest of the debate."""
+    fact = room.record.facts.get(f"fallback@{seat}")
+    position = fact.value.get("position", 0) if fact and isinstance(fact.value, dict) else 0
+    return position if isinstance(position, int) and position < count else 0
+
+
+def _fall_back(room: Room, q: Question, at: int, spec: ModelSpec, attempt: Attempt) -> None:
+    if _spoke_last(room, q.who.seat, at + 1) >= at:
+        return
+    value: dict[str, Json] = {"position": at, "spec": str(spec), "why": f"{attempt.outcome}: {attempt.message}"}
+    room.write(Fact(key=f"fallback@{q.who.seat}", cls="limit", value=value))
+
+
+async def _serve(room: Room, key: str, needs: Sequence[str]) -> str:
+    """Answer a reply's `need` from the snapshot, once, on record."""
+    from rebut.context import serve
+
+    fact_key, of = f"{key}#served", fingerprint(list(needs))
+    fact = room.record.facts.get(fact_key)
+    if fact and fact.of == of and isinstance(fact.value, str):
+        return fact.value
+    assert room.view is not None
+    text = await serve(room.view, needs, never=room.never)
+    room.write(Fact(key=fact_key, of=of, value=text))
+    return text
+
+
+def _refused(room: Room, q: Question, step: Next, connection: Connection) -> GivenUp | None:
+    """Whether a limit forbids the call; the closing call draws on what was set aside for it."""
+    room.control.check()
+    if connection.patient:
+        return None
+    kept = Amount() if q.closing else room.closing
+    name = room.limits.refuses(room.record.committed, _worst(q, step, connection), kept)
+    if not name and room.seconds_left(closing=q.closing) <= 0:
+        name = "minutes"
+    if not name:
+        return None
+    cap = getattr(room.limits, name)
+    return GivenUp("budget", f"the limit of {shown(name, cap)} leaves no room for this call", f"Raise it with --max-{name}.")
+
+
+def _worst(q: Question, step: Next, connection: Connection) -> Amount:
+    sent = tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
+    return Amount(1, sent + q.max_output, connection.price(sent, q.max_output) or 0.0)
+
+
+async def _call(room: Room, q: Question, call: Call, step: Next, connection: Connection) -> None:
+    """One call: reserved and on record before it starts, on record when it comes back, whatever comes back."""
+    number = call.next_attempt
+    worst = _worst(q, step, connection)
+    asked = Asked(
+        key=q.key,
+        seat=q.who.seat,
+        fp=q.fp,
+        attempt=number,
+        why=step.why,
+        model=str(step.spec),
+        prompt=q.prompt if number == 1 else "",
+        followup=step.followup,
+        schema=q.schema_name,
+        tokens=0 if connection.patient else worst.tokens,
+        usd=worst.usd,
+    )
+    if not connection.patient:  # waiting for a person is not in doubt
+        await room.append(asked)
+    on_text = room.control.on_text
+    request = Request(
+        key=q.key,
+        participant=q.who,
+        prompt=q.prompt,
+        followup=step.followup,
+        attempt=number,
+        schema=q.schema.model_json_schema() if q.schema else None,
+        schema_name=q.schema.__name__ if q.schema else "",
+        timeout=min(room.limits.timeout, max(1.0, room.seconds_left(closing=q.closing))),
+        max_output=q.max_output,
+        on_text=(lambda piece: on_text(q.key, piece)) if on_text else ignore,
+        on_spawn=lambda pid: _spawned(room, q.key, number, pid),
+    )
+    began = time.monotonic()
+    attempt = await _attempt(room, request, connection)
+    took = time.monotonic() - began
+    if connection.patient:
+        room.waited += took
+        room.write(asked)
+    room.write(replace(attempt, ms=round(took * 1000), patient=connection.patient))
+
+
+async def _attempt(room: Room, request: Request, connection: Connection) -> Attempt:
+    key, number = request.key, request.attempt
+    try:
+        async with asyncio.timeout_at(room.control.ends):
+            reply = await connection.backend.complete(request)
+    except TimeoutError as error:
+        if room.control.ends is None or asyncio.get_running_loop().time() < room.control.ends:
+            return Attempt(key=key, attempt=number, outcome="timeout", message=f"timed out ({error})")
+        late = Attempt(key=key, attempt=number, outcome="timeout", message="cut off by the deadline")
+        await room.append(
+            late,
+            Failed(
+                key=key,
+                seat=request.participant.seat,
+                fp="",
+                failure="timeout",
+                message="cut off by the deadline",
+                reopened=True,
+            ),
+        )
+        raise DeadlineReached(f"the deadline of {room.control.deadline:g} s was reached") from None
+    except ParticipantFailed as error:
+        usage = getattr(error, "usage", None)
+        return Attempt(
+            key=key,
+            attempt=number,
+            outcome=error.kind,
+            message=room.door(error.message),
+            hint=error.hint,
+            input=usage.input if usage else None,
+            output=usage.output if usage else None,
+            usd=getattr(error, "usd", None),
+        )
+    return Attempt(
+        key=key,
+        attempt=number,
+        text=room.door(reply.text),
+        outcome="ok" if reply.text.strip() else "bad reply",
+        message="" if reply.text.strip() else "the reply is empty",
+        model=reply.model,
+        family=reply.family,
+        input=reply.usage.input,
+        output=reply.usage.output,
+        usd=0.0 if reply.usd is None and connection.free else reply.usd,
+        truncated=reply.truncated,
+        notes=reply.notes,
+    )
+
+
+def _spawned(room: Room, key: str, attempt: int, pid: int) -> None:
+    from rebut.processes import started
+
+    value: dict[str, Json] = {"pid": pid, "started": started(pid), "attempt": attempt}
+    room.write(Fact(key=f"{key}#process.{attempt}", cls="limit", value=value))
+
+
+SCHEMA_TOKENS = 1500
+
+REPAIR = """Your earlier reply could not be read.
+
+$reply
+
+The problem: $problem
+
+Answer the question above again. Reply with one JSON object that fits the schema, and nothing around it."""
+
+SEND_BACK = """Your earlier reply breaks the rules of this debate:
+
+$reply
+
+What is missing or wrong:
+$complaints
+
+Answer the question above again, whole, with these mended. Keep what was right."""
+
+SERVED = """You asked to see more. This is what the program found, once and for all:
+
+$served
+
+Answer the question above now, whole, with an empty `need`."""

@@ -1,0 +1,60 @@
+"""Limits: what a debate may take, and whether one more call fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rebut.errors import UsageError
+from rebut.record import Amount
+from rebut.types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """None means no limit of that kind. Limits never enter prompts, so that raising one changes no question."""
+
+    minutes: float | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    calls: int | None = None
+    timeout: float = 240.0
+    """Seconds a call, its retries included."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value is not None and not 0 < value < float("inf"):
+                raise UsageError(f"the {name} limit must be above 0, got {value}")
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Limits:
+        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        return cls(**known)
+
+    def to_json(self) -> dict[str, Json]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def raised(self, **changes: float | None) -> Limits:
+        return replace(self, **{k: v for k, v in changes.items() if v is not None})  # type: ignore[arg-type]
+
+    def refuses(self, committed: Amount, wanted: Amount, kept: Amount) -> str:
+        """The limit that a further call would break, with `kept` set aside for the closing call; else empty.
+
+        Settled, in flight, in doubt and set aside together never exceed a cap.
+        """
+        total = committed + wanted + kept
+        for name, cap, value in (
+            ("calls", self.calls, total.calls),
+            ("tokens", self.tokens, total.tokens),
+            ("usd", self.usd, total.usd),
+        ):
+            if cap is not None and value > cap + 1e-9:
+                return name
+        return ""
+
+
+def shown(name: str, value: float) -> str:
+    """A limit as a person reads it."""
+    forms = {"usd": f"${value:,.2f}", "minutes": f"{value:g} min", "timeout": f"{value:g} s a call"}
+    return forms.get(name, f"{value:,.0f} {name}")

@@ -1,0 +1,337 @@
+"""Citations: the places that a text points at (`src/a.py:10-12`, a commit, a section), and finding them in prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+Kind = Literal["file", "commit", "section", "url", "other"]
+
+LONGEST = 400
+"""Longer than any place that a person or a model writes; also what keeps every pattern here linear."""
+LONGEST_QUOTE = 20_000
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+EXTENSIONS = _words_of(
+    "adoc astro bash bat bazel bib bzl c cc cfg cjs clj cmake conf cpp cs css csv cts cu cxx dart diff dockerfile "
+    "edn ejs el elm erl ex exs fish fs fsx gd go gql gradle graphql groovy h haml hbs hcl hh hpp hrl hs htm html "
+    "hxx ini ipynb java jl js json json5 jsonc jsonl jsx kt kts less lisp lock log lua m md mdx mjs mk ml mli mm "
+    "mod mts nim nix org patch php pl pm po properties proto ps1 pug py pyi pyx r rb rkt rmd rs rst sass sbt "
+    "scala scm scss sh sol sql sum sv svelte svg swift tcl tex tf thrift toml ts tsv tsx txt v vb vhd vue xml xsd "
+    "yaml yml zig zsh"
+)
+SHORT = _words_of("c h m r v d log lock mod sum el ex fs cs")
+"""Extensions that are also everyday names: without a slash or a line they are a file only inside backticks."""
+BARE_NAMES = _words_of(
+    "Makefile Dockerfile Jenkinsfile Procfile Vagrantfile Gemfile Rakefile Justfile justfile LICENSE README "
+    "CHANGELOG CODEOWNERS Containerfile BUILD WORKSPACE"
+)
+FOLDERS = _words_of(
+    "src lib libs app apps test tests spec docs doc pkg packages cmd internal bin scripts script tools include "
+    "examples crates server client frontend backend web api config migrations .github .ci"
+)
+NOT_FILES = _words_of(
+    "node.js next.js vue.js react.js express.js three.js d3.js p5.js nuxt.js ember.js backbone.js discord.js "
+    "chart.js moment.js angular.js docs.rs crates.rs response.json request.json req.json res.json self.c self.h "
+    "self.m self.r"
+)
+COMMANDS = _words_of(
+    "git cat cd ls rm cp mv vim nano less head tail grep rg sed awk find python python3 pip pytest node npm npx "
+    "pnpm yarn uv uvx make bash sh zsh docker curl wget ruff mypy go cargo rustc gcc open code touch mkdir chmod "
+    "sudo import from rebut see in at run edit the a of to deno bun ruby perl java javac tsc black diff cmp "
+    "source export"
+)
+
+URL = re.compile(r"(?:[a-z][a-z0-9+.-]{1,20}://|www\.|mailto:)\S*", re.I)
+DOMAIN = re.compile(r"(?:[\w-]+\.)+(?:com|org|net|io|dev|ai|co|edu|gov|app|sh|rs|me)/", re.I)
+TAIL = re.compile(
+    r"(?::L?(?P<a>\d{1,9})(?:\s?[-–—]\s?L?(?P<b>\d{1,9})|:\d{1,9})?"
+    r"|#L(?P<c>\d{1,9})(?:C\d{1,9})?(?:-L?(?P<d>\d{1,9})(?:C\d{1,9})?)?)$"
+)
+SPOKEN = re.compile(
+    r"[\s,;)\]`'\"(]{0,4}(?:at |on |around )?(?:lines?|ll?\.|L)\s?(?P<a>\d{1,9})"
+    r"(?:\s?(?:-|–|—|to)\s?L?(?P<b>\d{1,9}))?",
+    re.I,
+)
+BEFORE = re.compile(r"\blines?\s(?P<a>\d{1,9})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,9}))?\s(?:of|in)\s[`\"'*(]{0,2}$", re.I)
+COMMIT = re.compile(r"(?:commit|revision|rev|sha)s?[ :]{1,2}`?(?P<id>[0-9a-f]{7,64})\b", re.I)
+SECTION = re.compile(r"(?:§+\s*|#{1,6}\s+|(?:the\s+)?section\s+|heading\s+)(?P<name>.+)", re.I | re.S)
+LINES = re.compile(r"lines?\s(?P<a>\d{1,9})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,9}))?", re.I)
+PATH = re.compile(r"[\w.@+%/\-\[\]()$, #&!]+")
+CALL = re.compile(r"\w\(.*\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place as it was understood. Lines are 0 when none is named."""
+
+    kind: Kind
+    path: str = ""
+    start: int = 0
+    end: int = 0
+    name: str = ""
+    """The id of a commit or the heading of a section."""
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A place, and the words that are said to stand there."""
+
+    place: str
+    quote: str = ""
+
+    @classmethod
+    def of(cls, place: str, quote: str = "") -> Citation:
+        return cls(place.strip(), quote.strip("\r\n"))
+
+    @cached_property
+    def parsed(self) -> Place:
+        return understand(self.place)
+
+
+def understand(place: str) -> Place:
+    """Read a place from a field made for places: kinder than in prose, since it is surely meant as one."""
+    text = place.strip().strip("`*\"'<>").strip()
+    if not text or len(text) > LONGEST or "\0" in text:
+        return Place("other")
+    if URL.match(text):
+        return Place("url")
+    if found := (COMMIT.fullmatch(text) or re.fullmatch(r"(?P<id>(?=\w*\d)[0-9a-f]{7,64})", text)):
+        return Place("commit", name=found["id"].lower())
+    if re.fullmatch(r"HEAD(?:[~^]\d*)*", text):
+        return Place("commit", name=text)
+    if found := LINES.fullmatch(text):
+        return _ranged(Place("section"), found["a"], found["b"])
+    if found := SECTION.fullmatch(text):
+        return Place("section", name=found["name"].strip(" \"'`“”*"))
+    text = re.sub(r"^(?:file|path|in|see)[: ]\s*", "", text, count=1, flags=re.I)
+    path, line = _split(text)
+    if not line.start and (found := re.search(SPOKEN.pattern + r"[)\s.]*$", text, re.I)) and found.start():
+        path, line = text[: found.start()], _ranged(Place("file"), found["a"], found["b"])
+    if " (" in path and not line.start:
+        path, line = _split(path.partition(" (")[0])
+    path = path.partition("::")[0].strip("` ,")
+    if not path or "\n" in path or ":" in path or DOMAIN.match(path):
+        return Place("other")
+    last = path.rstrip("/").rpartition("/")[2]
+    plain = line.start or path.endswith("/") or _extension(last) in EXTENSIONS or last in BARE_NAMES or path[:2] == "./"
+    sure = plain and (" " not in path or bool(_extension(last)))
+    # What may or may not be a path (`TCP/IP`, `src/thing`) is looked up, and held against nobody when it is not there.
+    return Place("file" if sure else "other", path, line.start, line.end)
+
+
+def _split(text: str) -> tuple[str, Place]:
+    found = TAIL.search(text, max(0, len(text) - 60))
+    if not found or not found.start():
+        return text, Place("file")
+    return text[: found.start()], _ranged(Place("file"), found["a"] or found["c"], found["b"] or found["d"])
+
+
+def _ranged(place: Place, first: str, last: str | None) -> Place:
+    ends = sorted((int(first), int(last or first)))
+    return Place(place.kind, place.path, ends[0], ends[1], place.name)
+
+
+def _extension(name: str) -> str:
+    stem, dot, extension = name.rpartition(".")
+    return extension.lower() if dot and stem else ""
+
+
+def is_place(text: str, ticked: bool = False) -> bool:
+    """Whether a word of prose, or what stands in backticks, is a place in a file. When in doubt it is not."""
+    if not 3 <= len(text) <= LONGEST or "::/" in text or "\\" in text:
+        return False
+    path, line = _split(text)
+    path = path.partition("::")[0]
+    if not PATH.fullmatch(path) or CALL.search(path) or path[0] in "~$#-(,":
+        return False
+    if ".." in path.replace("../", "") or "//" in path:
+        return False
+    if not ticked and re.search(r"[\[\]()$, #&!]", path):
+        return False
+    words = path.split(" ")
+    if len(words) > 1 and (words[0].lower() in COMMANDS or len(words) > 6 or any(w[:1] in "-&#" for w in words)):
+        return False
+    if DOMAIN.match(path) or path.lower() in NOT_FILES or not re.search(r"[^\W\d]", path):
+        return False
+    if path.startswith("/") and not line.start:
+        return False
+    last = path.rstrip("/").rpartition("/")[2]
+    extension = _extension(last)
+    if extension in EXTENSIONS and last[-len(extension) - 2] != ".":
+        named = bool(line.start) or "/" in path or ticked
+        # `Thing.js` in running text is more often a library than a file
+        return named or (extension not in SHORT and not (extension == "js" and last[0].isupper()))
+    if last in BARE_NAMES:
+        return bool(line.start) or "/" in path or ticked
+    if "/" not in path or " " in path or extension:
+        return False
+    return ticked and (path.endswith("/") or path.startswith(("./", "../")) or path.partition("/")[0] in FOLDERS)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A citation in a text, and the line of the text where it stands."""
+
+    line: int
+    citation: Citation
+    linked: bool = False
+    """It is the target of a Markdown link, hence relative to the text's own folder."""
+    planned: bool = False
+    """The text speaks of making it, so that it need not exist yet."""
+
+
+FENCE = re.compile(r" {0,12}(?:> ?)?(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+NO_QUOTE = _words_of("diff patch sh bash console shell shell-session suggestion mermaid")
+TOKEN = re.compile(
+    r"(?P<tick>`{1,2})(?P<code>[^`\n]{1,2000})(?P=tick)"
+    r"|\]\((?P<link>[^()\s]{1,400})\)"
+    r"|[\"“](?P<said>[^\"“”\n]{1,2000})[\"”]"
+    r"|(?P<word>(?:(?!\]\()[^\s`\"“”|<>])+)"
+)
+AFTER = re.compile(
+    r"[\s)\]*,]{0,4}(?:[:—–=-]|->|→|says|said|reads|has|had|contains|shows|states|defines|is|was|holds|where|which|it"
+    r"|that|\s)*[\s(]*",
+    re.I,
+)
+AHEAD = re.compile(r"[\s,]*(?:\(|\[|—|–|from|per|see|cf\.?|\s)*[\s(\[]*", re.I)
+AHEAD_SAID = re.compile(r"[\s,]*(?:\(|\[|—|–|from|per|see|cf\.?|in|at|on|line|\s)*[\s(\[]*", re.I)
+MAKING = "add|adds|adding|create|creates|creating|new|write|writes|introduce|introduces|generate|generates|emit|output"
+MAKES = re.compile(rf"\b(?:{MAKING})\b", re.I)
+PLANS = re.compile(
+    rf"\b(?:{MAKING}|replace|change|rename|insert|move|update|should|will|would|must|instead|propose|proposed)\b", re.I
+)
+SENTENCE = re.compile(r"[.;!?]\s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    start: int
+    end: int
+    place: str = ""
+    quote: str = ""
+    kind: Literal["", "tick", "said", "link"] = ""
+
+
+def find(text: str) -> list[Found]:
+    """Every citation in prose or Markdown, in order. Fenced code is not searched; the line above may quote it."""
+    found: list[Found] = []
+    fence, waiting = "", -1
+    body: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.rstrip("\r")
+        mark = FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and not mark[2].strip():
+                _lend(found, waiting, body)
+                fence, waiting, body = "", -1, []
+            elif waiting >= 0:
+                body.append(line)
+        elif mark:
+            fence = mark[1]
+            if mark[2].strip().lower().partition(" ")[0] in NO_QUOTE:
+                waiting = -1
+        elif line.strip():
+            pieces = list(_pieces(line))
+            before = len(found)
+            found += _on_line(line, number, pieces)
+            waiting = len(found) - 1 if len(found) > before and _closes(line, pieces) else -1
+    return found
+
+
+def _lend(found: list[Found], waiting: int, body: list[str]) -> None:
+    """Give a fenced block to the place that the line before it ended with."""
+    quote = "\n".join(body)
+    if waiting >= 0 and quote.strip() and len(quote) <= LONGEST_QUOTE and not found[waiting].citation.quote:
+        last = found[waiting]
+        found[waiting] = Found(last.line, Citation(last.citation.place, quote), last.linked, last.planned)
+
+
+def _closes(line: str, pieces: list[_Piece]) -> bool:
+    places = [piece for piece in pieces if piece.place]
+    rest = line[places[-1].end :] if places else line
+    return bool(places) and len(rest) <= 12 and not rest.strip(" :.)*_`]") and not PLANS.search(line[-400:])
+
+
+def _pieces(line: str) -> Iterator[_Piece]:
+    for token in TOKEN.finditer(line):
+        start, end = token.span()
+        if token["code"] is not None:
+            code = token["code"].strip()
+            yield _Piece(start, end, code, "", "tick") if is_place(code, True) else _Piece(start, end, "", code, "tick")
+        elif token["link"] is not None:
+            target = token["link"].removeprefix("file:")
+            if URL.match(target) or is_place(target, True):
+                yield _Piece(start, end, target, "", "link")
+        elif token["said"] is not None:
+            said = token["said"].strip()
+            yield _Piece(start, end, said, "", "said") if is_place(said) else _Piece(start, end, "", said, "said")
+        else:
+            yield from _words(token["word"], start)
+
+
+def _words(word: str, at: int) -> Iterator[_Piece]:
+    """A run without white space: `(src/a.py:3),` or `a.py,b.py` or `see:src/a.py`."""
+    opening = len(word) - len(word.lstrip("([{*_'‘,;~"))
+    core = word[opening:].rstrip(")]}*_'’,;.!?:")
+    if url := URL.search(core):
+        if url.start() == 0 or core[url.start() - 1] in "([":
+            yield _Piece(at + opening + url.start(), at + opening + len(core), url[0])
+        return
+    for part in re.finditer(r"[^,;]+", core[: 4 * LONGEST]):
+        if is_place(part[0]):
+            yield _Piece(at + opening + part.start(), at + opening + part.end(), part[0])
+
+
+def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[Found]:
+    commits = [(m.start("id"), m["id"]) for m in COMMIT.finditer(line) if re.search(r"\d", m["id"])]
+    out: list[tuple[int, Found]] = [(at, Found(number, Citation(f"commit {name.lower()}"))) for at, name in commits]
+    used: set[int] = set()
+    for index, piece in enumerate(pieces):
+        if not piece.place:
+            continue
+        if index and piece.kind == "link" and pieces[index - 1].place and pieces[index - 1].end >= piece.start - 1:
+            out = [item for item in out if item[0] != pieces[index - 1].start]  # [`a.py`](a.py): one citation, not two
+        place = piece.place if URL.match(piece.place) else _with_lines(line, piece)
+        head = SENTENCE.split(line[max(0, piece.start - 120) : piece.start])[-1]
+        quote = "" if PLANS.search(head) or URL.match(place) else _quote(line, pieces, index, used)
+        planned = bool(MAKES.search(head)) and not _split(place)[1].start
+        out.append((piece.start, Found(number, Citation(place, quote), piece.kind == "link", planned)))
+    yield from (found for _, found in sorted(out, key=lambda item: item[0]))
+
+
+def _with_lines(line: str, piece: _Piece) -> str:
+    """The place, with a line that is spelled out beside it: `a.py`, line 12."""
+    if _split(piece.place)[1].start:
+        return piece.place
+    spoken = SPOKEN.match(line, piece.end) or BEFORE.search(line[max(0, piece.start - 60) : piece.start])
+    if not spoken:
+        return piece.place
+    return f"{piece.place}:{spoken['a']}" + (f"-{spoken['b']}" if spoken["b"] else "")
+
+
+def _quote(line: str, pieces: list[_Piece], index: int, used: set[int]) -> str:
+    """The snippet that belongs to a place: right behind it, or right before it."""
+    piece = pieces[index]
+    spoken = SPOKEN.match(line, piece.end)
+    end = spoken.end() if spoken else piece.end
+    if index + 1 < len(pieces):
+        after = pieces[index + 1]
+        between = line[end : after.start]
+        if after.quote and after.start >= end and len(between) <= 60 and AFTER.fullmatch(between):
+            used.add(index + 1)
+            return after.quote
+    if index and (before := pieces[index - 1]).quote and index - 1 not in used:
+        link = AHEAD_SAID if before.kind == "said" else AHEAD
+        between, head = line[before.end : piece.start], line[max(0, before.start - 120) : before.start]
+        if len(between) <= 60 and between.strip() and link.fullmatch(between) and not PLANS.search(head):
+            used.add(index - 1)
+            return before.quote
+    return ""

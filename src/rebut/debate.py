@@ -1,0 +1,348 @@
+"""The debate: all that a protocol sees. Ask, note what was said, look at the ledger, go round, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+from rebut import ledger as ledgers
+from rebut import prompts
+from rebut.asking import Check, GivenUp, Question, settle
+from rebut.budget import shown
+from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, TooFewReplies
+from rebut.events import Answered, Fact, FactClass, Failed
+from rebut.ledger import Entry, Ledger, Slip
+from rebut.room import Room
+from rebut.text import fingerprint
+from rebut.types import Json, Participant
+
+if TYPE_CHECKING:
+    from rebut.forms import Form
+
+V = TypeVar("V")
+F = TypeVar("F", bound="Form")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[V]):
+    """What a participant said, settled and on record."""
+
+    who: Participant
+    key: str
+    value: V
+    complaints: tuple[str, ...] = ()
+    """What its check still found wrong after it was sent back once."""
+    model: str = ""
+    family: str = ""
+    ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """That a participant did not answer. It has a class and a message, and no voice."""
+
+    who: Participant
+    key: str
+    kind: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[V]):
+    """One of several questions that are asked at once."""
+
+    who: Participant
+    prompt: str
+    schema: type[V] | None = None
+    check: Check | None = None
+    part: str = ""
+    """Tells apart two questions of one step to the same seat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers(Generic[V]):
+    """What came of asking many, in the order of asking."""
+
+    all: tuple[Answer[V] | Failure, ...]
+
+    @property
+    def answered(self) -> tuple[Answer[V], ...]:
+        return tuple(a for a in self.all if isinstance(a, Answer))
+
+    @property
+    def failed(self) -> tuple[Failure, ...]:
+        return tuple(a for a in self.all if isinstance(a, Failure))
+
+
+@dataclass
+class _Course:
+    """Where a debate and its scopes stand; shared by them all."""
+
+    stopped: str = ""
+
+
+@dataclass
+class Debate:
+    """One debate, or one scope of it. Between asks, look only at topic, settings, seats and earlier answers."""
+
+    topic: str
+    settings: Any
+    """The protocol's `Settings`, validated."""
+    _room: Room
+    context: str = ""
+    """The files that the user gave, as text with line numbers; empty for none."""
+    _prefix: str = ""
+    _course: _Course = field(default_factory=_Course)
+
+    # seats
+
+    def seat(self, role: str) -> Participant:
+        """The one participant in this role."""
+        [one] = self.seats(role)
+        return one
+
+    def seats(self, role: str) -> list[Participant]:
+        """All participants in this role: `author` finds `author.1` and `author.2`."""
+        return [p for p in self._room.seats if p.seat == role or p.seat.startswith(f"{role}.")]
+
+    # asking
+
+    @overload
+    async def ask(
+        self, who: Participant, step: str, prompt: str, *, schema: type[F], check: Check | None = ..., closing: bool = ...
+    ) -> Answer[F]: ...
+    @overload
+    async def ask(
+        self, who: Participant, step: str, prompt: str, *, schema: None = ..., check: Check | None = ..., closing: bool = ...
+    ) -> Answer[str]: ...
+    async def ask(
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: type[Any] | None = None,
+        check: Check | None = None,
+        closing: bool = False,
+    ) -> Answer[Any]:
+        """Ask one participant. Raises `ParticipantFailed`; then the question is open again for resume."""
+        got = await self._one(self._question(Ask(who, prompt, schema, check), step, closing), reopen=True)
+        if isinstance(got, Failure):
+            raise ParticipantFailed(got.kind, got.message, got.hint)
+        return got
+
+    @overload
+    async def try_ask(
+        self, who: Participant, step: str, prompt: str, *, schema: type[F], check: Check | None = ..., closing: bool = ...
+    ) -> Answer[F] | Failure: ...
+    @overload
+    async def try_ask(
+        self, who: Participant, step: str, prompt: str, *, schema: None = ..., check: Check | None = ..., closing: bool = ...
+    ) -> Answer[str] | Failure: ...
+    async def try_ask(
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: type[Any] | None = None,
+        check: Check | None = None,
+        closing: bool = False,
+    ) -> Answer[Any] | Failure:
+        """Ask one participant; a failure comes back as a value, is on record, and stays one on resume."""
+        return await self._one(self._question(Ask(who, prompt, schema, check), step, closing), reopen=False)
+
+    async def ask_all(self, step: str, asks: Sequence[Ask[V]], *, need: int = 1) -> Answers[V]:
+        """Ask several at once. With fewer than `need` answers: `TooFewReplies`, and the failed are open for resume.
+
+        Siblings finish and are kept before a fatal error leaves.
+        """
+        questions = [self._question(ask, step) for ask in asks]
+        got = await self._gather(questions)
+        short = sum(1 for g in got if isinstance(g, Answer)) < need
+        if short and not self._room.offline:
+            # Failures that an earlier run left on record, and that would end this one: ask again at once.
+            again = [n for n, g in enumerate(got) if isinstance(g, Failure) and self._is_old(g)]
+            if again:
+                for n in again:
+                    self._fail(questions[n], cast(Failure, got[n]), reopened=True)
+                for n, g in zip(again, await self._gather([questions[n] for n in again]), strict=True):
+                    got[n] = g
+        answers: Answers[V] = Answers(tuple(got))
+        if len(answers.answered) < need:
+            for question, g in zip(questions, got, strict=True):
+                if isinstance(g, Failure):
+                    self._fail(question, g, reopened=True)
+            await self._room.sync()
+            who = "; ".join(f"{f.who.seat} ({f.who.label}): {f.kind}, {f.message}" for f in answers.failed)
+            raise TooFewReplies(f"{step}: {len(answers.answered)} of {len(asks)} answered, {need} needed. {who}")
+        return answers
+
+    async def _gather(self, questions: Sequence[Question]) -> list[Answer[Any] | Failure]:
+        done = await asyncio.gather(*(self._one(q, reopen=False) for q in questions), return_exceptions=True)
+        for result in done:
+            if isinstance(result, BaseException):
+                raise result
+        return cast(list[Answer[Any] | Failure], done)
+
+    def _question(self, ask: Ask[Any], step: str, closing: bool = False) -> Question:
+        part = f".{ask.part}" if ask.part else ""
+        key = f"{self._prefix}{step}{part}@{ask.who.seat}"
+        if key in self._room.keys:
+            raise DuplicateKey(f"{key} is asked twice in one run", "Give the step another name, or a `part`.")
+        self._room.keys.add(key)
+        return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), ask.check, closing)
+
+    async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
+        got = await settle(self._room, q)
+        if isinstance(got, GivenUp):
+            failure = Failure(q.who, q.key, got.kind, got.message, got.hint)
+            if not got.recorded:
+                self._fail(q, failure, reopened=reopen)
+                await self._room.sync()
+            return failure
+        return _answer(q, got)
+
+    def _fail(self, q: Question, f: Failure, *, reopened: bool) -> None:
+        if not self._room.offline:
+            self._room.write(
+                Failed(
+                    key=q.key,
+                    seat=q.who.seat,
+                    fp=q.fp,
+                    failure=f.kind,
+                    message=f.message,
+                    hint=f.hint,
+                    reopened=reopened,
+                )
+            )
+
+    def _is_old(self, failure: Failure) -> bool:
+        return failure.key in self._room.failed_before
+
+    @property
+    def answers(self) -> Mapping[str, Json]:
+        """Every answer on record so far by its key; for the result at a deadline, when the protocol was cut short."""
+        return {key: c.answered.value for key, c in self._room.record.calls.items() if c.answered}
+
+    # facts
+
+    async def once(
+        self, key: str, fn: Callable[[], Json | Awaitable[Json]], *, of: Json = None, cls: FactClass = "derived"
+    ) -> Json:
+        """The one way to look at anything besides answers: computed once, then read from the record.
+
+        `of` names the inputs: when they differ, a derived fact is computed anew.
+        """
+        room, full, print_of = self._room, self._prefix + key, fingerprint(of)
+        for record, copied in ((room.record, False), (room.parent, True)):
+            fact = record.facts.get(full) if record else None
+            if fact is None or fact.of != print_of or (copied and cls == "limit"):
+                continue
+            if copied:
+                room.write(fact)
+            return fact.value
+        if room.offline and room.parent is None:
+            raise NotOnRecord(f"{full} was never settled on this record")
+        value = fn()
+        if inspect.isawaitable(value):
+            value = await value
+        room.write(Fact(key=full, cls=cls, of=print_of, value=value))
+        return value
+
+    # the ledger
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._room.ledger
+
+    async def note(self, step: str, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Enter claims, points and moves. Their citations are checked, ids are given, and all of it is on record.
+
+        Call it after the barrier of a parallel step, in seat order: that order gives the ids.
+        """
+        from rebut.marking import marked
+
+        room = self._room
+        given = [ledgers.to_json(e) for e in entries]
+
+        async def check() -> Json:
+            checked: list[Json] = []
+            for entry in entries:
+                if not isinstance(entry, Slip):
+                    entry = replace(entry, evidence=await marked(entry.evidence, _said(entry), room.view))
+                checked.append(ledgers.to_json(entry))
+            return {"letter": room.ledger.letter, "entries": checked}
+
+        value = await self.once(f"{step}#ledger", check, of=cast(Json, given))
+        assert isinstance(value, dict)
+        rows = cast(list[Mapping[str, Any]], value["entries"])
+        before = room.ledger
+        room.ledger = before.add(ledgers.from_json(row) for row in rows)
+        return [*room.ledger.claims[len(before.claims) :], *room.ledger.points[len(before.points) :]]
+
+    # rounds
+
+    def rounds(self, limit: int) -> Iterator[Round]:
+        """Rounds 1 to `limit`, until one stops or a limit leaves no room for another."""
+        for n in range(1, limit + 1):
+            if reason := self._limit_reached(n):
+                self.stop(reason)
+                return
+            yield Round(self.topic, self.settings, self._room, self.context, f"{self._prefix}r{n}/", self._course, n=n)
+            if self._course.stopped:
+                return
+
+    def _limit_reached(self, n: int) -> str:
+        room, key = self._room, f"{self._prefix}r{n}/limits"
+        fact = room.record.facts.get(key)
+        if fact is None:
+            if room.offline and room.parent is None:
+                raise NotOnRecord(f"{key} was never settled on this record")
+            name = "minutes" if room.seconds_left() <= 0 else ""
+            reason = f"the limit of {shown(name, getattr(room.limits, name))} was reached" if name else ""
+            fact = Fact(key=key, cls="limit", value=reason)
+            room.write(fact)
+        return str(fact.value or "")
+
+    def scope(self, name: str) -> Debate:
+        """A part of the debate with keys of its own, so that parallel parts cannot mix them up."""
+        return Debate(self.topic, self.settings, self._room, self.context, f"{self._prefix}{name}/", self._course)
+
+    def stop(self, reason: str) -> None:
+        """End the rounds after this one."""
+        self._course.stopped = self._course.stopped or reason
+
+    @property
+    def stopped(self) -> str:
+        """Why the rounds ended early; empty if they did not."""
+        return self._course.stopped
+
+    # prompts
+
+    def quote(self, label: str, text: str) -> str:
+        """Put text of others into a prompt as data that it cannot break out of (C7)."""
+        return prompts.quote(self._room.fence_key, label, text)
+
+
+@dataclass
+class Round(Debate):
+    """A debate's nth round: the same object, with keys that begin `rN/`."""
+
+    n: int = 0
+
+
+def _answer(q: Question, got: Answered) -> Answer[Any]:
+    value = q.schema.model_validate(got.value) if q.schema else got.value
+    return Answer(q.who, q.key, value, tuple(got.complaints), got.model, got.family, got.ms)
+
+
+def _said(entry: Entry) -> str:
+    """The prose of an entry, in which further citations may stand."""
+    if isinstance(entry, Slip):
+        return ""
+    return entry.reason if isinstance(entry, ledgers.Move) else entry.text

@@ -1,0 +1,58 @@
+"""What the record says of an ending: how each seat fared, and what the reader must be told."""
+
+from __future__ import annotations
+
+from rebut.events import Asked
+from rebut.outcome import Seated
+from rebut.record import Record
+
+
+def seated(record: Record) -> tuple[Seated, ...]:
+    """Every seat, those that failed included: they stay in the denominator."""
+    out = []
+    for row in record.opened.seats:
+        seat = str(row["seat"])
+        calls = [c for c in record.calls.values() if c.key.rpartition("@")[2] == seat]
+        answered = [c.answered for c in calls if c.answered]
+        failed = [c.failed for c in calls if c.failed and not c.answered]
+        out.append(
+            Seated(
+                seat=seat,
+                spec=str(row["spec"]),
+                family=str(row.get("family", "")),
+                spoke=tuple(dict.fromkeys(a.model for a in answered if a.model)),
+                answered=len(answered),
+                failed=len(failed),
+                why=f"{failed[0].failure}: {failed[0].message}" if failed else "",
+            )
+        )
+    return tuple(out)
+
+
+def described(record: Record) -> list[str]:
+    """Notes that follow from the record: fallbacks, remarks of providers, replies that broke the rules twice."""
+    notes: list[str] = []
+    fact = record.facts.get("notes")
+    if fact and isinstance(fact.value, list):
+        notes += [str(note) for note in fact.value]
+    for key, fact in record.facts.items():
+        if key.startswith("fallback@") and isinstance(fact.value, dict):
+            seat = key.removeprefix("fallback@")
+            notes.append(f"{seat}: {fact.value['spec']} spoke for it, as a fallback ({fact.value['why']})")
+    for call in record.calls.values():
+        seat = call.key.rpartition("@")[2]
+        for attempt in call.attempts.values():
+            notes += [f"{seat}: {note}" for note in attempt.notes]
+        if call.answered:
+            notes += [f"{call.key}: {complaint}" for complaint in call.answered.complaints]
+    return notes
+
+
+def progress(record: Record) -> str:
+    """A sentence on where an unfinished debate stands."""
+    answers, doubt = record.answers, len(record.in_doubt)
+    said = f"{answers} answer{'s are' if answers != 1 else ' is'} on record"
+    if not doubt:
+        return f"{said}, nothing is in doubt"
+    last: Asked = record.in_doubt[-1]
+    return f"{said}, {doubt} call{'s are' if doubt != 1 else ' is'} in doubt (the last: {last.key})"

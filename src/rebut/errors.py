@@ -1,0 +1,139 @@
+"""The errors of rebut, split by who must act.
+
+    RebutError
+    ├── UsageError             you: a flag, a file or a config value is wrong; nothing was called        exit 2
+    │   ├── ConfigError        a config file says something that it may not
+    │   └── UnknownSession     no session (or more than one) answers to that name
+    ├── ParticipantFailed      a participant: it did not give an answer; carries a class, never speaks
+    ├── TooFewReplies          participants: fewer answered than the protocol needs
+    ├── Aborted                the protocol: it cannot go on, and says why; resumable
+    ├── RecordError            the record: it cannot be written, read or trusted
+    │   ├── SessionBusy        another process is running this session
+    │   ├── RecordAltered      the hash chain is broken
+    │   ├── RecordNewer        written by a later version of rebut
+    │   └── RecordPoisoned     a sync failed: what is on disk is unknown
+    ├── ProtocolError          the protocol's author
+    │   ├── DuplicateKey       the same key asked twice in one run
+    │   ├── ReplayMismatch     the same key, another question, though nothing was upgraded
+    │   └── NotOnRecord        an offline replay came to a question that was never answered
+    └── Paused                 nobody: the debate stands still and can go on
+        ├── WaitingForPerson   it is a person's turn and there is no terminal                            exit 4
+        ├── DeadlineReached    the time that the caller gave is over                                     exit 5
+        └── Interrupted        Ctrl-C                                                                    exit 130
+
+Every message says what happened and to whom; `hint` says what to do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class RebutError(Exception):
+    """Base of all errors that rebut raises on purpose."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class UsageError(RebutError):
+    """The call, the settings or a file given by the user is wrong. Raised before any model is called."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A config file is malformed or asks for something it may not."""
+
+
+class UnknownSession(UsageError):
+    """No session answers to the given id, or several do."""
+
+
+class ParticipantFailed(RebutError):
+    """A participant gave no usable answer. `kind` is one of `types.FAILURES`."""
+
+    def __init__(self, kind: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.kind = kind
+
+
+class TooFewReplies(RebutError):
+    """`ask_all` got fewer answers than `need`; the failures are open again for resume."""
+
+
+class Aborted(RebutError):
+    """The protocol cannot go on. The session stays open, so that `resume` can try again.
+
+    `data` is what the protocol's artifacts may still show.
+    """
+
+    def __init__(self, message: str, hint: str = "", data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, hint)
+        self.data = data or {}
+
+
+class RecordError(RebutError):
+    """The journal could not be written, read or trusted."""
+
+
+class SessionBusy(RecordError):
+    """Another process holds the session's lock."""
+
+
+class RecordAltered(RecordError):
+    """A line of the journal does not carry the hash of the line before it."""
+
+
+class RecordNewer(RecordError):
+    """The journal was written by a version of rebut whose event schema is newer than this one's."""
+
+
+class RecordPoisoned(RecordError):
+    """A sync failed, so that what stands on disk is unknown; nothing more is written."""
+
+
+class ProtocolError(RebutError):
+    """The protocol itself is at fault, or its file changed under a running debate."""
+
+
+class DuplicateKey(ProtocolError):
+    """A protocol asked two questions under one key."""
+
+
+class ReplayMismatch(ProtocolError):
+    """A recorded key came back with another question, and neither rebut nor the protocol was upgraded."""
+
+
+class NotOnRecord(ProtocolError):
+    """An offline replay needs an answer that the record does not hold."""
+
+
+class Paused(RebutError):
+    """The debate stands still, whole and resumable."""
+
+
+class WaitingForPerson(Paused):
+    """A seat is a person's, and the person is not there."""
+
+    exit_code = 4
+
+
+class DeadlineReached(Paused):
+    """The caller's deadline passed."""
+
+    exit_code = 5
+
+
+class Interrupted(Paused):
+    """The person at the terminal asked to stop."""
+
+    exit_code = 130

@@ -1,0 +1,206 @@
+"""The journal: one debate's events on disk, appended durably, each line carrying the hash of the line before.
+
+The seam is small (`read`, `Journal.open`, `append`), so that a database could stand behind it. Three rules hold it together:
+
+* number, hash and write happen without an await in between, so that lines cannot interleave or overtake each other;
+* what arrived together is made durable by one fdatasync, before any of it is handed on;
+* a short write is cut back to the last whole line; after a failed sync nothing is written any more, because what
+  stands on disk is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rebut.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
+from rebut.events import SCHEMA, Event, Line, from_json, to_json
+from rebut.record import Record
+from rebut.text import mend
+
+NAME = "journal.jsonl"
+_sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a journal file held."""
+
+    lines: list[Line]
+    good: int
+    """Bytes up to the end of the last whole line."""
+    torn: bytes
+    """An unfinished tail: the process died while writing it."""
+    last_hash: str
+
+
+def digest(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()[:32]
+
+
+def read(folder: Path) -> Read:
+    """Read a journal without the lock. Splits on the newline byte only: U+2028 in a text is no line end."""
+    try:
+        data = (folder / NAME).read_bytes()
+    except OSError as error:
+        raise RecordError(f"{folder.name}: the journal cannot be read ({error.strerror})") from error
+    lines: list[Line] = []
+    prev, start = "", 0
+    while (end := data.find(b"\n", start)) >= 0:
+        raw = data[start:end]
+        try:
+            found = json.loads(raw)
+            if not lines and found.get("schema", SCHEMA) > SCHEMA:
+                raise RecordNewer(
+                    f"{folder.name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
+                    "Update rebut to read this session.",
+                )
+            line = Line(found["seq"], found["at"], from_json(found))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            if data.find(b"\n", end + 1) < 0 and end == len(data) - 1 and lines:
+                break  # the last line is garbage: a block that was never flushed
+            raise RecordAltered(f"{folder.name}: line {len(lines) + 1} of the journal is no event") from error
+        if found["prev"] != prev or line.seq != len(lines) + 1:
+            raise RecordAltered(
+                f"{folder.name}: line {len(lines) + 1} of the journal does not follow from the line before it",
+                "The file was changed by something other than rebut. Nothing was written to it.",
+            )
+        lines.append(line)
+        prev, start = digest(raw), end + 1
+    if lines and lines[0].event.kind != "opened":
+        raise RecordAltered(f"{folder.name}: the journal does not begin with its opening")
+    return Read(lines, start, data[start:], prev)
+
+
+class Journal:
+    """The writing end. Holds the session's lock from `open` to `close`."""
+
+    def __init__(self, folder: Path, lock: int, fd: int, found: Read, listener: Callable[[Line], None] | None) -> None:
+        self.folder = folder
+        self.record = Record(found.lines)
+        self.torn = len(found.torn)
+        self._lock, self._fd = lock, fd
+        self._seq, self._prev, self._good = len(found.lines), found.last_hash, found.good
+        self._synced = found.good
+        self._syncing: asyncio.Future[None] | None = None
+        self._poison = ""
+        self._listener = listener
+
+    @classmethod
+    def open(cls, folder: Path, listener: Callable[[Line], None] | None = None) -> Journal:
+        """Lock the session and open its journal, new or not. A torn tail is set aside, never thrown away."""
+        try:
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise RecordError(
+                f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
+            ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.pread(lock, 32, 0).decode(errors="replace").strip()
+            os.close(lock)
+            by = f" (process {owner})" if owner else ""
+            raise SessionBusy(
+                f"session {folder.name} is being run by another process{by}",
+                f"Wait for it to end, or watch it with `rebut show {folder.name}`.",
+            ) from error
+        try:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            fd = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            found = read(folder)
+            if found.torn:
+                spare = folder / f"journal.torn-{found.good}"
+                spare.write_bytes(found.torn)
+                os.ftruncate(fd, found.good)
+        except OSError as error:
+            os.close(lock)
+            raise RecordError(
+                f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
+            ) from error
+        except RecordError:
+            os.close(lock)
+            raise
+        return cls(folder, lock, fd, found, listener)
+
+    def write(self, event: Event) -> None:
+        """Put an event into the file now. Durable only after the next `sync`."""
+        if self._poison:
+            raise RecordPoisoned(
+                f"session {self.folder.name}: the record stopped at event {self._seq} because {self._poison}",
+                f"Look at the disk, then `rebut resume {self.folder.name}`.",
+            )
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        seq = self._seq + 1
+        raw = mend(_encode({"seq": seq, "prev": self._prev, "at": at, **to_json(event)})).encode()
+        self._put(raw + b"\n")
+        self._seq, self._prev = seq, digest(raw)
+        line = Line(seq, at, event)
+        self.record.add(line)
+        if self._listener:
+            self._listener(line)
+
+    def _put(self, data: bytes) -> None:
+        done = 0
+        try:
+            while done < len(data):
+                done += os.write(self._fd, data[done:])
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._fd, self._good)
+            raise RecordError(
+                f"session {self.folder.name}: an event could not be recorded ({error.strerror})",
+                f"Everything before it is kept. Make room, then `rebut resume {self.folder.name}`.",
+            ) from error
+        self._good += len(data)
+
+    async def append(self, *events: Event) -> None:
+        """Write events and wait until they are on disk."""
+        for event in events:
+            self.write(event)
+        await self.sync()
+
+    async def sync(self) -> None:
+        """Wait until everything written so far is on disk. Callers that come while a sync runs share the next one."""
+        target = self._good
+        while self._synced < target:
+            if self._syncing is None:
+                self._syncing = asyncio.ensure_future(self._sync_once())
+            # Shielded: a caller that is cancelled must not take the sync away from the others.
+            await asyncio.shield(self._syncing)
+
+    async def _sync_once(self) -> None:
+        upto = self._good
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, _sync, self._fd)
+        except OSError as error:
+            self._poison = f"the disk refused to sync ({error.strerror})"
+            raise RecordPoisoned(
+                f"session {self.folder.name}: {self._poison}; what was written last may be lost",
+                f"Look at the disk, then `rebut resume {self.folder.name}`.",
+            ) from error
+        else:
+            self._synced = upto
+        finally:
+            self._syncing = None
+
+    def close(self) -> None:
+        """Flush and let go of the lock."""
+        if self._fd < 0:
+            return
+        with suppress(OSError):
+            if not self._poison:
+                _sync(self._fd)
+        os.close(self._fd)
+        os.close(self._lock)
+        self._fd = self._lock = -1

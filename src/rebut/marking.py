@@ -1,0 +1,33 @@
+"""Marking: what an entry of the ledger cites, in its fields and in its prose, looked up and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rebut.citations import Citation, find
+from rebut.evidence import check
+from rebut.ledger import Evidence
+
+if TYPE_CHECKING:
+    from rebut.view import View
+
+
+async def marked(evidence: Sequence[Evidence], prose: str, view: View | None) -> tuple[Evidence, ...]:
+    """The citations of an entry with their marks: the structured ones first, then those found in its prose."""
+    cited = list(evidence)
+    places = {e.place.strip() for e in cited}
+    for found in find(prose):
+        if found.citation.place not in places:
+            places.add(found.citation.place)
+            cited.append(Evidence(found.citation.place, found.citation.quote))
+    return tuple([await _mark(e, view) for e in cited])
+
+
+async def _mark(evidence: Evidence, view: View | None) -> Evidence:
+    if view is None:
+        return replace(evidence, mark="uncheckable", note="no workspace was kept")
+    mark = await check(Citation.of(evidence.place, evidence.quote), view)
+    # A moved quote is corrected: later readers should look where it really stands.
+    return replace(evidence, place=mark.moved_to or evidence.place, mark=mark.mark, note=mark.note)

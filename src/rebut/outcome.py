@@ -1,0 +1,99 @@
+"""The outcome: a typed, honest ending, and its form on record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from rebut import ledger as ledgers
+from rebut.ledger import Ledger
+from rebut.record import Spent
+from rebut.types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A side that was picked, by whom and why."""
+
+    winner: str
+    """The seat that had the better case."""
+    reasoning: str
+    recommendation: str
+    by: str = ""
+    """The model that judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seated:
+    """How one seat fared."""
+
+    seat: str
+    spec: str
+    family: str = ""
+    spoke: tuple[str, ...] = ()
+    """The models that really answered, fallbacks included."""
+    answered: int = 0
+    failed: int = 0
+    why: str = ""
+    """Why it failed, the first time it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a debate ended. `heading` is what may be called out; a degraded run has a heading of its own."""
+
+    kind: str
+    """verdict, uncontested, no verdict, partial; other protocols add theirs."""
+    heading: str
+    decision: str = ""
+    """What to do, in a sentence or two."""
+    verdict: Verdict | None = None
+    conclusive: bool = True
+    """False when seats failed or a limit cut the debate short."""
+    complete: bool = True
+    """False for the best result at a deadline: the debate can still go on."""
+    basis: str = ""
+    """What an incomplete result rests on, such as `round 1`."""
+    stopped: str = ""
+    """The limit or failure that ended it early."""
+    final: str = ""
+    """The ending in full, as Markdown."""
+    data: Mapping[str, Json] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    ledger: Ledger = Ledger()
+    seats: tuple[Seated, ...] = ()
+    spent: Spent = Spent()
+    session: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        if not self.complete:
+            return 5
+        return 0 if self.conclusive else 3
+
+    def filled(self, **changes: Any) -> Outcome:
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Json]:
+        out: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("kind", "heading", "decision", "conclusive", "complete", "basis", "stopped", "final", "session")
+        }
+        out["verdict"] = asdict(self.verdict) if self.verdict else None
+        out["data"] = dict(self.data)
+        out["notes"] = list(self.notes)
+        out["ledger"] = ledgers.ledger_to_json(self.ledger)
+        out["seats"] = [asdict(seat) for seat in self.seats]
+        out["spent"] = asdict(self.spent)
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Outcome:
+        values = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        values["verdict"] = Verdict(**data["verdict"]) if data.get("verdict") else None
+        values["notes"] = tuple(data.get("notes", ()))
+        values["ledger"] = ledgers.ledger_from_json(data.get("ledger", {}))
+        values["seats"] = tuple(Seated(**{**s, "spoke": tuple(s["spoke"])}) for s in data.get("seats", ()))
+        values["spent"] = Spent(**data.get("spent", {}))
+        return cls(**values)

@@ -1,0 +1,83 @@
+"""Reading a structured reply: strict first, then repaired, then validated; what fails is said so that it can be sent back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+T = TypeVar("T", bound="BaseModel")
+
+MAX_REPLY = 4_000_000
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*(?:json\w*)?[ \t]*\n(.*?)^[ \t]*\1[ \t]*$", re.S | re.M | re.I)
+
+
+class Unreadable(ValueError):
+    """The reply does not hold what was asked for; the message is fit to be sent back to its author."""
+
+
+def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
+    """Read `text` as a `schema`. Raises `Unreadable`.
+
+    Repair runs only on a reply that the provider did not cut: mending a truncated reply would pass half an
+    argument off as a whole one.
+    """
+    from pydantic import ValidationError
+
+    if len(text) > MAX_REPLY:
+        raise Unreadable(f"the reply is {len(text):,} characters long; at most {MAX_REPLY:,} are read")
+    if truncated:
+        raise Unreadable("the reply was cut off at the output limit; answer again, shorter")
+    problem = "no JSON object was found in the reply"
+    for found in _objects(text):
+        try:
+            return schema.model_validate(found)
+        except ValidationError as error:
+            problem = _said(error)
+    raise Unreadable(problem)
+
+
+def _objects(text: str) -> Iterator[dict[str, object]]:
+    """The JSON objects that the reply may be, best guess first."""
+    bare = text.strip()
+    fenced = [match[2] for match in _FENCE.finditer(text)]
+    start, end = bare.find("{"), bare.rfind("}")
+    inner = bare[start : end + 1] if 0 <= start < end else ""
+    candidates = [bare, *fenced, inner]
+    strict = False
+    for candidate in candidates:
+        try:
+            found = json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            strict = True
+            yield found
+    if strict or start < 0:
+        return
+    from json_repair import repair_json
+
+    for candidate in [*fenced, inner or bare[start:]]:
+        if candidate.count("{") > candidate.count("}") or bare[start:].count("{") > bare.count("}"):
+            continue  # visibly cut off, though the provider did not say so
+        try:
+            found = repair_json(candidate, return_objects=True)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and found:  # prose gives '', two objects give a list: neither is an answer
+            yield found
+
+
+def _said(error: object) -> str:
+    from pydantic import ValidationError
+
+    assert isinstance(error, ValidationError)
+    rows = []
+    for row in error.errors(include_url=False, include_input=False)[:6]:
+        where = ".".join(str(part) for part in row["loc"]) or "the reply"
+        rows.append(f"{where}: {row['msg']}")
+    return "; ".join(rows)

@@ -1,0 +1,51 @@
+"""Processes that a backend started: telling one from another that got its number later, and ending a whole group."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+
+def started(pid: int) -> str:
+    """When a process started, as the system tells it; empty when there is no such process.
+
+    With the number alone, a resume an hour later might end somebody else's process.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        return stat.rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        pass
+    if Path("/proc/self").exists():
+        return ""
+    with suppress(OSError, subprocess.SubprocessError):  # macOS
+        shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, timeout=5)
+        return shown.stdout.strip()
+    return ""
+
+
+def end_group(pid: int, since: str, patience: float = 2.0) -> bool:
+    """End the process group led by `pid`, if it is still the one that started at `since`. True if it was running."""
+    if pid <= 1 or not since or started(pid) != since:
+        return False
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(pid, sig)
+        except (ProcessLookupError, PermissionError):
+            return True
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            if started(pid) != since or _is_zombie(pid):
+                return True
+            time.sleep(0.02)
+    return True
+
+
+def _is_zombie(pid: int) -> bool:
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
+    return False

@@ -1,0 +1,112 @@
+"""A protocol as the engine sees it: one Python file with a name, seats, settings and a coroutine."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from rebut.errors import RebutError, UsageError
+from rebut.record import Record
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from rebut.debate import Debate
+    from rebut.outcome import Outcome
+
+BUILT_IN = ("duel",)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file that a protocol leaves. A relative path lies in the session's folder."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a protocol may look at when it writes its artifacts: the record and how it ended, nothing live."""
+
+    record: Record
+    settings: Any
+    outcome: Outcome | None = None
+    error: RebutError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """The parts of a protocol file."""
+
+    name: str
+    version: str
+    about: str
+    seats: Mapping[str, int]
+    """Role → how many sit in it."""
+    settings: type[BaseModel]
+    run: Callable[[Debate], Awaitable[Outcome]]
+    letter: str = "P"
+    """The letter of its points' ids."""
+    judge: str = ""
+    """The role that is filled by default: with a third family, else a fresh call of a party's model."""
+    closing_tokens: int = 0
+    """What to set aside at the start for the closing call; 0 for a protocol without one."""
+    partial: Callable[[Debate], Outcome] | None = None
+    artifacts: Callable[[Ended], Sequence[Artifact]] | None = None
+    source: str = ""
+
+
+def load(name: str | Path) -> Protocol:
+    """A shipped protocol by name, or anybody's by the path of its file."""
+    text = str(name)
+    if text in BUILT_IN:
+        return of_module(importlib.import_module(f"rebut.protocols.{text}"))
+    path = Path(text).expanduser()
+    if path.suffix != ".py":
+        raise UsageError(f"no protocol is called {text!r}", f"Shipped: {', '.join(BUILT_IN)}. Or give a .py file.")
+    if not path.is_file():
+        raise UsageError(f"there is no file {text}")
+    source = path.read_bytes()
+    sha = hashlib.sha256(source).hexdigest()[:8]
+    spec = importlib.util.spec_from_file_location(f"rebut_protocol_{sha}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # pydantic looks up annotations there
+    try:
+        spec.loader.exec_module(module)
+    except (SyntaxError, ImportError) as error:
+        raise UsageError(f"{text} cannot be loaded: {error}") from error
+    # The text of the file is part of its version: an edited protocol is another one, not a nondeterministic one.
+    return of_module(module, source=str(path.resolve()), sha=sha)
+
+
+def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
+    from pydantic import BaseModel
+
+    where = source or module.__name__
+    for needed in ("seats", "run"):
+        if not hasattr(module, needed):
+            raise UsageError(f"{where} is no protocol: it has no `{needed}`", "See docs/writing-a-protocol.md.")
+    version = str(getattr(module, "version", "1"))
+    return Protocol(
+        name=getattr(module, "name", Path(where).stem),
+        version=f"{version}+{sha}" if sha else version,
+        about=(module.__doc__ or "").strip().partition("\n")[0],
+        seats=dict(module.seats),
+        settings=getattr(module, "Settings", BaseModel),
+        run=module.run,
+        letter=getattr(module, "letter", "P"),
+        judge=getattr(module, "judge", ""),
+        closing_tokens=getattr(module, "closing_tokens", 0),
+        partial=getattr(module, "partial", None),
+        artifacts=getattr(module, "artifacts", None),
+        source=source,
+    )

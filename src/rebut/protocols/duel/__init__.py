@@ -1,0 +1,13 @@
+"""Proposer against challenger, every claim cited, until a judge picks a side."""
+
+from rebut.protocols.duel.artifacts import artifacts
+from rebut.protocols.duel.run import Settings, partial, run
+
+name = "duel"
+version = "1"
+seats = {"proposer": 1, "challenger": 1, "judge": 1}
+judge = "judge"
+letter = "D"
+closing_tokens = 16_000
+
+__all__ = ["Settings", "artifacts", "closing_tokens", "judge", "letter", "name", "partial", "run", "seats", "version"]

@@ -1,0 +1,82 @@
+"""The duel's state file, `debate/last-debate.json`: a projection of the record in a schema that other tools read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from rebut.protocol import Artifact, Ended
+from rebut.record import Record
+from rebut.types import Json, ModelSpec
+
+
+def artifacts(ended: Ended) -> list[Artifact]:
+    record, outcome = ended.record, ended.outcome
+    seats = {str(row["seat"]): ModelSpec.parse(str(row["spec"])) for row in record.opened.seats}
+    data: dict[str, Json] = dict(outcome.data if outcome else getattr(ended.error, "data", {}))
+    stamp = record.lines[0].at
+    short = hashlib.sha256(record.opened.id.encode()).hexdigest()[:4]
+    state: dict[str, Any] = {
+        "id": f"debate-{stamp}-{short}",
+        "topic": record.opened.topic,
+        "proposer": _tool(seats["proposer"]),
+        "challenger": _tool(seats["challenger"]),
+        "effort": str(ended.settings.effort) or None,
+        "rounds_completed": data.get("rounds_completed", 0),
+        "max_rounds": ended.settings.rounds,
+        "status": status(ended),
+        "exchanges": _exchanges(record, seats, data),
+        "verdict": _verdict(ended, seats),
+        "timestamp": record.lines[-1].at,
+        "session": record.opened.id,
+    }
+    base = f"{ended.settings.state_dir}/" if ended.settings.state_dir else ""
+    return [Artifact(f"{base}debate/last-debate.json", json.dumps(state, indent=2, ensure_ascii=False) + "\n")]
+
+
+def status(ended: Ended) -> str:
+    """completed, incomplete, uncontested or aborted."""
+    if ended.outcome is None:
+        return "aborted"
+    if ended.outcome.kind == "uncontested":
+        return "uncontested"
+    return "completed" if ended.outcome.kind == "verdict" and ended.outcome.conclusive else "incomplete"
+
+
+def _tool(spec: ModelSpec) -> dict[str, Json]:
+    return {"tool": spec.provider, "model": spec.model or None}
+
+
+def _exchanges(record: Record, seats: dict[str, ModelSpec], data: dict[str, Json]) -> list[dict[str, Json]]:
+    rows = data.get("exchanges")
+    out: list[dict[str, Json]] = []
+    for row in rows if isinstance(rows, list) else ():
+        assert isinstance(row, dict)
+        n, role = row["round"], str(row["role"])
+        ms = sum(
+            c.answered.ms
+            for c in record.calls.values()
+            if c.answered and c.key.startswith(f"r{n}/") and c.key.endswith(f"@{role}")
+        )
+        tool = seats[role].provider
+        out.append({"round": n, "role": role, "tool": tool, "response": row["response"], "duration_ms": ms})
+    return out
+
+
+def _verdict(ended: Ended, seats: dict[str, ModelSpec]) -> dict[str, Json] | None:
+    outcome = ended.outcome
+    if outcome is None or outcome.verdict is None:
+        return None
+    decision = outcome.data["decision"]
+    assert isinstance(decision, dict)
+    agreements, disputes = decision["agreements"], decision["disagreements"]
+    assert isinstance(agreements, list) and isinstance(disputes, list)
+    return {
+        "winner": seats[outcome.verdict.winner].provider,
+        "winner_role": outcome.verdict.winner,
+        "reasoning": outcome.verdict.reasoning,
+        "agreements": [a["text"] for a in agreements if isinstance(a, dict)],
+        "disagreements": [d["point"] for d in disputes if isinstance(d, dict)],
+        "recommendation": outcome.verdict.recommendation,
+    }

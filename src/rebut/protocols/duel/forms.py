@@ -1,0 +1,138 @@
+"""What the debaters and the judge of a duel fill in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rebut.forms import Cites, Form, Need, folded
+
+Grade = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
+Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
+Category = Annotated[
+    Literal["correctness", "security", "developer experience", "other"],
+    folded("correctness", "security", "developer experience", "other"),
+]
+
+
+class Assertion(Form):
+    """A claim of the proposer's own case."""
+
+    text: str
+    evidence: Cites = Field(default_factory=list)
+
+
+class Opening(Form):
+    """The proposer's case."""
+
+    position: str = Field(description="your stance, in a few plain sentences")
+    claims: list[Assertion] = Field(description="what the stance rests on, one claim each")
+    need: Need
+
+
+class Flaw(Form):
+    """Something wrong or missing in the other side's case."""
+
+    text: str
+    severity: Severity = Field(description="P1 decides the matter, P2 weakens the case, P3 is minor")
+    category: Category
+    evidence: Cites = Field(default_factory=list)
+    about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
+
+
+class Agreement(Form):
+    """Something both sides hold, and why it is still not safe."""
+
+    text: str
+    evidence: Cites = Field(default_factory=list)
+    risk: str = Field(default="", description="the risk that remains despite the agreement")
+
+
+class Coverage(Form):
+    """What was found in each field that must be looked at; say so when nothing was."""
+
+    correctness: str
+    security: str
+    developer_experience: str
+
+
+class Challenge(Form):
+    """The challenger's first answer. What is wrong comes first."""
+
+    flaws: list[Flaw] = Field(description="what is wrong or missing, the gravest first; at least one")
+    unsupported: list[str] = Field(default_factory=list, description="ids of claims that cite nothing")
+    alternatives: list[str] = Field(description="what to do instead, concretely; at least one")
+    coverage: Coverage
+    agreements: list[Agreement] = Field(default_factory=list)
+    need: Need
+
+
+class Response(Form):
+    """What the proposer says to one point."""
+
+    id: str = Field(description="the point's id, such as D1")
+    move: Annotated[Literal["concede", "rebut", "trade-off"], folded("concede", "rebut", "trade-off")]
+    argument: str
+    evidence: Cites = Field(default_factory=list)
+
+
+class Defense(Form):
+    """The proposer's answer to the challenge."""
+
+    responses: list[Response] = Field(description="one for every open point")
+    position: str = Field(description="your position as it stands now, with what changed")
+    claims: list[Assertion] = Field(default_factory=list, description="new claims, if any")
+    need: Need
+
+
+class Ruling(Form):
+    """What the challenger makes of one answer."""
+
+    id: str
+    ruling: Annotated[
+        Literal["resolved", "unresolved", "dodged", "withdrawn"], folded("resolved", "unresolved", "dodged", "withdrawn")
+    ]
+    reason: str = Field(description="for resolved: what convinced you")
+    evidence: Cites = Field(default_factory=list)
+
+
+class FollowUp(Form):
+    """The challenger's answer to the defense."""
+
+    rulings: list[Ruling] = Field(description="one for every point that was answered")
+    flaws: list[Flaw] = Field(default_factory=list, description="new weaknesses of the position as it stands now")
+    need: Need
+
+
+class Summary(Form):
+    """Earlier rounds, in short."""
+
+    proposer: str = Field(description="the proposer's core position")
+    challenger: str = Field(description="the challenger's core position")
+    concessions: list[str] = Field(description="each concession in the very words in which it was made")
+    agreements: list[Agreement] = Field(default_factory=list, description="with the evidence behind each")
+    disagreements: list[str] = Field(default_factory=list, description="what is still open")
+    contradictions: list[str] = Field(default_factory=list, description="what was said and later unsaid, both times")
+
+
+class Dispute(Form):
+    """A point on which the two still differ."""
+
+    point: str
+    proposer: str
+    challenger: str
+
+
+class Decision(Form):
+    """The judge's verdict. There is no field for a draw."""
+
+    winner: Annotated[Literal["proposer", "challenger"], folded("proposer", "challenger")]
+    reasoning: str = Field(description="why, naming the ids of the claims and points that decided it")
+    genuine_disagreement: Grade = Field(description="did the challenger keep a position of its own?")
+    evidence_quality: Grade = Field(description="did both sides cite specifics?")
+    challenge_depth: Grade = Field(description="were the challenges substantial?")
+    agreements: list[Agreement] = Field(default_factory=list)
+    disagreements: list[Dispute] = Field(default_factory=list)
+    unresolved: list[str] = Field(default_factory=list, description="questions that neither side answered well enough")
+    recommendation: str = Field(description="one thing to do now")

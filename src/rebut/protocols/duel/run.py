@@ -1,0 +1,291 @@
+"""The course of a duel: opening, challenge, then defense and follow-up for as many rounds as asked, then a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, Field
+
+from rebut.debate import Debate, Failure, Round
+from rebut.errors import Aborted, ParticipantFailed
+from rebut.forms import Cite
+from rebut.ledger import Claim, Entry, Evidence, Move, MoveKind, Point, Slip
+from rebut.outcome import Outcome, Verdict
+from rebut.prompts import FENCES, fill
+from rebut.protocols.duel import rules, synthesis, words
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
+from rebut.text import squeeze
+from rebut.types import Json
+
+MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
+RULINGS: dict[str, MoveKind] = {
+    "resolved": "resolve",
+    "unresolved": "maintain",
+    "dodged": "maintain",
+    "withdrawn": "withdraw",
+}
+
+
+class Settings(BaseModel):
+    """What a duel can be told."""
+
+    rounds: int = Field(default=2, ge=1, le=5, description="rounds of back and forth")
+    effort: str = Field(default="", description="thinking effort of every seat")
+    state_dir: str = Field(default="", description="where debate/last-debate.json is written")
+
+
+@dataclass
+class Said:
+    """One turn, as the other side, the judge and the reader see it."""
+
+    round: int
+    role: str
+    text: str
+    quotable: str
+    """The author's own words, in which a concession must be found verbatim."""
+
+
+@dataclass
+class Course:
+    """What was said so far, and what became of earlier rounds."""
+
+    said: list[Said] = field(default_factory=list)
+    summary: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def round(self, n: int) -> list[Said]:
+        return [s for s in self.said if s.round == n]
+
+    def whole_rounds(self) -> int:
+        return sum(1 for s in self.said if s.role == "challenger")
+
+
+async def run(debate: Debate) -> Outcome:
+    course = Course()
+    for r in debate.rounds(debate.settings.rounds):
+        before = await background(r, course)
+        spoke = await (opening(r) if r.n == 1 else defense(r, before))
+        if isinstance(spoke, Failure):
+            r.stop(f"the proposer failed in round {r.n} ({spoke.kind}: {spoke.message})")
+            break
+        course.said.append(spoke)
+        replied = await (challenge(r, spoke) if r.n == 1 else follow_up(r, before, spoke))
+        if isinstance(replied, Failure):
+            r.stop(f"the challenger failed in round {r.n} ({replied.kind}: {replied.message})")
+            break
+        course.said.append(replied)
+    if not course.whole_rounds():
+        return uncontested(debate, course)
+    return await verdict(debate, course)
+
+
+async def opening(r: Round) -> Said:
+    who = r.seat("proposer")
+    prompt = fill(words.OPENING, **shared(r))
+    try:
+        answer = await r.ask(who, "opening", prompt, schema=Opening, check=rules.opening)
+    except ParticipantFailed as error:
+        failed = "all tool invocations timed out" if error.kind == "timeout" else f"{error.kind}, {error.message}"
+        raise Aborted(
+            f"debate failed: {failed}" if error.kind == "timeout" else f"the proposer ({who.label}) did not open: {failed}",
+            error.hint or "Without an opening there is nothing to debate. Resume when it can answer.",
+        ) from error
+    form = answer.value
+    new = await r.note("opening", [Claim(c.text, "proposer", 1, _cited(c.evidence)) for c in form.claims if c.text])
+    return Said(1, "proposer", synthesis.opening(form, new), form.position)
+
+
+async def challenge(r: Round, case: Said) -> Said | Failure:
+    who = r.seat("challenger")
+    prompt = fill(words.CHALLENGE, **shared(r), case=r.quote("the proposer's opening", case.text))
+    answer = await r.try_ask(who, "challenge", prompt, schema=Challenge, check=rules.challenge(r.ledger))
+    if isinstance(answer, Failure):
+        return answer
+    new = await r.note("challenge", _flaws(answer.value.flaws, r.n))
+    return Said(r.n, "challenger", synthesis.challenge(answer.value, new), " ".join(f.text for f in answer.value.flaws))
+
+
+async def defense(r: Round, before: str) -> Said | Failure:
+    prompt = fill(
+        words.DEFENSE,
+        **shared(r),
+        before=before,
+        round=str(r.n),
+        points=r.quote("the points at issue", synthesis.points(r.ledger)),
+        open=", ".join(p.id for p in r.ledger.open) or "none",
+    )
+    answer = await r.try_ask(r.seat("proposer"), "defense", prompt, schema=Defense, check=rules.defense(r.ledger))
+    if isinstance(answer, Failure):
+        return answer
+    form, entries = answer.value, list[Entry]()
+    for one in form.responses:
+        entries.append(Move(one.id, MOVES[one.move], "proposer", r.n, one.argument, _cited(one.evidence)))
+    entries += [Claim(c.text, "proposer", r.n, _cited(c.evidence)) for c in form.claims if c.text]
+    await r.note("defense", entries)
+    quotable = " ".join([form.position, *(one.argument for one in form.responses)])
+    return Said(r.n, "proposer", synthesis.defense(form, r.ledger, r.n), quotable)
+
+
+async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
+    prompt = fill(
+        words.FOLLOW_UP,
+        **shared(r),
+        before=before,
+        round=str(r.n),
+        case=r.quote("the proposer's defense", case.text),
+        points=r.quote("the points at issue", synthesis.points(r.ledger)),
+        open=", ".join(p.id for p in r.ledger.open) or "none",
+    )
+    check = rules.follow_up(r.ledger)
+    answer = await r.try_ask(r.seat("challenger"), "follow-up", prompt, schema=FollowUp, check=check)
+    if isinstance(answer, Failure):
+        return answer
+    form, entries = answer.value, list[Entry]()
+    for one in form.rulings:
+        entries.append(Move(one.id, RULINGS[one.ruling], "challenger", r.n, one.reason, _cited(one.evidence)))
+    ruled = {one.id for one in form.rulings}
+    for point in r.ledger.having("defended", "partly accepted", "unresolved"):
+        if point.id not in ruled:
+            entries.append(Slip("dropped", point.id, "challenger", r.n))
+    entries += _flaws(form.flaws, r.n)
+    new = await r.note("follow-up", entries)
+    quotable = " ".join(one.reason for one in form.rulings)
+    return Said(r.n, "challenger", synthesis.follow_up(form, new, r.ledger, r.n), quotable)
+
+
+async def background(r: Round, course: Course) -> str:
+    """What was said before: in full for two rounds; from the third on, all but the last round as a summary."""
+    if r.n == 1:
+        return ""
+    latest = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 1))
+    if r.n < 3:
+        return latest
+    course.summary = await summarize(r, course)
+    return f"{r.quote(f'summary of rounds 1 to {r.n - 2}', course.summary)}\n\n{latest}"
+
+
+async def summarize(r: Round, course: Course) -> str:
+    """Roll the summary forward by one round: prompts stay as long as they are, however many rounds there are."""
+    old = r.quote(f"summary of rounds 1 to {r.n - 3}", course.summary) if course.summary else ""
+    turns = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 2))
+    upto = r.n - 2
+    earlier = [s.quotable for s in course.said if s.round <= upto] + [course.summary]
+    prompt = fill(words.SUMMARY, fences=FENCES, upto=str(upto), material=f"{old}\n\n{turns}".strip())
+    answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=rules.summary(earlier))
+    conceded = [m for m in r.ledger.moves if m.kind == "concede" and m.round <= upto]
+    if isinstance(answer, Failure):
+        course.notes.append(f"round {r.n}: no summary was written ({answer.kind}); the program's own list of points served")
+        return synthesis.own_summary(r.ledger, conceded)
+    said = [squeeze(text) for text in earlier]
+    kept = [c for c in answer.value.concessions if rules.is_verbatim(c, said)]
+    if dropped := len(answer.value.concessions) - len(kept):
+        course.notes.append(f"round {r.n}: {dropped} concession(s) in the summary were not verbatim and were left out")
+    return synthesis.summary(answer.value, kept, conceded)
+
+
+def uncontested(debate: Debate, course: Course) -> Outcome:
+    """The challenger never spoke: the position stands alone, and is called that."""
+    text = course.said[0].text
+    return Outcome(
+        kind="uncontested",
+        heading="UNCONTESTED",
+        decision=course.said[0].quotable,
+        conclusive=False,
+        stopped=debate.stopped,
+        final=f"{words.UNCONTESTED}\n\n{text}\n",
+        data={"position": course.said[0].quotable, "rounds_completed": 0, "exchanges": _exchanges(course)},
+    )
+
+
+async def verdict(debate: Debate, course: Course) -> Outcome:
+    rounds, asked = course.whole_rounds(), debate.settings.rounds
+    whole = [s for s in course.said if s.round <= rounds]
+    prompt = fill(
+        words.VERDICT,
+        fences=FENCES,
+        topic=debate.quote("topic", debate.topic),
+        transcript="\n\n".join(debate.quote(f"round {s.round}, {s.role}", s.text) for s in whole),
+        points=debate.quote("the points at issue", synthesis.points(debate.ledger)),
+        checked=synthesis.checked(debate.ledger),
+        rounds=f"{rounds} of {asked} rounds were completed." + (f" {_sentence(debate.stopped)}" if debate.stopped else ""),
+    )
+    judge, check = debate.seat("judge"), rules.decision(debate.ledger)
+    data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": _exchanges(course)}
+    try:
+        answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True)
+    except ParticipantFailed as error:
+        return no_verdict(debate, course, error, data)
+    heading = "VERDICT" if rounds == asked else f"VERDICT AFTER {rounds} OF {asked} ROUNDS"
+    return Outcome(
+        kind="verdict",
+        heading=heading,
+        decision=answer.value.recommendation,
+        verdict=Verdict(
+            answer.value.winner, answer.value.reasoning, answer.value.recommendation, answer.model or judge.label
+        ),
+        conclusive=rounds == asked,
+        stopped=debate.stopped,
+        final=synthesis.report(debate, answer.value, rounds, course.notes),
+        data={**data, "decision": answer.value.model_dump(mode="json")},
+        notes=tuple(course.notes),
+    )
+
+
+def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: dict[str, Json]) -> Outcome:
+    """Without the money for a judge the program ends the debate without a winner; a judge that failed can be asked again."""
+    if error.kind != "budget":
+        raise Aborted(
+            f"the judge ({debate.seat('judge').label}) gave no verdict: {error.kind}, {error.message}",
+            error.hint or "Everything said is kept. Resume when it can answer, or fork with another --judge.",
+            data,
+        ) from error
+    return Outcome(
+        kind="no verdict",
+        heading="NO VERDICT",
+        conclusive=False,
+        stopped=error.message,
+        final=synthesis.without_verdict(debate, error.message),
+        data=data,
+        notes=tuple(course.notes),
+    )
+
+
+def partial(debate: Debate) -> Outcome:
+    """The best that can be said at a deadline: where the proposer stands and what is open against it."""
+    answers = debate.answers
+    cases = [v for k, v in answers.items() if k.endswith("@proposer") and isinstance(v, dict)]
+    rounds = sum(1 for key in answers if key.endswith("@challenger"))
+    position = str(cases[-1].get("position", "")) if cases else ""
+    return Outcome(
+        kind="partial",
+        heading=f"NO VERDICT YET, {rounds} OF {debate.settings.rounds} ROUNDS",
+        decision=position,
+        basis=f"round {rounds}" if rounds else ("the opening alone" if cases else "nothing yet"),
+        final=synthesis.without_verdict(debate, "the deadline came first"),
+        data={"position": position, "rounds_completed": rounds},
+    )
+
+
+def shared(r: Round) -> dict[str, str]:
+    """What every debater's prompt begins with, in an order that does not change from round to round."""
+    files = f"\n\n{words.CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
+    return {"rule": words.EVIDENCE_RULE, "fences": FENCES, "topic": r.quote("topic", r.topic), "context": files}
+
+
+def _flaws(flaws: list[Flaw], n: int) -> list[Entry]:
+    return [
+        Point(f.text, "challenger", n, f.severity, f.category, _cited(f.evidence), about=f.about) for f in flaws if f.text
+    ]
+
+
+def _cited(cites: list[Cite]) -> tuple[Evidence, ...]:
+    return tuple(c.evidence() for c in cites if c.place)
+
+
+def _exchanges(course: Course) -> list[Json]:
+    return [{"round": s.round, "role": s.role, "response": s.text} for s in course.said]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+

@@ -1,0 +1,195 @@
+"""The record of a debate in memory: events folded into what was asked, answered, learnt and spent.
+
+Readers and the engine both stand on this. It never touches a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rebut.events import Amended, Answered, Asked, Attempt, Closed, Fact, Failed, Line, Opened, Resumed, Wrote
+from rebut.types import Json
+
+
+@dataclass(slots=True)
+class Call:
+    """Everything on record under one key."""
+
+    key: str
+    asked: dict[int, Asked] = field(default_factory=dict)
+    attempts: dict[int, Attempt] = field(default_factory=dict)
+    answered: Answered | None = None
+    failed: Failed | None = None
+    past: int = 0
+    """Attempts up to this number belong to a failure that was reopened: they count, but they no longer speak."""
+
+    @property
+    def in_doubt(self) -> list[Asked]:
+        """Calls that were started and never seen to come back."""
+        return [a for n, a in self.asked.items() if n not in self.attempts]
+
+    @property
+    def returned(self) -> list[tuple[Asked | None, Attempt]]:
+        """The attempts that came back and still speak, in order."""
+        return [(self.asked.get(n), self.attempts[n]) for n in sorted(self.attempts) if n > self.past]
+
+    @property
+    def next_attempt(self) -> int:
+        return max([0, *self.asked, *self.attempts]) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Calls, tokens and dollars that are spent or set aside."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.calls + other.calls, self.tokens + other.tokens, self.usd + other.usd)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.calls - other.calls, self.tokens - other.tokens, self.usd - other.usd)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a debate took. `usd` is None as soon as one paid call has no known price."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    in_doubt: int = 0
+
+
+class Record:
+    """A fold over events, grown one line at a time."""
+
+    def __init__(self, lines: Iterable[Line] = ()) -> None:
+        self.lines: list[Line] = []
+        self.calls: dict[str, Call] = {}
+        self.facts: dict[str, Fact] = {}
+        self.wrote: dict[str, Wrote] = {}
+        self.limits: dict[str, Json] = {}
+        self.closed: Closed | None = None
+        self.committed = Amount()
+        """Settled, in flight and in doubt, all told: what the limits are held against."""
+        self._opened: Opened | None = None
+        for line in lines:
+            self.add(line)
+
+    @property
+    def opened(self) -> Opened:
+        if self._opened is None:
+            raise ValueError("a record without its first event")
+        return self._opened
+
+    def add(self, line: Line) -> None:
+        self.lines.append(line)
+        match line.event:
+            case Asked() as e:
+                self.call(e.key).asked[e.attempt] = e
+                self.committed += reserved(e)
+            case Attempt() as e:
+                call = self.call(e.key)
+                call.attempts[e.attempt] = e
+                asked = call.asked.get(e.attempt)
+                self.committed += settled(asked, e) - (reserved(asked) if asked else Amount())
+            case Answered() as e:
+                self.call(e.key).answered = e
+            case Failed() as e:
+                call = self.call(e.key)
+                call.failed = e
+                if e.reopened:
+                    call.past = max([0, *call.asked, *call.attempts])
+            case Fact() as e:
+                self.facts[e.key] = e
+            case Wrote() as e:
+                self.wrote[e.path] = e
+            case Opened() as e:
+                self._opened = e
+                self.limits = dict(e.limits)
+            case Amended() as e:
+                self.limits.update(e.limits)
+            case Closed() as e:
+                self.closed = e
+            case Resumed():
+                pass
+
+    def call(self, key: str) -> Call:
+        """The call under `key`, made when it is new."""
+        found = self.calls.get(key)
+        if found is None:
+            found = self.calls[key] = Call(key)
+        return found
+
+    @property
+    def answers(self) -> int:
+        return sum(1 for c in self.calls.values() if c.answered)
+
+    @property
+    def in_doubt(self) -> list[Asked]:
+        return [a for c in self.calls.values() for a in c.in_doubt]
+
+    @property
+    def asked_last(self) -> str:
+        """The key of the newest call, to tell whether anything was asked after a given moment."""
+        for line in reversed(self.lines):
+            if isinstance(line.event, Asked):
+                return line.event.key
+        return ""
+
+    def spent(self) -> Spent:
+        """The cost of all that is on record, copied answers being free."""
+        total, unknown = Amount(), False
+        for call in self.calls.values():
+            for n, attempt in call.attempts.items():
+                total += settled(call.asked.get(n), attempt)
+                # A reply without a price, or a failure that was metered, makes the sum unknown, never smaller.
+                unknown |= attempt.usd is None and (attempt.outcome == "ok" or attempt.input is not None)
+        return Spent(
+            calls=sum(len(c.asked) for c in self.calls.values()),
+            tokens=total.tokens,
+            usd=None if unknown else total.usd,
+            seconds=self.active_seconds(),
+            in_doubt=len(self.in_doubt),
+        )
+
+    def active_seconds(self) -> float:
+        """Seconds during which a process worked on this debate, people's thinking time left out."""
+        total, began, last = 0.0, 0.0, 0.0
+        for line in self.lines:
+            now = seconds(line.at)
+            match line.event:
+                case Opened() | Resumed():
+                    total += max(0.0, last - began)
+                    began = now
+                case Attempt(patient=True, ms=ms):
+                    total -= ms / 1000
+                case _:
+                    pass
+            last = now
+        return max(0.0, total + max(0.0, last - began))
+
+
+def reserved(asked: Asked) -> Amount:
+    """What a call may cost at worst."""
+    return Amount(1, asked.tokens, asked.usd or 0.0)
+
+
+def settled(asked: Asked | None, attempt: Attempt) -> Amount:
+    """What a call did cost. A provider that reports no usage is charged what was reserved: never less than the truth."""
+    if attempt.input is not None or attempt.output is not None:
+        counted = (attempt.input or 0) + (attempt.output or 0)
+    else:
+        counted = asked.tokens if asked and attempt.outcome == "ok" else 0
+    return Amount(1, counted, attempt.usd or 0.0)
+
+
+def seconds(at: str) -> float:
+    """A journal's time stamp as seconds since the epoch."""
+    return datetime.fromisoformat(at).timestamp()

@@ -1,0 +1,349 @@
+"""Secrets removed at the door: each becomes a placeholder that is the same wherever and whenever it turns up.
+
+A placeholder is `[secret:KIND:HMAC]`. Both parts depend on the secret alone, never on where it stood: a key found in an
+assignment, in a URL and bare in a log line is one and the same for the debaters, and a replay gives the same text.
+
+How it works: every rule points at spans of the text, overlapping spans grow together, and each is replaced in one go.
+That repeats until nothing is found, so redacting twice changes nothing. The inside of a placeholder is out of reach.
+
+All rules are linear: a run has no upper bound (a cut run would leave a tail that looks like a new secret), and what a
+regex could only say by looking far ahead is said by a predicate on the match.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from urllib.parse import quote
+
+Span = tuple[int, int]
+
+PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")
+SHORTEST_KNOWN = 8
+"""Known values below this length are ignored: removing every `test` from a text says more than it hides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without its secrets, and one kind per distinct secret that was taken out, sorted."""
+
+    text: str
+    kinds: tuple[str, ...]
+
+
+class Redactor:
+    """Replaces secrets by placeholders under one session key. `known` are exact values to remove wherever they are."""
+
+    def __init__(self, key: bytes, known: Iterable[str] = ()) -> None:
+        self._key = key
+        self._spellings: dict[str, str] = {}
+        for value in (v.strip() for v in known):
+            if len(value) >= SHORTEST_KNOWN:
+                self._spellings[value] = value
+                self._spellings.setdefault(quote(value, safe="", errors="replace"), value)
+
+    def redact(self, text: str) -> str:
+        return self.redact_counting(text).text
+
+    def count(self, text: str) -> int:
+        """How many distinct secrets `redact` would remove."""
+        return len(self.redact_counting(text).kinds)
+
+    def redact_counting(self, text: str) -> Redacted:
+        removed: dict[str, str] = {}
+        # Ends: each pass takes at least one character that is not part of a placeholder.
+        while spans := self._spans(text):
+            pieces, at = [], 0
+            for start, end in spans:
+                secret = text[start:end]
+                kind = _kind(secret)
+                mark = self._placeholder(kind, secret)
+                removed[mark] = kind
+                pieces += [text[at:start], _on_every_line(mark, secret)]
+                at = end
+            text = "".join([*pieces, text[at:]])
+        return Redacted(text, tuple(sorted(removed.values())))
+
+    def _placeholder(self, kind: str, secret: str) -> str:
+        canonical = _pem_body(secret) if kind == "private-key" else self._spellings.get(secret, secret)
+        digest = hmac.new(self._key, canonical.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        return f"[secret:{kind}:{digest[:8]}]"
+
+    def _spans(self, text: str) -> list[Span]:
+        """All that is to be removed, in order, overlaps grown together."""
+        found = [*_pem_blocks(text), *_shapes(text), *_contexts(text), *self._known(text)]
+        if not found:
+            return []
+        own = [m.span() for m in PLACEHOLDER.finditer(text)]
+        starts = [start for start, _ in own]
+
+        def around(at: int) -> Span:
+            """The placeholder that the character at `at` belongs to, or an empty span."""
+            i = bisect_right(starts, at) - 1
+            return own[i] if i >= 0 and at < own[i][1] else (at, at)
+
+        merged: list[Span] = []
+        for start, end in sorted(found):
+            left, right = around(start), around(end - 1)
+            if left == right and left[0] < left[1]:
+                continue
+            start, end = left[0], max(end, right[1])
+            if merged and start < merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+            else:
+                merged.append((start, end))
+        return merged
+
+    def _known(self, text: str) -> Iterator[Span]:
+        for value in self._spellings:
+            at = text.find(value)
+            while at >= 0:
+                yield at, at + len(value)
+                at = text.find(value, at + 1)
+
+
+def _kind(secret: str) -> str:
+    """What to call a secret, judged by itself alone: the same value must get the same name in every place."""
+    if MARKER.search(secret):
+        return "private-key"
+    for shape in SHAPES:
+        if (whole := shape.pattern.fullmatch(secret)) and shape.holds(whole[0]):
+            return shape.kind
+    return "credential"
+
+
+def _on_every_line(mark: str, secret: str) -> str:
+    """The placeholder on each line that the secret took, so that no line below it moves.
+
+    In a diff each line keeps its first character too, or the hunk would no longer parse.
+    """
+    breaks, rest = LINE_BREAK.findall(secret), LINE_BREAK.split(secret)[1:]
+    in_diff = all(line.startswith(("+", "-", " ")) for line in rest)
+    return mark + "".join(b + (line[0] if in_diff else "") + mark for b, line in zip(breaks, rest, strict=True))
+
+
+# Tokens that can be told by their shape. ------------------------------------------------------------------------------
+
+
+def _always(token: str) -> bool:
+    return True
+
+
+def _dense(token: str) -> bool:
+    """Random rather than words joined by hyphens: a long unbroken part, or several digits."""
+    return max(map(len, re.split(r"[-_.]", token))) >= 16 or sum(c.isdigit() for c in token) >= 3
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A token with a telling prefix. `gate` must occur in a text for the pattern to be worth trying."""
+
+    kind: str
+    gate: str
+    pattern: re.Pattern[str]
+    holds: Callable[[str], bool] = _always
+
+
+def _token(prefix: str, rest: str) -> re.Pattern[str]:
+    """A prefix which starts a word, and what follows.
+
+    The look behind comes after the prefix: a pattern that opens with plain characters is searched many times faster.
+    Escapes count as an edge: in JSON a secret may follow `\\n`, in a URL `%3D`, and both end in a letter or digit.
+    """
+    p = re.escape(prefix)
+    edge = rf"(?:(?<![A-Za-z0-9]{p})|(?<=\\[nrtbf]{p})|(?<=%[0-9A-Fa-f]{{2}}{p})|(?<=\\u[0-9a-fA-F]{{4}}{p}))"
+    return re.compile(p + edge + rest)
+
+
+def _shape(kind: str, prefix: str, rest: str, holds: Callable[[str], bool] = _always) -> Shape:
+    return Shape(kind, prefix, _token(prefix, rest), holds)
+
+
+SHAPES: tuple[Shape, ...] = (
+    _shape("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{16,}"),
+    _shape("openai-key", "sk-", r"(?!ant-)[A-Za-z0-9_-]{20,}", _dense),
+    *(_shape("aws-key", p, r"[A-Z0-9]{16}(?![A-Za-z0-9])") for p in ("AKIA", "ASIA")),
+    _shape("google-key", "AIza", r"[A-Za-z0-9_-]{32,}"),
+    _shape("google-secret", "GOCSPX-", r"[A-Za-z0-9_-]{20,}"),
+    *(_shape("github-token", f"gh{x}_", r"[A-Za-z0-9]{30,}") for x in "pousr"),
+    _shape("github-token", "github_pat_", r"[A-Za-z0-9_]{22,}"),
+    _shape("gitlab-token", "glpat-", r"[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*"),
+    *(_shape("slack-token", f"xox{x}-", r"[A-Za-z0-9-]{10,}") for x in "abeoprs"),
+    _shape("slack-token", "xapp-", r"[A-Za-z0-9-]{20,}", _dense),
+    *(_shape("stripe-key", f"{x}k_{y}_", r"[A-Za-z0-9]{16,}") for x in "sr" for y in ("live", "test")),
+    _shape("stripe-secret", "whsec_", r"[A-Za-z0-9+/=]{24,}"),
+    _shape("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    _shape("twilio-key", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
+    _shape("npm-token", "npm_", r"[A-Za-z0-9]{30,}"),
+    _shape("pypi-token", "pypi-", r"[A-Za-z0-9_-]{32,}", _dense),
+    _shape("huggingface-token", "hf_", r"[A-Za-z0-9]{24,}"),
+    _shape("groq-key", "gsk_", r"[A-Za-z0-9]{24,}"),
+    _shape("xai-key", "xai-", r"[A-Za-z0-9]{24,}"),
+    _shape("replicate-token", "r8_", r"[A-Za-z0-9]{30,}"),
+    _shape("vault-token", "hvs.", r"[A-Za-z0-9_-]{24,}"),
+    # The three parts of a token could be scanned again from every `eyJ` inside them, but for this stricter edge.
+    Shape("jwt", "eyJ", re.compile(r"eyJ(?:(?<![\w-]eyJ)|(?<=\\[nrtbf]eyJ))[\w-]{5,}(?:\.[\w-]{4,}){2,}", re.ASCII)),
+)
+
+
+def _shapes(text: str) -> Iterator[Span]:
+    for shape in SHAPES:
+        if shape.gate in text:
+            yield from (m.span() for m in shape.pattern.finditer(text) if shape.holds(m[0]))
+
+
+# Values that only their surroundings give away. -----------------------------------------------------------------------
+
+NAME = (
+    r"(?:pass(?:word|wd|phrase)|pwd|secret|token|credentials?"
+    r"|(?:api|access|auth|private|secret|account|signing|encryption|master|license)[_-]?key)"
+    r"(?:[_-]?\d{1,3}|[_-](?:prod|production|staging|dev|test|live|value|primary|secondary|base64))?"
+)
+BEFORE = r"\\?[\"'`]?\]?\s{0,8}"
+SIGN = r"(?::\s{0,8}[\w.\[\]| ]{1,40}=|[!=:]?={1,3}>?|:)\s{0,8}"
+QUOTED = (
+    r"(?:(?i:[rbfu]{1,2}|@|\$)?(?P<open>\"\"\"|'''|[\"'`])(?P<quoted>(?:\\.|(?!(?P=open))[^\\\n])+)(?P=open)"
+    r"|\\(?P<mark>[\"'])(?P<escaped>[^\"'\\\n]+)\\(?P=mark))"
+)
+BARE = r"(?P<bare>[^\s\"'`,;&|(){}\[\]<>\\]{8,})(?![(\[{\"'`\\])"
+ASSIGNED = re.compile(rf"(?P<name>(?i:{NAME}))(?:{BEFORE}{SIGN}(?:{QUOTED}|{BARE})|>(?P<element>[^<>\s]+)</)")
+OPTION = re.compile(rf"--(?:[a-z]{{1,20}}-){{0,3}}{NAME}[ \t]{{1,8}}(?:{QUOTED}|{BARE})")
+IN_URL = re.compile(r"://[^\s/?#:@\"'<>]{0,256}:(?P<value>[^\s/\"'<>`]{1,512})@(?=[\w\[$%{<])")
+IN_HEADER = re.compile(
+    r"(?i:authorization)\\?[\"']?\s{0,8}[:=,]\s{0,8}\\?[\"']?(?i:bearer|basic|token|apikey)\s{1,8}(?P<value>[\w.~+/=:-]{8,})"
+)
+BEARER = re.compile(r"[Bb]earer\s{1,8}(?P<value>[\w.~+/=-]{16,})")
+IN_NETRC = re.compile(r"login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<value>\S{1,256})")
+BESIDE_AWS_KEY = re.compile(r"A[KS]IA[A-Z0-9]{16}[\"']?[\s,:;|]{1,8}[\"']?(?P<value>[\w/+]{40})(?![\w/+])")
+SLACK_HOOK = re.compile(r"hooks\.slack\.com/services/\w{1,32}/\w{1,32}/(?P<value>\w{16,})")
+
+FILLER = """
+    a abc access admin an any api apikey app auth authorization bar base basic baz bearer bool boolean bytes change
+    changeme client credential credentials csrf current db default demo disabled dummy empty enabled enter env
+    example expired fake false field file foo foobar from get hash header here hidden id input insert int integer
+    invalid is key label literal me missing mock my name new nil no none not null number object of old optional or
+    param pass passphrase passwd password path placeholder private put pwd query redacted ref refresh removed
+    replace replaceme required sample secret secrets session set some str string temp test testing text the this to
+    todo token tokens true type undefined unknown unset url use user username valid value var variable visible wrong
+    x y yes you your
+"""
+FILLERS = frozenset(FILLER.split())
+TECHNICAL = re.compile(
+    r"(?i:base(?:16|32|58|64)|b64|utf_?(?:8|16|32)|sha_?\d+|md[45]|oauth2?|x509|ed25519|u?int\d+|v\d)"
+)
+TEMPLATE = re.compile(r"\$[({]|\{\{|\{[A-Za-z_][\w.!:]*\}|%\(|%[sdr]|<[^>]*>|\$[A-Za-z_]\w*$|^%\w+%$|^\{\}$|^\.\.\.|…")
+
+
+def _contexts(text: str) -> Iterator[Span]:
+    for m in ASSIGNED.finditer(text):
+        yield from _assigned(m, m["element"])
+    for m in OPTION.finditer(text):
+        yield from _assigned(m, None)
+    for pattern, gate in ((IN_URL, "://"), (IN_NETRC, "login"), (BESIDE_AWS_KEY, "IA"), (SLACK_HOOK, "hooks.slack")):
+        if gate in text:
+            yield from (m.span("value") for m in pattern.finditer(text) if not _filler(m["value"]))
+    yield from (m.span("value") for m in IN_HEADER.finditer(text) if not _filler(m["value"]))
+    yield from (m.span("value") for m in BEARER.finditer(text) if _dense(m["value"]) and not _filler(m["value"]))
+
+
+def _assigned(m: re.Match[str], element: str | None) -> Iterator[Span]:
+    if m["bare"]:
+        value = m["bare"].rstrip(".:")
+        if _random(value) and not _filler(value):
+            yield m.start("bare"), m.start("bare") + len(value)
+        return
+    group = "element" if element else "quoted" if m["quoted"] else "escaped"
+    value = m[group]
+    # What a person types may be plain words; a token without a single digit is rather the name of one.
+    typed = "name" not in m.re.groupindex or m["name"].lower().startswith(("pass", "pwd"))
+    if not _filler(value) and (len(value) >= 5 if typed else len(value) >= 8 and (_random(value) or len(value) >= 20)):
+        yield m.span(group)
+
+
+def _filler(value: str) -> bool:
+    """Stands for a secret and is none: a template, a name, a path, `changeme`, or what we put there ourselves."""
+    if PLACEHOLDER.sub("", value) != value or TEMPLATE.search(value) or re.search(r"\s", value):
+        return True
+    if len(set(value)) <= 2 or re.fullmatch(r"[A-Z][A-Z_]*_[A-Z0-9_]*", value) or "://" in value:
+        return True
+    if value.startswith(("/", "./", "../", "~/")) and len(value) != 40:
+        return True
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+", value)
+    return bool(words) and all(w.lower() in FILLERS for w in words) and not re.search(r"[!@#^*+=]", value)
+
+
+def _random(value: str) -> bool:
+    """Unlike an identifier: the usual technical names aside, a letter follows a digit, or there are many digits."""
+    rest = TECHNICAL.sub("", value)
+    letters = sum(c.isalpha() for c in rest)
+    return letters > 0 and (re.search(r"\d[A-Za-z]", rest) is not None or sum(c.isdigit() for c in rest) >= 4)
+
+
+# Private keys. --------------------------------------------------------------------------------------------------------
+
+MARKER = re.compile(r"-{4,5} ?(?P<what>BEGIN|END) (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+LINE_BREAK = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+KEY_LINE = re.compile(r"[\s+\->|#*\d:.\"'`]*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]*={1,2})[\s\\nr\"'`,+;]*")
+KEY_HEADER = re.compile(r"[\s+\->|#*\d:\"']*(?:(?:Proc-Type|DEK-Info|Version|Comment)\b.*)?")
+LONGEST_KEY = 65_536
+
+
+def _pem_blocks(text: str) -> Iterator[Span]:
+    """Whole blocks, and as much of a block cut off at either end as still looks like key material."""
+    if "PRIVATE KEY" not in text:
+        return
+    marks = list(MARKER.finditer(text))
+    done = 0
+    for i, mark in enumerate(marks):
+        if mark.start() < done:
+            continue
+        after = marks[i + 1] if i + 1 < len(marks) else None
+        if mark["what"] == "END":
+            yield from _cut_at_front(text, done, mark)
+        elif after and after["what"] == "END" and after.end() - mark.start() <= LONGEST_KEY:
+            between = text[mark.end() : after.start()]
+            # Code that names both markers is no key: after a real one a line ends, or key material stands in between.
+            if re.match(r"[ \t]*(?:\\+[nr]|[\r\n])", between) or re.search(r"[A-Za-z0-9+/=]{24,}", between):
+                yield mark.start(), after.end()
+            done = after.end()
+            continue
+        else:
+            yield from _cut_at_end(text, mark, after.start() if after else len(text))
+        done = mark.end()
+
+
+def _cut_at_end(text: str, mark: re.Match[str], limit: int) -> Iterator[Span]:
+    end, at = mark.end(), mark.end()
+    if inline := re.compile(r"(?:\\+[nr]|[A-Za-z0-9+/=])+").match(text, at, limit):
+        end = at = inline.end()
+    while (line_end := text.find("\n", at, limit)) >= 0 or at < limit:
+        line_end = line_end if line_end >= 0 else limit
+        line = text[at:line_end]
+        if KEY_LINE.fullmatch(line):
+            end = line_end
+        elif not KEY_HEADER.fullmatch(line):
+            break
+        at = line_end + 1
+    if end > mark.end():
+        yield mark.start(), end
+
+
+def _cut_at_front(text: str, floor: int, mark: re.Match[str]) -> Iterator[Span]:
+    start, at = mark.start(), text.rfind("\n", floor, mark.start())
+    while at > floor:
+        line_start = text.rfind("\n", floor, at) + 1 or floor
+        if not KEY_LINE.fullmatch(text, line_start, at):
+            break
+        start, at = line_start, line_start - 1
+    if start < mark.start():
+        yield start, mark.end()
+
+
+def _pem_body(block: str) -> str:
+    """The key material alone, so that the same key in a file, in a diff and in a JSON string gets one placeholder."""
+    lines = MARKER.sub("\n", block.replace("\\n", "\n").replace("\\r", "\n")).split("\n")
+    return "".join("".join(re.findall(r"[A-Za-z0-9/=][A-Za-z0-9+/=]{11,}", line)) for line in lines) or block

@@ -1,0 +1,153 @@
+"""The room: what one run of a debate shares, behind the `Debate` that the protocol sees."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rebut.budget import Limits
+from rebut.errors import DeadlineReached, Interrupted
+from rebut.events import Event, Line
+from rebut.ledger import Ledger
+from rebut.record import Amount, Record
+from rebut.text import clean
+from rebut.types import Backend, ModelSpec, Participant
+
+if TYPE_CHECKING:
+    from rebut.journal import Journal
+    from rebut.view import View
+
+
+def price_unknown(input_tokens: int, output_tokens: int) -> float | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A backend as the engine needs it: the call, the price of its worst case, and whether a person is behind it."""
+
+    backend: Backend
+    price: Callable[[int, int], float | None] = price_unknown
+    patient: bool = False
+    family: str = ""
+
+    @property
+    def free(self) -> bool:
+        """Known to cost nothing, which is not the same as a price that nobody knows."""
+        return self.price(1000, 1000) == 0.0
+
+
+@dataclass(slots=True)
+class Control:
+    """How the outside stops a debate: drain (start nothing new), or a deadline. Cancelling the task is the third way."""
+
+    deadline: float | None = None
+    """Seconds from the start of this run."""
+    draining: bool = False
+    on_text: Callable[[str, str], None] | None = None
+    """Called with (key, piece) as text streams in."""
+    _ends: float = field(default=float("inf"), init=False)
+
+    def begin(self) -> None:
+        if self.deadline is not None:
+            # A little is kept back, so that the result is out before the caller's own patience ends.
+            self._ends = asyncio.get_running_loop().time() + self.deadline - min(1.0, self.deadline * 0.1)
+
+    @property
+    def ends(self) -> float | None:
+        """The deadline on the loop's clock."""
+        return None if self._ends == float("inf") else self._ends
+
+    def drain(self) -> None:
+        self.draining = True
+
+    def check(self) -> None:
+        """Raise when nothing new may be started."""
+        if self.draining:
+            raise Interrupted("stopped on request")
+        if self.ends is not None and asyncio.get_running_loop().time() >= self.ends:
+            raise DeadlineReached(f"the deadline of {self.deadline:g} s was reached")
+
+
+@dataclass(slots=True)
+class Room:
+    """Shared by a debate and all its scopes; nothing here is seen by a protocol."""
+
+    record: Record
+    seats: Sequence[Participant]
+    connect: Callable[[ModelSpec], Connection]
+    redact: Callable[[str], str]
+    fence_key: bytes
+    limits: Limits = Limits()
+    closing: Amount = Amount()
+    """Set aside for the closing call until it is made."""
+    fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
+    journal: Journal | None = None
+    """None for an offline replay, which writes nothing."""
+    parent: Record | None = None
+    """The record that a fork takes over what still fits from."""
+    upgraded: str = ""
+    """Says what changed, when rebut or the protocol is not the version that began this debate."""
+    control: Control = field(default_factory=Control)
+    view: View | None = None
+    never: Sequence[str] = ()
+    ledger: Ledger = Ledger()
+    notes: list[str] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    failed_before: frozenset[str] = frozenset()
+    """Keys whose failure an earlier run left on record."""
+    waited: float = 0.0
+    """Seconds that people took to answer in this run."""
+    _connections: dict[str, Connection] = field(default_factory=dict)
+    _began: float = field(default_factory=time.monotonic)
+    _before: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._before = self.record.active_seconds()
+
+    @property
+    def offline(self) -> bool:
+        return self.journal is None
+
+    def door(self, text: str) -> str:
+        """The one way by which text from outside enters a debate: cleaned, then without its secrets (C8)."""
+        return self.redact(clean(text))
+
+    def connection(self, spec: ModelSpec) -> Connection:
+        key = str(spec)
+        if key not in self._connections:
+            self._connections[key] = self.connect(spec)
+        return self._connections[key]
+
+    def write(self, event: Event) -> None:
+        """Record an event; it is durable with the next `append` or `sync`."""
+        if self.journal is not None:
+            self.journal.write(event)
+        else:
+            at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            self.record.add(Line(len(self.record.lines) + 1, at, event))
+
+    async def append(self, *events: Event) -> None:
+        for event in events:
+            self.write(event)
+        await self.sync()
+
+    async def sync(self) -> None:
+        if self.journal is not None:
+            await self.journal.sync()
+
+    def active_seconds(self) -> float:
+        """Time worked on this debate over all its runs, without the time that people took."""
+        return self._before + max(0.0, time.monotonic() - self._began - self.waited)
+
+    def seconds_left(self, *, closing: bool = False) -> float:
+        """What the minutes limit leaves for a call. A quarter, at most one call's time, is kept for the closing call."""
+        if self.limits.minutes is None:
+            return float("inf")
+        whole = self.limits.minutes * 60
+        kept = 0.0 if closing else min(self.limits.timeout, whole / 4)
+        return whole - kept - self.active_seconds()

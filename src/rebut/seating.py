@@ -1,0 +1,175 @@
+"""Seating: who sits where, and how each is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rebut.backends.limit import AT_ONCE, Limited
+from rebut.backends.retry import Retrying
+from rebut.backends.timed import Timed
+from rebut.config import Config, Provider
+from rebut.errors import UsageError
+from rebut.protocol import Protocol
+from rebut.room import Connection
+from rebut.types import EFFORTS, Backend, ModelSpec, Participant
+
+Given = Mapping[str, str | Sequence[str]]
+
+
+def free(input_tokens: int, output_tokens: int) -> float | None:
+    return 0.0
+
+
+def connector(
+    config: Config, env: Mapping[str, str], custom: Mapping[str, Backend] | None = None
+) -> Callable[[ModelSpec], Connection]:
+    """How the engine reaches a model. Says what is wrong with a spec before anything is called."""
+    custom = custom or {}
+
+    def connect(spec: ModelSpec) -> Connection:
+        if spec.provider in custom:
+            return Connection(Timed(custom[spec.provider]), free, family=spec.provider)
+        if spec.provider in BUILT_IN:
+            return BUILT_IN[spec.provider](spec)
+        provider = config.need_provider(spec.provider)
+        return WIRES[provider.wire](spec, provider, env)
+
+    return connect
+
+
+def _scripted(spec: ModelSpec) -> Connection:
+    from rebut.backends.scripted import Scripted
+
+    if not spec.model:
+        raise UsageError("scripted needs a file", "Write scripted:FILE.json.")
+    backend = Scripted(Path(spec.model).expanduser())
+    return Connection(Timed(backend), free, family=backend.family)
+
+
+def _human(spec: ModelSpec) -> Connection:
+    from rebut.backends.human import Human
+
+    return Connection(Human(), free, patient=True, family="human")
+
+
+def _openai(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.openai import OpenAI
+    from rebut.backends.prices import worst_case
+
+    model = spec.model or provider.model
+    if not model:
+        raise UsageError(
+            f"{provider.name} needs a model", f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}]."
+        )
+    key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
+    if provider.api_key_env and not key and not is_local(provider.base_url):
+        raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
+    wire = OpenAI(
+        base_url=provider.base_url,
+        api_key=key,
+        model=model,
+        provider=provider.name,
+        family=provider.family,
+        key_env=provider.api_key_env,
+    )
+    return Connection(
+        Limited(Timed(Retrying(wire)), provider.name, provider.concurrency or AT_ONCE),
+        lambda sent, back: worst_case(model, provider.name, sent, back),
+        family=provider.family,
+    )
+
+
+BUILT_IN: dict[str, Callable[[ModelSpec], Connection]] = {"scripted": _scripted, "human": _human}
+WIRES: dict[str, Callable[[ModelSpec, Provider, Mapping[str, str]], Connection]] = {"openai": _openai}
+
+
+def is_local(url: str) -> bool:
+    return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """A filled table."""
+
+    participants: tuple[Participant, ...]
+    fallbacks: Mapping[str, tuple[ModelSpec, ...]]
+    notes: tuple[str, ...] = ()
+
+
+def seat(
+    protocol: Protocol,
+    given: Given,
+    config: Config,
+    connect: Callable[[ModelSpec], Connection],
+    *,
+    effort: str = "",
+    models: Mapping[str, str] | None = None,
+    fallbacks: Given | None = None,
+    allow_same_model: bool = False,
+) -> Seats:
+    """Fill the seats of a protocol from what was named, the user's config, and the default for the judge."""
+    if effort and effort not in EFFORTS:
+        raise UsageError(f"effort must be {', '.join(EFFORTS)}, got {effort!r}")
+    specs: dict[str, ModelSpec] = {}
+    notes: list[str] = []
+    for role, count in protocol.seats.items():
+        named = given.get(role) or _configured(config, role)
+        wanted = [named] if isinstance(named, str) else list(named)
+        if role == protocol.judge and not wanted:
+            continue
+        if len(wanted) != count:
+            raise UsageError(
+                f"{protocol.name} needs {'a' if count == 1 else count} {role}{'s' if count > 1 else ''}"
+                + (f", got {len(wanted)}" if wanted else ""),
+                f"Name one with --{role} SPEC, for example --{role} openai:MODEL, or in [seats] of your config.",
+            )
+        for n, text in enumerate(wanted, 1):
+            spec = ModelSpec.parse(text)
+            if models and models.get(role):
+                spec = replace(spec, model=models[role])
+            specs[role if count == 1 else f"{role}.{n}"] = replace(spec, effort=spec.effort or effort)
+    _must_differ(specs, allow_same_model, notes)
+    if protocol.judge and protocol.judge not in specs:
+        party, spec = next(iter(specs.items()))
+        specs[protocol.judge] = replace(spec, name="")
+        notes.append(f"the {protocol.judge} is a fresh call of the {party}'s model ({spec}), not an independent third")
+    for role, spec in specs.items():
+        if not config.allowed(spec.provider):
+            raise UsageError(
+                f"{spec.provider} ({role}) is not among the providers that [egress] allow lists",
+                "Choose another, or add it there: `rebut config path` tells where your own list is.",
+            )
+    filled = [Participant(role, spec, connect(spec).family) for role, spec in specs.items()]
+    others = {
+        role: tuple(ModelSpec.parse(s) for s in ([specs_] if isinstance(specs_, str) else specs_))
+        for role, specs_ in (fallbacks or {}).items()
+    }
+    for role, more in others.items():
+        if role not in specs:
+            raise UsageError(f"there is no seat {role!r} to fall back in", f"Seats: {', '.join(specs)}.")
+        for spec in more:
+            connect(spec)
+    return Seats(tuple(filled), others, tuple(notes))
+
+
+def _configured(config: Config, role: str) -> str:
+    spec: ModelSpec | None = getattr(config.seats, role, None)
+    return (f"{spec.name}=" if spec.name else "") + str(spec) if spec else ""
+
+
+def _must_differ(specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]) -> None:
+    seen: dict[str, str] = {}
+    for role, spec in specs.items():
+        if spec.provider == "human" or spec.identity not in seen:
+            seen[spec.identity] = role
+            continue
+        first = seen[spec.identity]
+        if not allowed:
+            raise UsageError(
+                f"{first} and {role} are both {spec.identity}; name two different models, "
+                "or --allow-same-model for a self-debate"
+            )
+        notes.append(f"self-debate: {first} and {role} are both {spec.identity}, so this is not two independent opinions")

@@ -1,0 +1,132 @@
+"""Where sessions live: one private folder each, found by id, prefix, alias or `last`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rebut import journal
+from rebut.errors import RecordError, UnknownSession
+from rebut.events import Opened, from_json
+from rebut.record import Record
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session as a listing shows it."""
+
+    id: str
+    folder: Path
+    at: str
+    opened: Opened
+
+
+def home(env: Mapping[str, str] | None = None) -> Path:
+    """The folder that holds all sessions: `REBUT_HOME`, else the user's state folder."""
+    env = os.environ if env is None else env
+    if moved := env.get("REBUT_HOME"):
+        return Path(moved).expanduser() / "sessions"
+    state = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".local" / "state")
+    return Path(state) / "rebut" / "sessions"
+
+
+def repository(folder: Path) -> Path:
+    """The root of the repository that `folder` lies in, else the folder itself; told by looking, without running git."""
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+
+
+def slug(topic: str, limit: int = 40) -> str:
+    """A short, safe name for a topic: ASCII words joined by hyphens, never empty."""
+    plain = unicodedata.normalize("NFKD", topic[:400]).encode("ascii", "ignore").decode().lower()
+    words = re.findall(r"[a-z0-9]+", plain)
+    out = ""
+    for word in words:
+        if len(out) + len(word) + 1 > limit:
+            break
+        out = f"{out}-{word}" if out else word
+    return out or (words[0][:limit] if words else "debate")
+
+
+def create(root: Path) -> Path:
+    """Claim a new session folder by exclusive mkdir, so that two processes never share one."""
+    try:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        while True:
+            folder = root / "".join(secrets.choice(ALPHABET) for _ in range(8))
+            try:
+                folder.mkdir(mode=0o700)
+            except FileExistsError:
+                continue
+            _sync_folder(root)
+            return folder
+    except OSError as error:
+        raise RecordError(
+            f"no session can be kept in {root}: {error.strerror}",
+            "Nothing was called. Set REBUT_HOME to a folder that can be written.",
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)  # else a power cut may forget the new entry, whatever the journal inside it synced
+    finally:
+        os.close(fd)
+
+
+def first_event(folder: Path) -> Found | None:
+    """Read only the opening line: cheap enough for a listing of thousands."""
+    try:
+        with (folder / journal.NAME).open("rb") as file:
+            data = json.loads(file.readline())
+        opened = from_json(data)
+        return Found(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def sessions(root: Path) -> list[Found]:
+    """All sessions, newest first."""
+    if not root.is_dir():
+        return []
+    found = (first_event(folder) for folder in root.iterdir() if not folder.name.startswith("."))
+    return sorted((f for f in found if f), key=lambda f: (f.at, f.id), reverse=True)
+
+
+def find(root: Path, name: str, workspace: Path | None = None) -> Path:
+    """The folder of the session called `name`: an id, a unique prefix of one, a slug, an alias, or `last`."""
+    exact = root / name
+    if re.fullmatch(r"[a-z2-7]{8}", name) and (exact / journal.NAME).is_file():
+        return exact
+    every = sessions(root)
+    if name == "last":
+        here = str(workspace or Path.cwd())
+        for one in every:
+            if one.opened.workspace == here:
+                return one.folder
+        raise UnknownSession(f"no session was started in {here}", "`rebut list --all` shows those of other folders.")
+    matches = [f for f in every if f.id.startswith(name)] if name else []
+    if not matches:
+        matches = [f for f in every if name in (f.opened.slug, *f.opened.aliases)]
+    if len(matches) == 1:
+        return matches[0].folder
+    if not matches:
+        raise UnknownSession(f"no session is called {name!r}", "`rebut list` shows those of this folder.")
+    shown = ", ".join(f.id for f in matches[:6])
+    raise UnknownSession(f"{len(matches)} sessions answer to {name!r}: {shown}", "Give more letters of the id.")
+
+
+def load(folder: Path) -> Record:
+    """Read a session for showing it: events only, no lock, no protocol code."""
+    lines = journal.read(folder).lines
+    if not lines:
+        raise RecordError(f"session {folder.name} is empty: its process died before the first event was written")
+    return Record(lines)

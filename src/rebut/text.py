@@ -1,0 +1,50 @@
+"""Plain facts about text: mending, cleaning, estimating, hashing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+from rebut.types import Json
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def mend(text: str) -> str:
+    """Join surrogate pairs and replace lone surrogates, which UTF-8 cannot hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def clean(text: str) -> str:
+    """Text as it may enter a debate: whole characters, plain line ends, no terminal escapes or other controls."""
+    return _CONTROL.sub("", mend(text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def tokens(text: str) -> int:
+    """A high estimate of the tokens in a text, for reserving: a third of its UTF-8 bytes."""
+    return len(text.encode(errors="replace")) // 3 + 8
+
+
+def canonical(value: Json | object) -> str:
+    """One spelling per value, whatever the order of its keys."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def fingerprint(value: Json | object) -> str:
+    return hashlib.sha256(canonical(value).encode(errors="replace")).hexdigest()[:24]
+
+
+def squeeze(text: str) -> str:
+    """White space aside: runs of it become one space."""
+    return " ".join(text.split())
+
+
+def cut(text: str, limit: int) -> str:
+    """One line, at most `limit` characters."""
+    line = squeeze(text)
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

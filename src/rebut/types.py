@@ -1,0 +1,155 @@
+"""The frozen values that pass between the parts of rebut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from rebut.errors import UsageError
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+FailureKind = Literal["timeout", "auth", "rate limit", "bad reply", "missing tool", "crashed", "budget"]
+FAILURES: tuple[FailureKind, ...] = (
+    "timeout",
+    "auth",
+    "rate limit",
+    "bad reply",
+    "missing tool",
+    "crashed",
+    "budget",
+)
+
+EFFORTS = ("low", "medium", "high", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """Who fills a seat: `[NAME=]PROVIDER[:MODEL][@EFFORT]`."""
+
+    provider: str
+    model: str = ""
+    effort: str = ""
+    name: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> ModelSpec:
+        """Read a spec as a person types it.
+
+        A model name may itself hold `@` or `:`, so only a known effort after the last `@` is taken as one.
+        """
+        rest, name = text.strip(), ""
+        if named := re.match(r"([A-Za-z][\w.-]*)=(?=.)", rest):
+            name, rest = named[1], rest[named.end() :]
+        provider, colon, model = rest.partition(":")
+        effort = ""
+        holder = model if colon else provider
+        if "@" in holder:
+            head, _, tail = holder.rpartition("@")
+            if tail in EFFORTS:
+                holder, effort = head, tail
+            elif not colon:
+                raise UsageError(f"unknown effort {tail!r} in {text!r}", f"Efforts are {', '.join(EFFORTS)}.")
+            provider, model = (provider, holder) if colon else (holder, "")
+        if not re.fullmatch(r"[A-Za-z][\w.-]*", provider) or (colon and not model):
+            raise UsageError(
+                f"{text!r} is no model spec",
+                "Write PROVIDER, PROVIDER:MODEL or PROVIDER:MODEL@EFFORT, for example openai:gpt-5@high.",
+            )
+        return cls(provider, model, effort, name)
+
+    @property
+    def identity(self) -> str:
+        """What makes two seats the same model: provider and model, whatever the effort or the name."""
+        return f"{self.provider}:{self.model}" if self.model else self.provider
+
+    def __str__(self) -> str:
+        return self.identity + (f"@{self.effort}" if self.effort else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """A seat at the table (`proposer`, `author.1`) and who sits in it."""
+
+    seat: str
+    spec: ModelSpec
+    family: str = ""
+    persona: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name to show: the one the user gave, else the spec."""
+        return self.spec.name or str(self.spec)
+
+    @property
+    def fingerprint(self) -> list[str]:
+        """The seat as configured. `family` is left out: it is learnt, not chosen."""
+        return [self.seat, str(self.spec), self.persona]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that a call took; None where the provider did not say."""
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+
+    @property
+    def total(self) -> int:
+        return (self.input or 0) + (self.output or 0)
+
+
+def ignore(what: object) -> None:
+    """The listener that is not interested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call to a backend."""
+
+    key: str
+    participant: Participant
+    prompt: str
+    followup: str = ""
+    """What comes after the prompt on a second call for the same key: a repair, a send-back, served context.
+    Kept apart so that the long prompt stays a stable, cacheable prefix."""
+    attempt: int = 1
+    schema: Mapping[str, Json] | None = None
+    schema_name: str = ""
+    timeout: float = 240.0
+    """Seconds for the whole call, retries included."""
+    max_output: int = 4096
+    on_text: Callable[[str], None] = field(default=ignore, compare=False)
+    """Called with each piece of text as it streams in; progress only, never an answer."""
+    on_spawn: Callable[[int], None] = field(default=ignore, compare=False)
+    """Called with the process group of a tool as soon as it is started, so that resume can end it if rebut dies."""
+
+    @property
+    def whole(self) -> str:
+        return f"{self.prompt}\n\n{self.followup}" if self.followup else self.prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back from a backend that answered."""
+
+    text: str
+    model: str = ""
+    """The model that really spoke, as the provider names it."""
+    family: str = ""
+    usage: Usage = Usage()
+    usd: float | None = None
+    """None when the price is unknown, never 0 for that."""
+    truncated: bool = False
+    """The provider cut the reply at the output limit."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of this call, such as a retry or a fallback to schema-in-prompt."""
+
+
+class Backend(Protocol):
+    """A model behind one method. Raises `ParticipantFailed`; anything that returns has really spoken."""
+
+    async def complete(self, request: Request) -> Reply: ...

@@ -1,0 +1,387 @@
+"""A model server of our own on the loopback address: chat completions, streamed or not, that do as the test says.
+
+In a thread of the test:        with Loopback(answers={"opening": {"claim": "x"}}, latency=0.2) as server: ...
+In a process of its own:        with Loopback(answers=..., process=True) as server: ...
+From a shell:                   python tests/loopback.py --port 0 [--answers FILE] [--mode MODE] [--log FILE]
+
+Point a backend at `server.url`. `server.calls` counts, `server.bodies` and `server.headers` keep what was asked,
+`server.log` (a file) gets one line per call before it is answered, so that it outlives a kill.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+Answer = Callable[[dict[str, Any]], str]
+
+MODES = (
+    *("ok", "plain", "prose", "fenced", "cut", "empty", "huge", "thinking", "parts", "crlf", "linger", "late-end"),
+    *("status", "redirect", "html", "plain-error", "error-in-stream", "filter", "refusal", "garbage", "half"),
+    *("hang", "stall", "reset", "reset-midstream", "no-done"),
+)
+
+
+@dataclass
+class Script:
+    """What the server does. All of it can be changed while it runs, through `control`."""
+
+    mode: str = "ok"
+    first: int | None = None
+    """The mode holds for this many calls, then "ok" follows; None: for all."""
+    status: int = 500
+    """For mode "status"."""
+    retry_after: str = ""
+    message: str = "scripted failure"
+    refuse: list[str] = field(default_factory=list)
+    """Parts of the body that are answered with 400: response_format, max_tokens, stream_options, reasoning_effort."""
+    latency: float = 0.0
+    pace: float = 0.0
+    """Seconds between two chunks."""
+    chunks: int = 20
+    model: str = "loopback-1"
+    usage: bool = True
+    cost: float | None = None
+    answers: dict[str, Any] = field(default_factory=dict)
+    keep: bool = True
+    """Keep bodies and headers; off for long benchmarks."""
+
+
+class Loopback:
+    """The server as a context manager; see the first lines of this file."""
+
+    def __init__(
+        self,
+        answers: Mapping[str, Any] | Answer | None = None,
+        *,
+        process: bool = False,
+        port: int = 0,
+        log: Path | str | None = None,
+        **script: Any,
+    ) -> None:
+        self._answer: Answer | None = answers if callable(answers) else None
+        self.script = Script(answers=dict(answers) if isinstance(answers, Mapping) else {}, **script)
+        if self.script.mode not in MODES:
+            raise ValueError(f"mode {self.script.mode!r} is none of {', '.join(MODES)}")
+        if process and self._answer:
+            raise ValueError("a process of its own takes a mapping, not a callable")
+        self.port = port
+        self.log = Path(log) if log else None
+        self.bodies: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.open_connections = 0
+        self.connections = 0
+        self._calls = 0
+        self._in_process = process
+        self._child: subprocess.Popen[str] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def calls(self) -> int:
+        """How many completions were asked for, refused ones included."""
+        if self._child is None:
+            return self._calls
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/count") as response:
+            return int(json.load(response)["calls"])
+
+    def control(self, **changes: Any) -> None:
+        """Change the script from the next call on; `first` counts from there."""
+        if self._child is None:
+            self._change(changes)
+            return
+        data = json.dumps(changes).encode()
+        urllib.request.urlopen(f"http://127.0.0.1:{self.port}/control", data=data).close()
+
+    def __enter__(self) -> Loopback:
+        if self._in_process:
+            command = [sys.executable, __file__, "--port", str(self.port), "--script", json.dumps(asdict(self.script))]
+            command += ["--log", str(self.log)] if self.log else []
+            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert self._child.stdout
+            self.port = int(self._child.stdout.readline())
+            return self
+        ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve(ready.set)), daemon=True)
+        self._thread.start()
+        if not ready.wait(10):
+            raise RuntimeError("the loopback server did not start")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child.communicate()
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._over.set)
+            self._thread.join(10)
+
+    async def serve(self, ready: Callable[[], None]) -> None:
+        """Run until told to end; `ready` is called when the port is known."""
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        server = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port)
+        self.port = server.sockets[0].getsockname()[1]
+        ready()
+        await self._over.wait()
+        server.close()
+
+    def _change(self, changes: dict[str, Any]) -> None:
+        for name, value in changes.items():
+            if name not in Script.__dataclass_fields__:
+                raise ValueError(f"no such setting: {name}")
+            setattr(self.script, name, value)
+        self._calls_at_change = self._calls
+
+    _calls_at_change = 0
+
+    def take(self, body: dict[str, Any], headers: dict[str, str]) -> str:
+        """Count one call; give the mode that holds for it."""
+        self._calls += 1
+        if self.log:
+            line = json.dumps({"call": self._calls, "schema": schema_name(body), "model": body.get("model")}) + "\n"
+            with open(self.log, "ab", buffering=0) as file:
+                file.write(line.encode())
+        if self.script.keep:
+            self.bodies.append(body)
+            self.headers.append(headers)
+        first = self.script.first
+        return self.script.mode if first is None or self._calls - self._calls_at_change <= first else "ok"
+
+    def text(self, body: dict[str, Any]) -> str | None:
+        """The scripted answer; None when there is none for this question."""
+        if self._answer:
+            return self._answer(body)
+        answers = self.script.answers
+        if not answers:
+            return "All is well, and here is why: nothing in this text says otherwise."
+        name = schema_name(body)
+        if name not in answers:
+            # A schema that travels in the prompt has no name there; a mapping's key may stand in the text.
+            prompt = body["messages"][-1]["content"]
+            name = next((known for known in answers if known and known in prompt), "")
+        value = answers.get(name)
+        return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def schema_name(body: dict[str, Any]) -> str:
+    return str(((body.get("response_format") or {}).get("json_schema") or {}).get("name") or "")
+
+
+class _Connection(asyncio.Protocol):
+    """One connection; requests on it come one after the other."""
+
+    def __init__(self, server: Loopback) -> None:
+        self.server = server
+        self.buffer = b""
+        self.task: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.server.connections += 1
+        self.server.open_connections += 1
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.server.open_connections -= 1
+        if self.task:
+            self.task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        head, end, rest = self.buffer.partition(b"\r\n\r\n")
+        if not end:
+            return
+        lines = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        length = int(headers.get("content-length", 0))
+        if len(rest) < length:
+            return
+        self.buffer = rest[length:]
+        path = lines[0].split(" ")[1]
+        if path == "/count":
+            self.json(200, {"calls": self.server._calls})
+        elif path == "/control":
+            self.server._change(json.loads(rest[:length]))
+            self.json(200, {})
+        elif path == "/v1/models":
+            self.json(200, {"object": "list", "data": [{"id": self.server.script.model, "object": "model"}]})
+        elif path == "/v1/chat/completions":
+            body = json.loads(rest[:length])
+            mode = self.server.take(body, headers)
+            self.task = asyncio.get_running_loop().create_task(self.answer(body, mode))
+        else:
+            self.json(404, {"error": {"message": f"no such path: {path}"}})
+
+    def json(self, status: int, value: Any, extra: str = "", kind: str = "application/json") -> None:
+        body = value.encode() if isinstance(value, str) else json.dumps(value).encode()
+        head = f"HTTP/1.1 {status} Scripted\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
+        self.transport.write(head.encode() + body)
+
+    async def answer(self, body: dict[str, Any], mode: str) -> None:
+        script = self.server.script
+        if script.latency:
+            await asyncio.sleep(script.latency)
+        for name in script.refuse:
+            if name in body:
+                instead = " Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
+                message = f"Unsupported parameter: '{name}' is not supported with this model.{instead}"
+                return self.json(400, {"error": {"message": message, "param": name, "code": "unsupported_parameter"}})
+        if mode == "hang":
+            return
+        if mode == "reset":
+            return self.transport.abort()
+        if mode == "status":
+            extra = f"Retry-After: {script.retry_after}\r\n" if script.retry_after else ""
+            extra += "Date: Wed, 01 Jan 2025 00:00:00 GMT\r\n"
+            return self.json(script.status, {"error": {"message": script.message}}, extra)
+        if mode == "redirect":
+            return self.json(307, {}, f"Location: {self.server.url}/elsewhere\r\n")
+        if mode == "html":
+            return self.json(200, f"<html>Please log in: {script.message}</html>", kind="text/html")
+        if mode == "plain-error":
+            return self.json(200, {"error": {"message": script.message, "code": 503}})
+        text = self.server.text(body)
+        if text is None:
+            return self.json(400, {"error": {"message": f"no scripted answer for {schema_name(body)!r}"}})
+        text = _shaped(text, mode)
+        if mode == "plain" or not body.get("stream"):
+            return self.json(200, self.frame(body, mode, message=text, finish=_finish(mode)))
+        await self.stream(body, mode, text)
+
+    async def stream(self, body: dict[str, Any], mode: str, text: str) -> None:
+        script, end = self.server.script, b"\r\n\r\n" if mode == "crlf" else b"\n\n"
+        self.transport.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+
+        def send(value: Any) -> None:
+            data = value if isinstance(value, bytes) else b"data: " + json.dumps(value).encode() + end
+            self.transport.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+        size = max(1, -(-len(text) // script.chunks))
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        if mode == "thinking":
+            send(self.frame(body, mode, delta={"reasoning_content": "let me think it over"}))
+        for number, piece in enumerate(pieces):
+            if script.pace and number:
+                await asyncio.sleep(script.pace)
+            if number == len(pieces) // 2:
+                if mode == "stall":
+                    return
+                if mode == "reset-midstream":
+                    return self.transport.abort()
+                if mode == "error-in-stream":
+                    send({"error": {"message": script.message, "code": script.status}})
+                    break
+                if mode == "garbage":
+                    send(b"data: {not json" + end)
+                if mode == "half":
+                    send(b'data: {"choices": [{"delta": {"cont')
+                    break
+            content = (
+                [{"type": "thinking", "text": "hm"}, {"type": "text", "text": piece}] if mode == "parts" else piece
+            )
+            send(self.frame(body, mode, delta={"content": content}))
+        if mode == "refusal":
+            send(self.frame(body, mode, delta={"refusal": "I will not argue about this."}))
+        if mode not in ("no-done", "error-in-stream", "half"):
+            send(self.frame(body, mode, delta={}, finish=_finish(mode)))
+            if script.usage and "stream_options" in body:
+                send(self.frame(body, mode, usage=True))
+            send(b"data: [DONE]" + end)
+        if mode == "late-end":
+            await asyncio.sleep(0.02)
+        if mode != "linger":
+            self.transport.write(b"0\r\n\r\n")
+
+    def frame(
+        self,
+        body: dict[str, Any],
+        mode: str,
+        *,
+        delta: dict[str, Any] | None = None,
+        message: str | None = None,
+        finish: str | None = None,
+        usage: bool = False,
+    ) -> dict[str, Any]:
+        script = self.server.script
+        whole: dict[str, Any] = {"id": "c-1", "object": "chat.completion.chunk", "model": script.model, "choices": []}
+        if delta is not None:
+            whole["choices"] = [{"index": 0, "delta": delta, "finish_reason": finish}]
+        if message is not None:
+            whole["choices"] = [{"index": 0, "message": {"content": message}, "finish_reason": finish}]
+        if usage or (message is not None and script.usage):
+            asked = len(body["messages"][-1]["content"])
+            spent: dict[str, Any] = {"prompt_tokens": asked // 4 + 1, "completion_tokens": 42}
+            spent["prompt_tokens_details"] = {"cached_tokens": 1}
+            whole["usage"] = spent if script.cost is None else {**spent, "cost": script.cost}
+        return whole
+
+
+def _finish(mode: str) -> str:
+    return {"cut": "length", "filter": "content_filter"}.get(mode, "stop")
+
+
+def _shaped(text: str, mode: str) -> str:
+    if mode in ("empty", "refusal"):
+        return ""
+    if mode == "prose":
+        return "I would rather say this in plain words than in the form that you asked for."
+    if mode == "fenced":
+        return f"Here it is:\n```json\n{text}\n```\n"
+    if mode == "cut":
+        return text[: max(1, len(text) * 2 // 3)]
+    if mode == "huge":
+        return "x" * (5 * 1024 * 1024)
+    return text
+
+
+def _end_with_the_test() -> None:
+    """The pipe closes when the test ends, however that comes about."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description="A scripted model server on the loopback address.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--answers", type=Path, help="JSON file: schema name to answer")
+    parser.add_argument("--mode", choices=MODES)
+    parser.add_argument("--latency", type=float)
+    parser.add_argument("--script", help="the whole script as JSON")
+    parser.add_argument("--log", type=Path)
+    given = parser.parse_args()
+    script = json.loads(given.script) if given.script else {}
+    answers = script.pop("answers", {})
+    if given.answers:
+        answers = json.loads(given.answers.read_text(encoding="utf-8"))
+    for name in ("mode", "latency"):
+        if getattr(given, name) is not None:
+            script[name] = getattr(given, name)
+    server = Loopback(answers, port=given.port, log=given.log, **script)
+
+    async def run() -> None:
+        if given.script:
+            threading.Thread(target=_end_with_the_test, daemon=True).start()
+        await server.serve(lambda: print(server.port, flush=True))
+
+    asyncio.run(run())
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,173 @@
+"""Finding citations in prose: what is one, what is not, which quote belongs to it, and that no text can hurt."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebut.citations import Citation, Place, find, understand
+
+
+def places(text: str) -> list[str]:
+    return [found.citation.place for found in find(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("See src/a.py:12.", ["src/a.py:12"]),
+        ("(src/a.py:10-12), and src/b.ts:3–4;", ["src/a.py:10-12", "src/b.ts:3–4"]),
+        ("lib/x.ts#L10-L20", ["lib/x.ts#L10-L20"]),
+        ("`src/my plan.md:3` and `docs/read me.md`", ["src/my plan.md:3", "docs/read me.md"]),
+        ("in a.py and b.py, c.py", ["a.py", "b.py", "c.py"]),
+        ("foo.py line 9", ["foo.py:9"]),
+        ("`foo.py`, lines 10 to 12", ["foo.py:10-12"]),
+        ("foo.py (line 7)", ["foo.py:7"]),
+        ("lines 3-5 of `Makefile`", ["Makefile:3-5"]),
+        ("[the cache](src/cache.py#L3)", ["src/cache.py#L3"]),
+        ("[`cache.py`](src/cache.py) does", ["src/cache.py"]),
+        ("since commit abc1234 and commit `0123456789abcdef0123456789abcdef01234567`",
+         ["commit abc1234", "commit 0123456789abcdef0123456789abcdef01234567"]),
+        ("tests/test_a.py::test_b fails", ["tests/test_a.py::test_b"]),
+        (".github/workflows/ci.yml:3", [".github/workflows/ci.yml:3"]),
+        ("`src/rebut/` and `src/rebut`", ["src/rebut/", "src/rebut"]),
+        ("**src/z.go:7**", ["src/z.go:7"]),
+        ("- src/a.py:1:5: E501", ["src/a.py:1:5"]),
+        ("`app/[id]/page.tsx:4`", ["app/[id]/page.tsx:4"]),
+        ("| src/a.py:3 | x |", ["src/a.py:3"]),
+        ("docs/überblick.md:2", ["docs/überblick.md:2"]),
+        ("read https://x.org/a.py:12 now", ["https://x.org/a.py:12"]),
+    ],
+)  # fmt: skip
+def test_a_place_in_prose_is_found(text: str, expected: list[str]) -> None:
+    # C11
+    assert places(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1.2.3", "v1.2.3", "at 12:30", "host:8080", "localhost:3000", "127.0.0.1:80", "e.g. this", "i.e. that", "and/or", "TCP/IP",
+     "std::vector", "3/4", "16:9", "10/12/2024", "example.com", "example.com/a.py", "C:\\x\\y.py:3", "C:/x/y.py:3", "key:value",
+     "`key:value`", '`{"a": 1}`', "Node.js", "`git add src/a.py`", "`application/json`", "src/*.py", "~/x.py", "$HOME/x.py",
+     "`response.json()`", "response.json", "me@example.com", "`self.c`", "I/O", "console.log", "`foo()`", "and so on...", "a.b.c",
+     "`x = y.py(3)`", "src/.../a.py", "```\nsrc/a.py:3\n```", "his/her/their", "commit to it", "commit defaced", "`/api/users`"],
+)  # fmt: skip
+def test_what_only_looks_like_a_place_is_not_found(text: str) -> None:
+    # C11
+    assert places(f"We say {text} here." if "\n" not in text else text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("src/a.py:3 says `return x`", "return x"),
+        ('src/a.py:3: "return x"', "return x"),
+        ("`src/a.py:3` — `return x`", "return x"),
+        ("`return x` (src/a.py:3)", "return x"),
+        ('"return x" in src/a.py:3', "return x"),
+        ("“return x” (see `src/a.py:3`)", "return x"),
+        ("a.py, line 3: `return x`", "return x"),
+        ("src/a.py:3:\n```python\nreturn x\n  y\n```\n", "return x\n  y"),
+        ("As in **src/a.py:3**:\n\n~~~\nreturn x\n~~~", "return x"),
+        ("`src/a.py:3` calls `foo()`", ""),
+        ("Add `return x` (src/a.py:3)", ""),
+        ("src/a.py:3 and far away there is something else, namely `return x`", ""),
+        ("Change src/a.py:3:\n```\nreturn y\n```", ""),
+        ("src/a.py:3\n```diff\n-return x\n```", ""),
+        ("src/a.py:3 is broken.\nSo:\n```\nreturn x\n```", ""),
+        ("src/a.py:3 `src/b.py:4`", ""),
+    ],
+)
+def test_a_quote_is_taken_only_when_it_clearly_belongs_to_the_place(text: str, quote: str) -> None:
+    # C11
+    assert find(text)[0].citation.quote == quote
+
+
+def test_each_place_carries_its_line_and_how_it_was_named() -> None:
+    # C11
+    text = "One\r\n\r\nsrc/a.py:3 here\n```\nsrc/no.py:1\n```\n[b](docs/b.md)\nCreate `src/new.py`. Look at src/old.py.\n"
+    found = find(text)
+    assert [(f.line, f.citation.place) for f in found] == [
+        (3, "src/a.py:3"), (7, "docs/b.md"), (8, "src/new.py"), (8, "src/old.py"),
+    ]  # fmt: skip
+    assert [f.linked for f in found] == [False, True, False, False]
+    assert [f.planned for f in found] == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("src/a.py:3", Place("file", "src/a.py", 3, 3)),
+        ("`src/a.py:9-3`", Place("file", "src/a.py", 3, 9)),
+        ("src/a.py#L3-L9", Place("file", "src/a.py", 3, 9)),
+        ("src/a.py lines 3-9", Place("file", "src/a.py", 3, 9)),
+        ("src/a.py, line 3", Place("file", "src/a.py", 3, 3)),
+        ("src/a.py:3 (get)", Place("file", "src/a.py", 3, 3)),
+        ("src/a.py (get)", Place("file", "src/a.py")),
+        ("file: src/a.py:3", Place("file", "src/a.py", 3, 3)),
+        ("my docs/plan one.md:3", Place("file", "my docs/plan one.md", 3, 3)),
+        ("tests/a.py::test_b", Place("file", "tests/a.py")),
+        ("Makefile", Place("file", "Makefile")),
+        ("src/a.py:3:14", Place("file", "src/a.py", 3, 3)),
+        ("commit abc1234", Place("commit", name="abc1234")),
+        ("abc1234", Place("commit", name="abc1234")),
+        ("HEAD~2", Place("commit", name="HEAD~2")),
+        ("https://example.org/a.py:3", Place("url")),
+        ("§ Rollout", Place("section", name="Rollout")),
+        ('section "Rollout plan"', Place("section", name="Rollout plan")),
+        ("## Rollout", Place("section", name="Rollout")),
+        ("line 12", Place("section", "", 12, 12)),
+        ("TCP/IP", Place("other", "TCP/IP")),
+        ("benchmark: 3x faster", Place("other")),
+        ("", Place("other")),
+        ("x" * 5000, Place("other")),
+    ],
+)
+def test_a_place_given_as_such_is_understood(place: str, expected: Place) -> None:
+    # C11
+    assert understand(place) == expected
+    assert Citation.of(f" {place} ").parsed == expected
+
+
+MARKUP = st.lists(
+    st.sampled_from(
+        ["src/a.py:3", "a.py", "`", "``", "```", "~~~", "\n", " ", "(", ")", "[", "](", '"', "“", "line 3", "commit abc1234", "§",
+         "https://x", ":", "#L3", "-", "…", "::", "\r", "\0", "é", "\ud800", "says", "1" * 12, "/", ".", "..", ",", "|", "<", ">"]
+    ),
+    max_size=60,
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=300), MARKUP.map("".join)))
+def test_no_text_makes_the_finder_fail_and_what_it_finds_stands_there(text: str) -> None:
+    # C11
+    total = text.count("\n") + 1
+    for found in find(text):
+        assert 1 <= found.line <= total
+        assert found.citation.parsed.kind in ("file", "commit", "url", "other")
+        path = found.citation.parsed.path
+        assert re.sub(r"\s", "", path) in re.sub(r"\s", "", text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=300), MARKUP.map("".join)))
+def test_no_place_makes_the_reader_fail(text: str) -> None:
+    # C11
+    place = understand(text)
+    assert 0 <= place.start <= place.end
+
+
+LONG = ["a/", "`", ":1", '"', "a.py,", "(", "[](", "` ", "a", "commit ", "line 1 ", "- ", "`a` ", "is ", "https://", "“", " ", ">",
+        "1", "](a.py", "``` \n", "a.py:", "::", "lines 1 of ", "*"]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", LONG)
+def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
+    # C11: a pattern that backtracks would not end on a megabyte within the life of the test run
+    text = "src/a.py:3 " + piece * (1_000_000 // len(piece))
+    assert "src/a.py:3" in text[:20] and find(text[:2000]) is not None
+    assert all(len(found.citation.place) <= 500 for found in find(text))

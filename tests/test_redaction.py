@@ -1,0 +1,377 @@
+"""Secrets never get past the door, placeholders are stable, and ordinary text is left alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebut.redaction import PLACEHOLDER, Redactor
+
+KEY = b"a session key of thirty-two byte"
+LETTERS = "aZ9bY8cX7dW6eV5fU4gT3hS2iR1jQ0kPlOmNnMoLpKqJrIsHtGuFvEwDxCyBzA"
+
+
+def filler(length: int) -> str:
+    return (LETTERS * 4)[:length]
+
+
+# Put together at run time, so that no scanner takes this file for a leak.
+TOKENS = {
+    "openai-key": "sk-" + "proj-" + filler(40),
+    "anthropic-key": "sk-" + "ant-api03-" + filler(40),
+    "aws-key": "AK" + "IA" + "Q7W2E9R4T6Y1U3I8",
+    "google-key": "AI" + "za" + filler(35),
+    "github-token": "gh" + "p_" + filler(36),
+    "gitlab-token": "gl" + "pat-" + filler(20),
+    "slack-token": "xo" + "xb-123456789012-" + filler(24),
+    "stripe-key": "sk" + "_live_" + filler(24),
+    "sendgrid-key": "S" + "G." + filler(22) + "." + filler(43),
+    "twilio-key": "S" + "K" + "0123456789abcdef" * 2,
+    "npm-token": "np" + "m_" + filler(36),
+    "pypi-token": "py" + "pi-AgEIcHlwaS5vcmc" + filler(60),
+    "huggingface-token": "h" + "f_" + filler(34),
+    "jwt": "ey" + "JhbGciOiJIUzI1NiJ9.ey" + "JzdWIiOiIxMjM0In0." + filler(43),
+}
+ALSO = [
+    "AS" + "IA" + "Q7W2E9R4T6Y1U3I8",
+    "gh" + "o_" + filler(36),
+    "gh" + "s_" + filler(36),
+    "github" + "_pat_" + filler(22) + "_" + filler(59),
+    "rk" + "_live_" + filler(24),
+    "sk-" + filler(48),
+]
+PEM_BODY = [filler(64), "B" + filler(63), "C" + filler(20) + "=="]
+PEM = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *PEM_BODY, "-----END RSA PRIVATE KEY-----"])
+KNOWN = "kn0wn to rebut/only"
+
+
+def redactor(*known: str) -> Redactor:
+    return Redactor(KEY, known)
+
+
+# C8: nothing unredacted is sent or written ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "token"), TOKENS.items())
+def test_each_known_shape_is_removed_and_named(kind: str, token: str) -> None:  # C8
+    done = redactor().redact_counting(f"see {token}, please")
+    assert done.kinds == (kind,)
+    assert done.text.startswith(f"see [secret:{kind}:") and done.text.endswith("], please")
+
+
+@pytest.mark.parametrize("token", ALSO)
+def test_the_other_prefixes_of_a_provider_are_removed_too(token: str) -> None:  # C8
+    assert token not in redactor().redact(f"({token})")
+
+
+CONTEXTS = [
+    ('password = "{}"', "hunter2"),
+    ("password = '{}'", "correct-horse-battery-staple"),
+    ('db_password: str = "{}"', "tr0ub4dor&3"),
+    ('{{"clientSecret": "{}"}}', "9f8e7d6c5b4a"),
+    ('payload = "{{\\"password\\": \\"{}\\"}}"', "hunter22"),
+    ("os.environ['API_KEY'] = '{}'", "k3y-4bc-d3f-9hi"),
+    ("export DB_PASSWORD={}", "n0t4you2see"),
+    ("aws_secret_access_key = {}", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYzzzzzzzKEY"),
+    ("AccountName=x;AccountKey={};EndpointSuffix=y", filler(86) + "=="),
+    ("https://host/path?user=me&token={}&page=2", "a1b2c3d4e5f6"),
+    ("postgres://app:{}@db.example.org:5432/app", "pl41n"),
+    ("redis://:{}@cache:6379", "word-without-digits"),
+    ("postgres://app:{}@db/app", "with@sign"),
+    ("Authorization: Bearer {}", "opaque.Token-value_123"),
+    ("Authorization: Basic {}", "dXNlcjpwYXNzd29yZA=="),
+    ("-H 'authorization: token {}'", "0123456789abcdef0123"),
+    ("curl --api-token {} url", "0a1b2c3d4e5f"),
+    ("<password>{}</password>", "in-an-element"),
+    ("machine h login me password {}", "netrc-word"),
+    (TOKENS["aws-key"] + ",{}", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYzzzzzzzKEY"),
+]
+
+
+@pytest.mark.parametrize(("around", "secret"), CONTEXTS)
+def test_a_value_that_its_surroundings_give_away_is_removed_and_they_stay(around: str, secret: str) -> None:  # C8
+    text = around.format(secret)
+    done = redactor().redact(text)
+    assert secret not in done
+    before, _, after = around.replace("{{", "{").replace("}}", "}").partition("{}")
+    assert done.endswith(after)
+    if TOKENS["aws-key"] not in before:
+        assert done.startswith(before)
+
+
+def test_a_url_loses_only_its_password() -> None:  # C8
+    assert PLACEHOLDER.sub("*", redactor().redact("ftp://ann:s3cret-pw@host/x?y=1")) == "ftp://ann:*@host/x?y=1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token = get_token()",
+        "token = settings.auth.token",
+        "password: str",
+        "password: Optional[str] = None",
+        "def login(user, password=None, token: str | None = None): ...",
+        'password = "changeme"',
+        'api_key = "xxxxxxxxxxxxxxxx"',
+        'api_key = "<your key>"',
+        'api_key = "your-api-key-here"',
+        'secret = "${VAR}"',
+        "password: ${DB_PASSWORD}",
+        "password: {{ vault.password }}",
+        'password = f"{user.password}"',
+        'api_key_env = "OPENAI_API_KEY"',
+        'API_KEY = "MY_SERVICE_API_KEY"',
+        'secret: "/run/secrets/db"',
+        'token_url = "https://example.org/oauth2/token"',
+        'autocomplete: { password: "current-password" }',
+        "max_tokens = 4096",
+        "secret = base64.b64decode(raw)",
+        "token = sha256_digest",
+        "http://user:password@host",
+        "http://localhost:8080/a@b",
+        "git@github.com:owner/repo.git",
+        "the class sk-folding-cube sk-loading-spinner-container is from a stylesheet",
+        "Bearer authentication is described below",
+        "sha 9fceb02d0ae598e95dc970b74767f19372d61af8 and 123e4567-e89b-12d3-a456-426614174000",
+        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        '"integrity": "sha512-' + filler(80) + '=="',
+        "index 83db48f..bf2a2c1 100644",
+        "data:image/png;base64," + filler(200),
+        'if line == "-----BEGIN PRIVATE KEY-----": start()\nif line == "-----END PRIVATE KEY-----": stop()\n',
+        "-----BEGIN CERTIFICATE-----\n" + PEM_BODY[0] + "\n-----END CERTIFICATE-----",
+        "Password: at least twelve characters. Secret: never shared. Token: expires after an hour.",
+    ],
+)
+def test_what_only_talks_about_secrets_is_left_alone(text: str) -> None:  # C8
+    assert redactor().redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "name", ["http/client.py", "ssl.py", "json/decoder.py", "secrets.py", "tokenize.py", "getpass.py"]
+)
+def test_ordinary_source_is_left_alone(name: str) -> None:  # C8
+    text = Path(sysconfig.get_path("stdlib"), name).read_text(encoding="utf-8")
+    assert redactor().redact(text) == text
+
+
+# Keys that span lines -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_private_key_goes_whole_and_no_line_below_moves(ending: str) -> None:  # C8, C11
+    text = ("one\n" + PEM + "\nlast\n").replace("\n", ending)
+    done = redactor().redact(text)
+    assert [PLACEHOLDER.sub("*", line) for line in done.splitlines()] == ["one", "*", "*", "*", "*", "*", "last"]
+    assert not any(part in done for part in PEM_BODY)
+    assert done.split(ending)[6] == "last"
+    assert done.count("\n") == text.count("\n")
+
+
+def test_a_key_has_one_placeholder_in_a_file_in_a_diff_and_in_a_json_string() -> None:  # C8
+    diff = "\n".join("+" + line for line in PEM.split("\n"))
+    marks = {
+        PLACEHOLDER.findall(redactor().redact(t))[0] for t in (PEM, diff, json.dumps(PEM), PEM.replace("\n", "\r\n"))
+    }
+    assert len(marks) == 1
+
+
+def test_in_a_diff_each_line_of_a_key_keeps_its_sign() -> None:  # C8
+    diff = "@@ -0,0 +1,6 @@\n" + "".join(f"+{line}\n" for line in [*PEM.split("\n"), "end"])
+    lines = redactor().redact(diff).splitlines()
+    assert [line[0] for line in lines] == ["@"] + ["+"] * 6
+
+
+@pytest.mark.parametrize("cut", ["end", "front"])
+def test_a_key_that_is_cut_off_is_removed_as_far_as_it_goes(cut: str) -> None:  # C8
+    lines = PEM.split("\n")
+    part = lines[:-1] if cut == "end" else lines[1:]
+    text = "\n".join(["a plain line", *part, "another plain line"])
+    done = redactor().redact(text)
+    assert not any(body in done for body in PEM_BODY)
+    assert done.startswith("a plain line\n") and done.endswith("\nanother plain line")
+    assert done.count("\n") == text.count("\n")
+
+
+# Known values ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_known_value_is_removed_wherever_it_stands_also_inside_a_word_or_a_url() -> None:  # C8
+    done = redactor(KNOWN).redact(f"x{KNOWN}y https://h/?q=kn0wn%20to%20rebut%2Fonly {KNOWN}")
+    assert "kn0wn" not in done
+    assert len(set(PLACEHOLDER.findall(done))) == 1
+
+
+def test_short_known_values_are_not_hunted() -> None:  # C8
+    assert redactor("test", "", "   ").redact("a test") == "a test"
+
+
+def test_known_values_that_overlap_leave_no_remainder() -> None:  # C8
+    assert PLACEHOLDER.sub("", redactor("abcdefgh-1", "gh-1-zyxwv").redact("abcdefgh-1-zyxwv")) == ""
+
+
+@pytest.mark.parametrize("known", ["credential", "[secret:", "secret:credential", "[secret:credential:00000000]"])
+def test_a_known_value_that_looks_like_our_own_text_does_not_loop(known: str) -> None:  # C8
+    once = redactor(known).redact(f'password = "hunter2" {known}.')
+    assert redactor(known).redact(once) == once and "hunter2" not in once
+
+
+# Placeholders ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_secret_has_one_placeholder_in_every_surrounding() -> None:  # C8
+    token = TOKENS["github-token"]
+    text = f'{token} token="{token}" https://x:{token}@h Authorization: Bearer {token} TOKEN={token}'
+    done = redactor(token).redact_counting(text)
+    assert len(PLACEHOLDER.findall(done.text)) == 5
+    assert len(set(PLACEHOLDER.findall(done.text))) == 1 and done.kinds == ("github-token",)
+
+
+def test_another_session_key_gives_another_placeholder() -> None:  # C8
+    assert redactor().redact(PEM) != Redactor(b"another").redact(PEM)
+
+
+def test_distinct_secrets_are_counted_once_each() -> None:  # C8, C16
+    a, b = TOKENS["github-token"], TOKENS["npm-token"]
+    assert redactor().redact_counting(f"{b} {a} {a}").kinds == ("github-token", "npm-token")
+    assert redactor().count(f"{b} {a} {a}") == 2
+    assert redactor().count("nothing here") == 0
+
+
+def test_another_process_gives_the_same_placeholder() -> None:  # C8, C3
+    code = "import sys, rebut.redaction as r; print(r.Redactor(sys.argv[1].encode()).redact(sys.argv[2]), end='')"
+    text = f"a {TOKENS['jwt']} b"
+    there = subprocess.run(
+        [sys.executable, "-c", code, KEY.decode(), text],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(Path(__file__).parents[1] / "src"), "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"},
+    )
+    assert there.stdout == redactor().redact(text)
+
+
+# Properties -----------------------------------------------------------------------------------------------------------
+
+SECRETS = [*TOKENS.values(), *ALSO, PEM, KNOWN]
+ENDS = st.sampled_from([" ", "\n", '"', "'", "(", ",", ";", "=", "\t", "`", "\\n"])
+CHATTER = st.text(alphabet="abcXYZ \n\t.,;:!?()[]{}<>=+*/#'\"`@$%&|~^-_\\", max_size=60)
+FRAGMENTS = st.lists(
+    st.one_of(
+        st.sampled_from(SECRETS),
+        st.sampled_from(
+            (
+                "password",
+                "token",
+                " = ",
+                ": ",
+                '"',
+                "'",
+                "\\",
+                "sk-",
+                "eyJ",
+                "AKIA",
+                "://u:",
+                "@h",
+                "Bearer ",
+                "\n",
+                "\r",
+                "+",
+                "-----BEGIN PRIVATE KEY-----",
+                "-----END PRIVATE KEY-----",
+                "[secret:",
+                "]",
+                ":0a1b2c3d",
+                "[secret:jwt:0a1b2c3d]",
+                filler(20),
+                "a1b2c3d4",
+                "hunter2",
+                "login x password ",
+                "authorization: basic ",
+                "<",
+                ">",
+                "</",
+                "\u2028",
+                "{}",
+            )
+        ),
+        st.text(max_size=8),
+    ),
+    max_size=14,
+).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(SECRETS), CHATTER, ENDS, ENDS, CHATTER)
+def test_no_planted_secret_survives_anywhere(secret: str, before: str, left: str, right: str, after: str) -> None:  # C8
+    done = redactor(KNOWN).redact(before + left + secret + right + after)
+    assert secret not in done
+    assert not any(body in done for body in PEM_BODY)
+
+
+@settings(max_examples=500, deadline=None)
+@given(FRAGMENTS)
+def test_redacting_twice_changes_nothing_and_lines_stay(text: str) -> None:  # C8
+    once = redactor(KNOWN).redact_counting(text)
+    again = redactor(KNOWN).redact_counting(once.text)
+    assert again.text == once.text and again.kinds == ()
+    assert once.text.count("\n") == text.count("\n")
+    assert len(once.text.splitlines()) == len(text.splitlines())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.permutations(SECRETS), st.permutations(SECRETS))
+def test_placeholders_do_not_depend_on_order(one: list[str], other: list[str]) -> None:  # C8
+    def marks(secrets: list[str]) -> dict[str, str]:
+        seen = redactor(KNOWN).redact("".join(f"<<{s}>>\n" for s in secrets))
+        return dict(zip(secrets, dict.fromkeys(PLACEHOLDER.findall(seen)), strict=True))
+
+    assert marks(one) == marks(other)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet=st.characters(codec=None, categories=None), max_size=200))
+def test_any_text_passes_lone_surrogates_included(text: str) -> None:  # C8
+    done = redactor("\ud800" * 9).redact(text + '\npassword = "\ud800\udfff12345"')
+    assert done.count("\n") == text.count("\n") + 1 and "12345" not in done
+
+
+# Texts on which a careless pattern takes hours; linear ones are done in seconds. A hang is the failure.
+HOSTILE = [
+    "a",
+    "sk-",
+    "eyJ",
+    "eyJaaaaa.",
+    "-----BEGIN PRIVATE KEY-----\n",
+    "-----END PRIVATE KEY-----\n",
+    "password=",
+    "\\",
+    "://u:",
+]
+HOSTILE += [
+    'password="',
+    'token=\'x"secret="',
+    "SG.aaaaaaaaaaaaaaaaaaaa",
+    "authorization: bearer ",
+    "login a password ",
+    "+\n",
+    "{a",
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_hostile_repetition_is_no_trap(unit: str) -> None:  # C8
+    text = unit * (300_000 // len(unit))
+    assert redactor(KNOWN).redact(text).count("\n") == text.count("\n")
+
+
+def test_five_megabytes_with_one_secret_in_the_middle() -> None:  # C8
+    half = "def f(x):\n    return {'token': next_token(x)}  # 123e4567-e89b-12d3-a456-426614174000\n" * 30_000
+    done = redactor().redact_counting(half + TOKENS["npm-token"] + "\n" + half)
+    assert len(half) * 2 > 5_000_000 and done.kinds == ("npm-token",)

@@ -1,0 +1,270 @@
+"""Asking again, and how many ask at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from loopback import Loopback
+
+from rebut.backends.http import HttpFailed
+from rebut.backends.limit import Limited
+from rebut.backends.openai import OpenAI
+from rebut.backends.retry import Retrying
+from rebut.errors import ParticipantFailed
+from rebut.types import ModelSpec, Participant, Reply, Request
+
+SEAT = Participant("seat", ModelSpec("openai", "m"))
+
+
+def request(**more: Any) -> Request:
+    return Request(**{"key": "k", "participant": SEAT, "prompt": "Why?", "timeout": 10.0, **more})
+
+
+def retrying(server: Loopback, **more: Any) -> Retrying:
+    model = OpenAI(base_url=server.url, api_key="", model="m")
+    return Retrying(model, **{"wait": 0.0, "jitter": 0.0, **more})
+
+
+def ask(server: Loopback, asked: Request | None = None, **more: Any) -> Reply:
+    return asyncio.run(retrying(server, **more).complete(asked or request()))
+
+
+def failing(server: Loopback, asked: Request | None = None, **more: Any) -> HttpFailed:
+    with pytest.raises(HttpFailed) as caught:
+        ask(server, asked, **more)
+    return caught.value
+
+
+@dataclass
+class Stub:
+    """A model that fails as told, call by call, then answers."""
+
+    failures: Sequence[ParticipantFailed] = ()
+    seen: list[float] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
+
+    async def complete(self, request: Request) -> Reply:
+        self.seen.append(request.timeout)
+        self.meanwhile()
+        if len(self.seen) <= len(self.failures):
+            raise self.failures[len(self.seen) - 1]
+        return Reply("yes", notes=("a note of its own",))
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 529])
+def test_a_passing_error_is_asked_again_and_the_tries_are_noted(status: int) -> None:
+    with Loopback(mode="status", status=status, first=2) as server:  # C5
+        reply = ask(server)
+    assert server.calls == 3
+    assert reply.notes == ("answered on try 3, after waiting 0 s, 0 s",)
+
+
+def test_a_lost_connection_is_asked_again() -> None:
+    with Loopback(mode="reset", first=1) as server:
+        assert ask(server).notes == ("answered on try 2, after waiting 0 s",)  # C5
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 501])
+def test_an_error_that_will_not_pass_is_not_asked_again(status: int) -> None:
+    with Loopback(mode="status", status=status) as server:  # C5
+        failed = failing(server)
+    assert server.calls == 1
+    assert "tries" not in failed.message
+
+
+@pytest.mark.parametrize("mode", ["reset-midstream", "error-in-stream", "no-done", "filter", "empty"])
+def test_a_reply_that_was_begun_is_not_asked_again_as_it_may_have_been_paid_for(mode: str) -> None:
+    with Loopback(mode=mode) as server:  # C3, C4
+        failing(server)
+        assert server.calls == 1
+
+
+def test_it_gives_up_after_the_last_try_and_keeps_the_class() -> None:
+    with Loopback(mode="status", status=503) as server:  # C4, C5
+        failed = failing(server, tries=3)
+    assert server.calls == 3
+    assert failed.kind == "crashed"
+    assert failed.message.endswith("; gave up after 3 tries")
+
+
+def test_one_try_means_no_second() -> None:
+    with Loopback(mode="status", status=503) as server:
+        failing(server, tries=1)  # C4
+        assert server.calls == 1
+
+
+def test_retry_after_takes_the_place_of_the_own_pause() -> None:
+    with Loopback(mode="status", status=429, retry_after="0.01", first=1) as server:
+        model = retrying(server, wait=3600.0, longest=3600.0)
+        reply = asyncio.run(asyncio.wait_for(model.complete(request()), 5))  # C5
+    assert reply.notes == ("answered on try 2, after waiting 0.01 s",)
+
+
+def test_a_wait_longer_than_the_time_left_fails_at_once() -> None:
+    with Loopback(mode="status", status=429, retry_after="38") as server:  # C5
+        failed = failing(server, request(timeout=30.0))
+    assert server.calls == 1
+    assert failed.kind == "rate limit"
+    assert failed.message.endswith("; 429, asked to wait 38 s, which is more than its time left")
+
+
+def test_a_date_in_retry_after_counts_from_the_servers_own_clock() -> None:
+    with Loopback(mode="status", status=503, retry_after="Wed, 01 Jan 2025 00:00:38 GMT") as server:
+        failed = failing(server, request(timeout=30.0))  # C5
+    assert "asked to wait 38 s" in failed.message
+
+
+def test_a_pause_that_does_not_fit_into_the_time_left_is_not_begun() -> None:
+    with Loopback(mode="status", status=503) as server:
+        failed = failing(server, request(timeout=5.0), wait=4.0, jitter=2.0)  # C5
+    assert server.calls == 1
+    assert failed.message.endswith("; no time left for another try")
+
+
+def test_each_try_is_given_only_the_time_that_is_left() -> None:
+    async def three() -> Stub:
+        loop = asyncio.get_running_loop()
+        real, skipped = loop.time, [0.0]
+        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
+
+        def a_minute_passes() -> None:
+            skipped[0] += 60
+
+        lost = [HttpFailed("crashed", "lost", retryable=True) for _ in range(2)]
+        stub = Stub(lost, meanwhile=a_minute_passes)
+        await Retrying(stub, wait=0.0, jitter=0.0).complete(request(timeout=240.0))
+        return stub
+
+    seen = asyncio.run(three()).seen  # C4
+    assert seen[0] == 240
+    assert 170 < seen[1] <= 180
+    assert 110 < seen[2] <= 120
+
+
+def test_failures_of_other_backends_and_their_notes_pass_through() -> None:
+    stub = Stub([ParticipantFailed("rate limit", "told by a command-line tool")])
+    with pytest.raises(ParticipantFailed, match="command-line tool"):
+        asyncio.run(Retrying(stub).complete(request()))  # C5
+    assert len(stub.seen) == 1
+    assert asyncio.run(Retrying(Stub()).complete(request())).notes == ("a note of its own",)
+
+
+def test_jitter_changes_nothing_that_is_recorded() -> None:
+    def notes() -> tuple[str, ...]:
+        lost = [HttpFailed("crashed", "lost", retryable=True) for _ in range(2)]
+        return asyncio.run(Retrying(Stub(lost), wait=0.001, jitter=0.01).complete(request())).notes
+
+    expected = ("a note of its own", "answered on try 3, after waiting 0.001 s, 0.002 s")
+    assert notes() == notes() == expected  # C3
+
+
+RETRY_ONCE = """
+import asyncio, sys
+from rebut.backends.openai import OpenAI
+from rebut.backends.retry import Retrying
+from rebut.types import ModelSpec, Participant, Request
+request = Request("k", Participant("seat", ModelSpec("openai", "m")), "Why?", timeout=10)
+model = Retrying(OpenAI(base_url=sys.argv[1], api_key="", model="m"), wait=0.0, jitter=0.0)
+print(*asyncio.run(model.complete(request)).notes)
+"""
+
+
+def test_retries_write_nothing_to_the_screen() -> None:
+    # In a process of its own, since pytest catches log lines that would be printed elsewhere.
+    with Loopback(mode="status", status=503, first=1) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", RETRY_ONCE, server.url],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    assert (done.stdout, done.stderr) == ("answered on try 2, after waiting 0 s\n", "")  # C14
+
+
+def test_no_more_calls_run_at_once_than_the_provider_allows_and_others_are_not_held_up() -> None:
+    async def run() -> dict[str, int]:
+        running, most = {"a": 0, "b": 0}, {"a": 0, "b": 0}
+
+        class Busy:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            async def complete(self, request: Request) -> Reply:
+                running[self.name] += 1
+                most[self.name] = max(most[self.name], running[self.name])
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                running[self.name] -= 1
+                return Reply("yes")
+
+        models = [Limited(Busy("a"), "a", 3) for _ in range(4)] + [Limited(Busy("b"), "b", 5) for _ in range(4)]
+        await asyncio.gather(*(model.complete(request()) for model in models * 5))
+        return most
+
+    assert asyncio.run(run()) == {"a": 3, "b": 5}  # C4
+    assert asyncio.run(run()) == {"a": 3, "b": 5}
+
+
+def test_waiting_for_a_place_takes_nothing_from_the_requests_time() -> None:
+    async def run() -> list[float]:
+        loop = asyncio.get_running_loop()
+        real, skipped, go = loop.time, [0.0], asyncio.Event()
+        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
+
+        class Holder:
+            async def complete(self, request: Request) -> Reply:
+                await go.wait()
+                return Reply("yes")
+
+        stub = Stub([HttpFailed("crashed", "lost", retryable=True)])
+        holding = asyncio.create_task(Limited(Holder(), "p", 1).complete(request()))
+        await asyncio.sleep(0)
+        waiting = asyncio.create_task(
+            Limited(Retrying(stub, wait=0.0, jitter=0.0), "p", 1).complete(request(timeout=240.0))
+        )
+        await asyncio.sleep(0)
+        skipped[0] = 10_000.0
+        go.set()
+        await asyncio.gather(holding, waiting)
+        return stub.seen
+
+    first, second = asyncio.run(run())  # C5
+    assert first == 240
+    assert 200 < second <= 240
+
+
+def test_a_place_is_given_back_after_a_failure_and_after_a_cancellation() -> None:
+    async def run() -> Reply:
+        failing = Limited(Stub([ParticipantFailed("crashed", "gone")]), "p", 1)
+        with pytest.raises(ParticipantFailed):
+            await failing.complete(request())
+
+        class Stuck:
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.Event().wait()
+                raise AssertionError("never")
+
+        stuck = asyncio.create_task(Limited(Stuck(), "p", 1).complete(request()))
+        await asyncio.sleep(0)
+        stuck.cancel()
+        await asyncio.gather(stuck, return_exceptions=True)
+        return await failing.complete(request())
+
+    assert asyncio.run(asyncio.wait_for(run(), 10)).text == "yes"  # C14
+
+
+def test_the_servers_own_answers_follow_the_schema_that_was_asked_for() -> None:
+    schema: dict[str, Any] = {"type": "object"}
+    with Loopback({"verdict": {"winner": "b"}, "opening": "{}"}, refuse=["response_format"]) as server:
+        asked = request(schema=schema, schema_name="verdict", prompt="Give your verdict.")
+        assert json.loads(ask(server, asked).text) == {"winner": "b"}  # C1

@@ -34,7 +34,10 @@ def flaw(text: str, n: int = 1, **changes: Any) -> dict[str, Any]:
 
 def challenge(**changes: Any) -> dict[str, Any]:
     return {
-        "flaws": [flaw("No replica: a failover loses every session."), flaw("The port is open.", 2, category="security")],
+        "flaws": [
+            flaw("No replica: a failover loses every session."),
+            flaw("The port is open.", 2, category="security"),
+        ],
         "unsupported": ["C2"],
         "alternatives": ["Keep sessions in a signed cookie."],
         "coverage": {"correctness": "failover", "security": "open port", "developer_experience": "nothing found"},
@@ -123,7 +126,11 @@ def script(path: Path, said: dict[str, Any], *, model: str = "m", **common: Any)
     def one(value: Any) -> Any:
         if isinstance(value, list):
             return [one(v) for v in value]
-        return ({"usage": usage} | common | value) if any(k in value for k in known) else {"json": value, "usage": usage} | common
+        return (
+            ({"usage": usage} | common | value)
+            if any(k in value for k in known)
+            else {"json": value, "usage": usage} | common
+        )
 
     path.write_text(
         json.dumps({"model": model, "family": f"family {model}", "answers": {k: one(v) for k, v in said.items()}})
@@ -135,5 +142,6 @@ def seats(folder: Path, said: dict[str, Any] | None = None, rounds: int = 2, **c
     """Three scripted participants over one set of answers."""
     said = answers(rounds) | (said or {})
     return {
-        role: script(folder / f"{role}.json", said, model=role, **common) for role in ("proposer", "challenger", "judge")
+        role: script(folder / f"{role}.json", said, model=role, **common)
+        for role in ("proposer", "challenger", "judge")
     }

@@ -154,7 +154,7 @@ class Loopback:
         self._calls += 1
         if self.log:
             line = json.dumps({"call": self._calls, "schema": schema_name(body), "model": body.get("model")}) + "\n"
-            with open(self.log, "ab", buffering=0) as file:
+            with self.log.open("ab", buffering=0) as file:
                 file.write(line.encode())
         if self.script.keep:
             self.bodies.append(body)

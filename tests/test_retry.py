@@ -1,4 +1,4 @@
-"""Asking again, and how many ask at once."""
+"""Asking again, how many ask at once, and the client and the prices that all wires share."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 from loopback import Loopback
 
-from rebut.backends.http import HttpFailed
+from rebut.backends.http import Address, HttpClient, HttpFailed, is_loopback, retry_after
 from rebut.backends.limit import Limited
 from rebut.backends.openai import OpenAI
+from rebut.backends.prices import price, worst_case
 from rebut.backends.retry import Retrying
 from rebut.errors import ParticipantFailed
-from rebut.types import ModelSpec, Participant, Reply, Request
+from rebut.types import ModelSpec, Participant, Reply, Request, Usage
 
 SEAT = Participant("seat", ModelSpec("openai", "m"))
 
@@ -268,3 +270,80 @@ def test_the_servers_own_answers_follow_the_schema_that_was_asked_for() -> None:
     with Loopback({"verdict": {"winner": "b"}, "opening": "{}"}, refuse=["response_format"]) as server:
         asked = request(schema=schema, schema_name="verdict", prompt="Give your verdict.")
         assert json.loads(ask(server, asked).text) == {"winner": "b"}  # C1
+
+
+@pytest.mark.parametrize("mode", ["ok", "plain", "late-end"])
+def test_connections_are_kept_and_reused(mode: str) -> None:
+    with Loopback(mode=mode) as server:  # C14
+
+        async def five() -> None:
+            model = OpenAI(base_url=server.url, api_key="", model="m")
+            for _ in range(5):
+                await model.complete(request())
+
+        asyncio.run(five())
+        assert (server.calls, server.connections) == (5, 1)
+
+
+def test_a_client_serves_one_loop_after_the_other_and_closes_early_when_told() -> None:
+    client = HttpClient()
+    with Loopback() as server:  # C14
+
+        async def use() -> None:
+            await OpenAI(base_url=server.url, api_key="", model="m", client=client).complete(request())
+            await client.close()
+            await client.close()
+            await OpenAI(base_url=server.url, api_key="", model="m", client=client).complete(request())
+
+        asyncio.run(use())
+        asyncio.run(use())
+        assert (server.calls, server.connections) == (4, 4)
+    assert not client._open
+    assert not client._keepers
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("38", 38.0),
+        ("0.5", 0.5),
+        ("-3", 0.0),
+        ("Wed, 01 Jan 2025 00:00:40 GMT", 40.0),
+        ("Tue, 31 Dec 2024 23:00:00 GMT", 0.0),
+        ("", None),
+        ("soon", None),
+        ("nan", None),
+        ("inf", None),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_as_a_date_on_the_servers_clock(value: str, seconds: float | None) -> None:
+    assert retry_after({"Retry-After": value, "Date": "Wed, 01 Jan 2025 00:00:00 GMT"}) == seconds  # C5
+
+
+def test_prices_are_known_or_none_and_never_zero_for_unknown() -> None:
+    used = Usage(1_000_000, 1_000_000)  # C4
+    assert price("gpt-4o", used, "openai") == worst_case("gpt-4o", "openai", 1_000_000, 1_000_000) == 12.5
+    assert price("gpt-4o", Usage(1_000_000, 1_000_000, cached=1_000_000), "openai") == 11.25
+    assert price("gpt-4o", used) == 12.5
+    assert price("no-such-model", used, "openai") is None
+    assert price("gpt-4o", used, "my-own-server") is None
+    assert price("gpt-4o", Usage(1_000_000, None), "openai") is None
+    assert worst_case("no-such-model", "openai", 1, 1) is None
+
+
+def test_only_addresses_of_this_machine_count_as_local() -> None:
+    here = ["localhost", "x.localhost", "127.0.0.1", "127.9.9.9", "::1"]  # C16
+    assert all(is_loopback(host) for host in here)
+    assert not any(is_loopback(host) for host in ["10.0.0.1", "example.com", "localhost.example.com", "0.0.0.0"])
+    assert Address.of("a", "https://[::1]/v1").place == "[::1]:443"
+
+
+def test_a_server_in_its_own_process_counts_obeys_and_leaves_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "calls"
+    with Loopback(process=True, log=log) as server:  # C3
+        ask(server, request(schema={"type": "object"}, schema_name="opening"))
+        server.control(mode="status", status=503, first=1)
+        assert failing(server, tries=1).status == 503
+        assert ask(server).text.startswith("All is well")
+        assert server.calls == 3
+    assert [json.loads(line)["schema"] for line in log.read_text().splitlines()] == ["opening", "", ""]

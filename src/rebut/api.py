@@ -149,7 +149,7 @@ class Desk:
         full = (self.workspace / path).resolve()
         if not full.exists():
             raise UsageError(f"there is no {path} to give as context")
-        return str(path)
+        return str(full)
 
     def _affordable(self, plan: Plan) -> None:
         """A dollar limit means nothing for a model whose price is unknown (C4)."""
@@ -169,7 +169,9 @@ async def start(protocol: str | Path, topic: str, *, desk: Desk | None = None, *
     return await engine.start(desk.plan(protocol, topic, **named), desk.table)
 
 
-async def resume(name: str, *, desk: Desk | None = None, limits: Mapping[str, float] | None = None, **named: Any) -> Outcome:
+async def resume(
+    name: str, *, desk: Desk | None = None, limits: Mapping[str, float] | None = None, **named: Any
+) -> Outcome:
     """Go on with a session. `limits` raises or lowers limits; it is on record as amended."""
     desk = desk or Desk(**_for_desk(named))
     folder = desk.find(name)

@@ -260,7 +260,9 @@ def _refused(room: Room, q: Question, step: Next, connection: Connection) -> Giv
     if not name:
         return None
     cap = getattr(room.limits, name)
-    return GivenUp("budget", f"the limit of {shown(name, cap)} leaves no room for this call", f"Raise it with --max-{name}.")
+    return GivenUp(
+        "budget", f"the limit of {shown(name, cap)} leaves no room for this call", f"Raise it with --max-{name}."
+    )
 
 
 def _worst(q: Question, step: Next, connection: Connection) -> Amount:

@@ -12,6 +12,7 @@ Kind = Literal["file", "commit", "section", "url", "other"]
 
 LONGEST = 400
 """Longer than any place that a person or a model writes; also what keeps every pattern here linear."""
+LONGEST_URL = 2_000
 LONGEST_QUOTE = 20_000
 
 
@@ -150,9 +151,9 @@ def is_place(text: str, ticked: bool = False) -> bool:
         return False
     path, line = _split(text)
     path = path.partition("::")[0]
-    if not PATH.fullmatch(path) or CALL.search(path) or path[0] in "~$#-(,":
+    if not PATH.fullmatch(path) or CALL.search(path) or path[0] in "~$#-(," or "//" in path:
         return False
-    if ".." in path.replace("../", "") or "//" in path:
+    if ".." in path and any(".." in part and part != ".." for part in path.split("/")):
         return False
     if not ticked and re.search(r"[\[\]()$, #&!]", path):
         return False
@@ -282,7 +283,7 @@ def _words(word: str, at: int) -> Iterator[_Piece]:
     opening = len(word) - len(word.lstrip("([{*_'‘,;~"))
     core = word[opening:].rstrip(")]}*_'’,;.!?:")
     if url := URL.search(core):
-        if url.start() == 0 or core[url.start() - 1] in "([":
+        if (url.start() == 0 or core[url.start() - 1] in "([") and len(core) <= LONGEST_URL:
             yield _Piece(at + opening + url.start(), at + opening + len(core), url[0])
         return
     for part in re.finditer(r"[^,;]+", core[: 4 * LONGEST]):
@@ -301,8 +302,9 @@ def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[Found]:
             out = [item for item in out if item[0] != pieces[index - 1].start]  # [`a.py`](a.py): one citation, not two
         place = piece.place if URL.match(piece.place) else _with_lines(line, piece)
         head = SENTENCE.split(line[max(0, piece.start - 120) : piece.start])[-1]
-        quote = "" if PLANS.search(head) or URL.match(place) else _quote(line, pieces, index, used)
-        planned = bool(MAKES.search(head)) and not _split(place)[1].start
+        plans = PLANS.search(head)
+        quote = "" if plans or URL.match(place) else _quote(line, pieces, index, used)
+        planned = bool(plans and MAKES.search(head)) and not _split(place)[1].start
         out.append((piece.start, Found(number, Citation(place, quote), piece.kind == "link", planned)))
     yield from (found for _, found in sorted(out, key=lambda item: item[0]))
 

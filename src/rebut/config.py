@@ -163,11 +163,11 @@ class _Table(BaseModel):
 class _ProviderTable(_Table):
     wire: Wire | None = None
     base_url: str = ""
-    base_url_env: str = Field("", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
-    api_key_env: str = Field("", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
+    base_url_env: str = Field(default="", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
+    api_key_env: str = Field(default="", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
     model: str = ""
     family: str = ""
-    concurrency: int | None = Field(None, ge=1, le=64)
+    concurrency: int | None = Field(default=None, ge=1, le=64)
     allow_http: bool = False
 
 
@@ -219,8 +219,7 @@ def _read(path: Path, *, needed: bool) -> dict[str, object]:
             raw = file.read(LARGEST_FILE + 1)
         if len(raw) > LARGEST_FILE:
             raise ConfigError(f"{path.name} is larger than {LARGEST_FILE} bytes", f"Look at {path}.")
-        text = raw.decode("utf-8-sig")
-        return tomllib.loads(text)
+        return tomllib.loads(raw.decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}", "Check the path and its permissions.") from error
     except UnicodeDecodeError as error:
@@ -228,7 +227,7 @@ def _read(path: Path, *, needed: bool) -> dict[str, object]:
         raise ConfigError(f"{path}, line {line}: not UTF-8", "Save the file as UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
         at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
-        line = int(at[1]) if at and at[1] else text.count("\n") + 1
+        line = int(at[1]) if at and at[1] else raw.count(b"\n") + 1
         what = str(error)[: at.start()] if at else str(error)
         raise ConfigError(f"{path}, line {line}: {what}", "The file must be valid TOML.") from error
 
@@ -238,13 +237,11 @@ def _refuse_foreign(raw: Mapping[str, object]) -> None:
     choices = {
         "command": "commands",
         "args": "commands",
-        "base_url": "addresses",
-        "base_url_env": "addresses",
-        "allow_http": "addresses",
         "headers": "headers",
         "api_key": "keys",
         "api_key_env": "key names",
     }
+    choices |= dict.fromkeys(("base_url", "base_url_env", "allow_http"), "addresses")
     if "seats" in raw:
         raise ConfigError(f"{REPO_FILE} sets seats; a repository may not choose who sits where", WHERE_TO)
     if "providers" not in raw:
@@ -279,7 +276,7 @@ def _validated(model: type[T], raw: Mapping[str, object], file: str) -> T:
     raise ConfigError(f"{file}: unknown key {key}", f"{guess}Known here: {', '.join(known)}.")
 
 
-# Limits, seats, providers. ----------------------------------------------------------------------------------------------
+# Limits, seats, providers. --------------------------------------------------------------------------------------------
 
 RANGES: dict[str, tuple[float, float]] = {
     "rounds": (1, 5),
@@ -300,7 +297,7 @@ def _clamped(table: _LimitsTable, file: str, notices: list[str]) -> Limits:
         # A NaN fails every comparison and ends up at the low end, the careful side.
         values[name] = high if value > high else low
         notices.append(f"{file}: limits.{name} = {value:g} is outside {low:g} to {high:g}; taken as {values[name]:g}.")
-    return Limits(**values)
+    return _limits(values)
 
 
 def _lower(limits: Limits, ceilings: Limits, notices: list[str]) -> Limits:
@@ -313,7 +310,12 @@ def _lower(limits: Limits, ceilings: Limits, notices: list[str]) -> Limits:
         if mine is not None and theirs is not None and mine != theirs:
             which = f"{REPO_FILE} lowers it" if theirs < mine else "a repository may not raise it"
             notices.append(f"limits.{name}: yours {mine:g}, {REPO_FILE} {theirs:g}; {which}, so {min(mine, theirs):g}.")
-    return Limits(**values)
+    return _limits(values)
+
+
+def _limits(values: Mapping[str, float | None]) -> Limits:
+    whole = {name: None if (v := values[name]) is None else int(v) for name in ("rounds", "tokens", "calls")}
+    return Limits(minutes=values["minutes"], usd=values["usd"], timeout=values["timeout"], **whole)
 
 
 def _seats(table: _SeatsTable, file: str) -> Seats:
@@ -351,10 +353,8 @@ def _providers(
             faults[name] = ConfigError(f"{table.base_url_env} (address of {name}) {wrong[0]}", wrong[1])
         elif wrong:
             raise ConfigError(f"{file}: providers.{name}.base_url {wrong[0]}", wrong[1])
-        address = url.rstrip("/")
-        found.append(
-            Provider(name, table.wire, address, table.api_key_env, table.model, table.family, table.concurrency)
-        )
+        rest = (table.api_key_env, table.model, table.family, table.concurrency)
+        found.append(Provider(name, table.wire, url.rstrip("/"), *rest))
     return tuple(found), faults
 
 

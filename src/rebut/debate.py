@@ -113,11 +113,25 @@ class Debate:
 
     @overload
     async def ask(
-        self, who: Participant, step: str, prompt: str, *, schema: type[F], check: Check | None = ..., closing: bool = ...
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: type[F],
+        check: Check | None = ...,
+        closing: bool = ...,
     ) -> Answer[F]: ...
     @overload
     async def ask(
-        self, who: Participant, step: str, prompt: str, *, schema: None = ..., check: Check | None = ..., closing: bool = ...
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: None = ...,
+        check: Check | None = ...,
+        closing: bool = ...,
     ) -> Answer[str]: ...
     async def ask(
         self,
@@ -137,11 +151,25 @@ class Debate:
 
     @overload
     async def try_ask(
-        self, who: Participant, step: str, prompt: str, *, schema: type[F], check: Check | None = ..., closing: bool = ...
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: type[F],
+        check: Check | None = ...,
+        closing: bool = ...,
     ) -> Answer[F] | Failure: ...
     @overload
     async def try_ask(
-        self, who: Participant, step: str, prompt: str, *, schema: None = ..., check: Check | None = ..., closing: bool = ...
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: None = ...,
+        check: Check | None = ...,
+        closing: bool = ...,
     ) -> Answer[str] | Failure: ...
     async def try_ask(
         self,

@@ -6,11 +6,10 @@ All four do one thing: run the protocol's coroutine from the top over a `Room`. 
 from __future__ import annotations
 
 import base64
-import os
 import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +18,15 @@ from rebut import __version__, artifacts, session
 from rebut.budget import Limits
 from rebut.debate import Debate
 from rebut.endings import described, seated
-from rebut.errors import Aborted, DeadlineReached, NotOnRecord, ParticipantFailed, RecordError, TooFewReplies, UsageError
+from rebut.errors import (
+    Aborted,
+    DeadlineReached,
+    NotOnRecord,
+    ParticipantFailed,
+    RecordError,
+    TooFewReplies,
+    UsageError,
+)
 from rebut.events import Amended, Closed, Fact, Failed, Line, Opened, Resumed, Wrote
 from rebut.journal import Journal
 from rebut.ledger import Ledger
@@ -33,7 +40,6 @@ from rebut.text import clean
 from rebut.types import Json, ModelSpec, Participant
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
     from rebut.view import View
 
@@ -137,9 +143,7 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
             return Outcome.from_json(record.closed.outcome)
         orphans = _end_orphans(record)
         journal.write(
-            Resumed(
-                rebut=__version__, protocol_version=plan.protocol.version, torn=journal.torn, orphans=orphans
-            )
+            Resumed(rebut=__version__, protocol_version=plan.protocol.version, torn=journal.torn, orphans=orphans)
         )
         if raised:
             _amend(journal, raised)
@@ -225,8 +229,12 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
 
 def _debate(room: Room, plan: Plan) -> Debate:
     fact = room.record.facts.get("context") or (room.parent.facts.get("context") if room.parent else None)
-    context = fact.value.get("text", "") if fact and isinstance(fact.value, dict) else ""
-    return Debate(room.record.opened.topic, plan.settings, room, str(context))
+    context = ""
+    if fact and isinstance(fact.value, dict):
+        from rebut.context import Gathered
+
+        context = Gathered.from_json(fact.value).text
+    return Debate(room.record.opened.topic, plan.settings, room, context)
 
 
 def _filled(outcome: Outcome, room: Room) -> Outcome:

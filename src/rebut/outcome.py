@@ -78,7 +78,17 @@ class Outcome:
     def to_json(self) -> dict[str, Json]:
         out: dict[str, Any] = {
             name: getattr(self, name)
-            for name in ("kind", "heading", "decision", "conclusive", "complete", "basis", "stopped", "final", "session")
+            for name in (
+                "kind",
+                "heading",
+                "decision",
+                "conclusive",
+                "complete",
+                "basis",
+                "stopped",
+                "final",
+                "session",
+            )
         }
         out["verdict"] = asdict(self.verdict) if self.verdict else None
         out["data"] = dict(self.data)

@@ -10,9 +10,9 @@ from typing import Any
 from rebut.budget import shown
 from rebut.endings import progress
 from rebut.events import Answered, Fact, Opened
-from rebut.ledger import Ledger, Point, Severity, from_json
+from rebut.ledger import Evidence, Ledger, Point, from_json
 from rebut.outcome import Outcome
-from rebut.record import Record, Spent
+from rebut.record import Call, Record, Spent
 from rebut.text import cut
 from rebut.types import Json
 
@@ -51,7 +51,7 @@ def header(record: Record, *, width: int = 80) -> list[str]:
         family = str(row.get("family") or "")
         mine = next((n for n in notes if n.startswith(f"the {seat} is ")), "")
         about = mine.partition(" is ")[2] if mine else family
-        rows += _wrapped(f"{seat:<12} {cut(str(row['spec']), 34):<20} {about}".rstrip(), width, 13)
+        rows += _wrapped(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
     if context := _context_line(record):
         rows += _wrapped(f"{'context':<12} {context}", width, 13)
     rows.append(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}")
@@ -60,15 +60,29 @@ def header(record: Record, *, width: int = 80) -> list[str]:
     return [f"  {row}" for row in rows]
 
 
+def _label(spec: str) -> str:
+    """A seat's spec as shown: the name that the user gave comes first, a long file path is cut at its front."""
+    name, equals, rest = spec.partition("=")
+    name, rest = (name, rest) if equals else ("", spec)
+    provider, _, model = rest.partition(":")
+    if len(rest) > 30 and "/" in model:
+        rest = f"{provider}:…/{model.rpartition('/')[2]}"
+    return f"{name} ({rest})" if name else rest
+
+
 def _context_line(record: Record) -> str:
     fact = record.facts.get("context")
     if not fact or not isinstance(fact.value, dict):
         return ""
-    files, left = fact.value.get("files"), fact.value.get("left_out")
-    count = len(files) if isinstance(files, list) else 0
-    total = int(fact.value.get("total") or 0)  # type: ignore[arg-type]
-    out = f"{count} file{'' if count == 1 else 's'}, {size(total, 'B')}"
-    return out + (f", {len(left)} left out" if isinstance(left, list) and left else "")
+    from rebut.context import Gathered
+    from rebut.redaction import PLACEHOLDER
+
+    given = Gathered.from_json(fact.value)
+    count = len(given.files)
+    secrets = len({found for piece in given.files for found in PLACEHOLDER.findall(piece.text)})
+    out = f"{count} file{'' if count == 1 else 's'}, {size(given.total, 'B')}"
+    out += f", {secrets} secret{'' if secrets == 1 else 's'} removed" if secrets else ""
+    return out + (f", {len(given.left_out)} left out" if given.left_out else "")
 
 
 def _limits(opened: Opened, limits: Mapping[str, Any]) -> list[str]:
@@ -78,7 +92,7 @@ def _limits(opened: Opened, limits: Mapping[str, Any]) -> list[str]:
     return said + [shown(name, limits[name]) for name in order if limits.get(name) is not None]
 
 
-def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None) -> str:
+def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *, width: int = 80) -> str:
     """One line for a settled answer: who, what, how long, how much, and what it brought."""
     step, _, seat = answered.key.rpartition("/")[2].rpartition("@")
     call = record.calls[answered.key]
@@ -89,12 +103,12 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None) ->
     else:
         cost = f"{duration(answered.ms / 1000):>8}  {size(tokens):>5} tokens  "
         cost += money(None if None in usd else sum(u for u in usd if u is not None))
-    tries = f"  ({len(call.attempts)} tries)" if len(call.attempts) > 1 else ""
-    brought = counted(ledger_fact) if ledger_fact else ""
-    return f"    {seat:<11} {step:<11} {cost}   {brought}{tries}".rstrip()
+    tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
+    brought = "; ".join([*tries, *(counted(ledger_fact) if ledger_fact else [])])
+    return "\n".join(_wrapped(f"    {seat:<11} {step:<11} {cost}   {brought}".rstrip(), width, 28))
 
 
-def counted(fact: Fact) -> str:
+def counted(fact: Fact) -> list[str]:
     """What a turn entered in the ledger."""
     value = fact.value
     rows: Sequence[Any] = value.get("entries", ()) if isinstance(value, dict) else ()  # type: ignore[assignment]
@@ -103,7 +117,7 @@ def counted(fact: Fact) -> str:
     points = [r for r in rows if r["entry"] == "point"]
     moves = [r for r in rows if r["entry"] == "move"]
     if moves:
-        parts.append(_tally((VERBS.get(m["kind"], m["kind"]) for m in moves)))
+        parts.append(_tally(VERBS.get(m["kind"], m["kind"]) for m in moves))
     if points:
         parts.append(f"{len(points)} point{'' if len(points) == 1 else 's'}: " + _tally(p["severity"] for p in points))
     if claims:
@@ -113,7 +127,7 @@ def counted(fact: Fact) -> str:
     marks = [e["mark"] for r in rows for e in r.get("evidence", ())]
     if marks:
         parts.append("citations: " + _tally(marks))
-    return "; ".join(parts)
+    return parts
 
 
 VERBS = {
@@ -157,7 +171,9 @@ def ending(outcome: Outcome, *, width: int = 80, short: str = "") -> str:
 
 def _next(outcome: Outcome, short: str, width: int) -> list[str]:
     offers = [("all of it", f"rebut show {short}")]
-    offers.append(("go on", f"rebut resume {short}") if not outcome.complete else ("change a seat", f"rebut fork {short} …"))
+    offers.append(
+        ("go on", f"rebut resume {short}") if not outcome.complete else ("change a seat", f"rebut fork {short} …")
+    )
     line = "        ".join(f"{name}   {command}" for name, command in offers)
     return [f"  {line}"] if len(line) + 2 <= width else [f"  {name}   {command}" for name, command in offers]
 
@@ -169,8 +185,11 @@ def ledger_rows(ledger: Ledger, width: int) -> list[str]:
         ("agreed", [_point(p) for p in agreed]),
         ("open", [_point(p) for p in still]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
-        ("absent", [f"{e.place}: {e.note or 'not there'}" for e in ledger.evidence if e.mark == "absent"]),
-        ("walked back", [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "walked back"]),
+        ("absent", [f"{name} cites {e.place}: {e.note or 'not there'}" for name, e in _absent(ledger)]),
+        (
+            "walked back",
+            [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "walked back"],
+        ),
         ("dropped", [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "dropped"]),
     ]
     rows = []
@@ -182,6 +201,12 @@ def ledger_rows(ledger: Ledger, width: int) -> list[str]:
         if len(items) > 5:
             rows.append(f"  {'':<12}      … {len(items) - 5} more")
     return rows
+
+
+def _absent(ledger: Ledger) -> list[tuple[str, Evidence]]:
+    named = [(c.id, c.evidence) for c in ledger.claims] + [(p.id, p.evidence) for p in ledger.points]
+    named += [(f"{m.by} on {m.point}", m.evidence) for m in ledger.moves]
+    return [(name, e) for name, cited in named for e in cited if e.mark == "absent"]
 
 
 def _point(point: Point) -> str:
@@ -197,6 +222,7 @@ def _indented(text: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int, indent: int) -> list[str]:
+    """Wrapped, with the first line's own indent kept."""
     return textwrap.wrap(text, max(30, width - 2), subsequent_indent=" " * indent, break_long_words=False) or [""]
 
 
@@ -251,13 +277,15 @@ def prose(value: Json, depth: int = 0) -> str:
             return f"{pad}{value}"
 
 
-SEVERITIES: tuple[Severity, ...] = ("P1", "P2", "P3")
-
-
 def markdown(record: Record) -> str:
     """A whole session as one Markdown document."""
     opened, outcome = record.opened, outcome_of(record)
-    rows = [f"# {opened.protocol}: {cut(opened.topic, 120)}", "", f"Session `{opened.id}`, opened {record.lines[0].at}.", ""]
+    rows = [
+        f"# {opened.protocol}: {cut(opened.topic, 120)}",
+        "",
+        f"Session `{opened.id}`, opened {record.lines[0].at}.",
+        "",
+    ]
     rows += ["| seat | model | family |", "|---|---|---|"]
     rows += [f"| {s['seat']} | {_cell(s['spec'])} | {_cell(s.get('family', ''))} |" for s in opened.seats]
     if len(opened.topic) > 120:
@@ -282,7 +310,9 @@ def points_table(ledger: Ledger) -> list[str]:
         return []
     rows = ["## Claims and points", "", "| id | who | what | status | evidence |", "|---|---|---|---|---|"]
     for c in ledger.claims:
-        rows.append(f"| {c.id} | {c.by} | {_cell(c.text)} | {'unsupported' if c.unsupported else ''} | {_cited(c.evidence)} |")
+        rows.append(
+            f"| {c.id} | {c.by} | {_cell(c.text)} | {'unsupported' if c.unsupported else ''} | {_cited(c.evidence)} |"
+        )
     for p in ledger.points:
         state = f"{p.severity}, {ledger.final_status(p.id)}"
         rows.append(f"| {p.id} | {', '.join(p.voices)} | {_cell(p.text)} | {state} | {_cited(p.evidence)} |")
@@ -320,3 +350,38 @@ def as_json(record: Record) -> dict[str, Json]:
 
 def dumps(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def failures(record: Record) -> list[str]:
+    """What failed, each attempt with its class."""
+    rows = []
+    for call in record.calls.values():
+        for n, attempt in sorted(call.attempts.items()):
+            if attempt.outcome != "ok":
+                rows.append(f"  {call.key}, attempt {n}: {attempt.outcome}, {attempt.message}")
+        if call.failed and not call.answered:
+            rows.append(f"  {call.key}: {call.failed.failure}, {call.failed.message}")
+        rows += [
+            f"  {call.key}, attempt {a.attempt}: in doubt, it was started and never seen to end" for a in call.in_doubt
+        ]
+    return rows
+
+
+def said(call: Call) -> list[str]:
+    """One answer or failure, for reading."""
+    if call.answered:
+        a = call.answered
+        rows = [f"  {call.key}  ({a.model or 'unknown model'})", "", textwrap.indent(prose(a.value), "    "), ""]
+        return rows + [f"    rule broken after one send-back: {c}" for c in a.complaints]
+    if call.failed:
+        return [f"  {call.key}  failed: {call.failed.failure}, {call.failed.message}", ""]
+    return [f"  {call.key}  not answered yet", ""]
+
+
+def questions(call: Call) -> list[str]:
+    """What was asked under one key, follow-ups included."""
+    rows = []
+    for n, asked in sorted(call.asked.items()):
+        rows += [f"  {call.key}, attempt {n} ({asked.why}) to {asked.model}:", ""]
+        rows += [textwrap.indent(asked.prompt or asked.followup, "  | "), ""]
+    return rows

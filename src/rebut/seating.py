@@ -62,7 +62,8 @@ def _openai(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Conn
     model = spec.model or provider.model
     if not model:
         raise UsageError(
-            f"{provider.name} needs a model", f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}]."
+            f"{provider.name} needs a model",
+            f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}].",
         )
     key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
     if provider.api_key_env and not key and not is_local(provider.base_url):
@@ -116,7 +117,7 @@ def seat(
     specs: dict[str, ModelSpec] = {}
     notes: list[str] = []
     for role, count in protocol.seats.items():
-        named = given.get(role) or _configured(config, role)
+        named = given.get(role) or _configured(config, role) or ()
         wanted = [named] if isinstance(named, str) else list(named)
         if role == protocol.judge and not wanted:
             continue
@@ -172,4 +173,6 @@ def _must_differ(specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]
                 f"{first} and {role} are both {spec.identity}; name two different models, "
                 "or --allow-same-model for a self-debate"
             )
-        notes.append(f"self-debate: {first} and {role} are both {spec.identity}, so this is not two independent opinions")
+        notes.append(
+            f"self-debate: {first} and {role} are both {spec.identity}, so this is not two independent opinions"
+        )

@@ -130,3 +130,15 @@ def load(folder: Path) -> Record:
     if not lines:
         raise RecordError(f"session {folder.name} is empty: its process died before the first event was written")
     return Record(lines)
+
+
+def short(root: Path, id: str) -> str:
+    """The shortest prefix of an id, four letters or more, that no other session begins with."""
+    try:
+        others = [entry.name for entry in root.iterdir() if entry.name != id]
+    except OSError:
+        others = []
+    for n in range(4, len(id)):
+        if not any(other.startswith(id[:n]) for other in others):
+            return id[:n]
+    return id

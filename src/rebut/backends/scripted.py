@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -35,7 +35,7 @@ class Answer:
     delay: float = 0.0
     stream: float = 0.0
     """Seconds between two pieces of text."""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     usd: float | None = None
     truncated: bool = False
 

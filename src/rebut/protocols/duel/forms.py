@@ -91,7 +91,8 @@ class Ruling(Form):
 
     id: str
     ruling: Annotated[
-        Literal["resolved", "unresolved", "dodged", "withdrawn"], folded("resolved", "unresolved", "dodged", "withdrawn")
+        Literal["resolved", "unresolved", "dodged", "withdrawn"],
+        folded("resolved", "unresolved", "dodged", "withdrawn"),
     ]
     reason: str = Field(description="for resolved: what convinced you")
     evidence: Cites = Field(default_factory=list)

@@ -112,4 +112,7 @@ def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:
 
 def _unknown(ids: set[str], ledger: Ledger) -> list[str]:
     known = {p.id for p in ledger.points}
-    return [f"there is no point {id}: the open ones are {', '.join(p.id for p in ledger.open)}" for id in sorted(ids - known)]
+    return [
+        f"there is no point {id}: the open ones are {', '.join(p.id for p in ledger.open)}"
+        for id in sorted(ids - known)
+    ]

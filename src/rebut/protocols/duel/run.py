@@ -87,7 +87,9 @@ async def opening(r: Round) -> Said:
     except ParticipantFailed as error:
         failed = "all tool invocations timed out" if error.kind == "timeout" else f"{error.kind}, {error.message}"
         raise Aborted(
-            f"debate failed: {failed}" if error.kind == "timeout" else f"the proposer ({who.label}) did not open: {failed}",
+            f"debate failed: {failed}"
+            if error.kind == "timeout"
+            else f"the proposer ({who.label}) did not open: {failed}",
             error.hint or "Without an opening there is nothing to debate. Resume when it can answer.",
         ) from error
     form = answer.value
@@ -174,7 +176,9 @@ async def summarize(r: Round, course: Course) -> str:
     answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=rules.summary(earlier))
     conceded = [m for m in r.ledger.moves if m.kind == "concede" and m.round <= upto]
     if isinstance(answer, Failure):
-        course.notes.append(f"round {r.n}: no summary was written ({answer.kind}); the program's own list of points served")
+        course.notes.append(
+            f"round {r.n}: no summary was written ({answer.kind}); the program's own list of points served"
+        )
         return synthesis.own_summary(r.ledger, conceded)
     said = [squeeze(text) for text in earlier]
     kept = [c for c in answer.value.concessions if rules.is_verbatim(c, said)]
@@ -207,7 +211,8 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         transcript="\n\n".join(debate.quote(f"round {s.round}, {s.role}", s.text) for s in whole),
         points=debate.quote("the points at issue", synthesis.points(debate.ledger)),
         checked=synthesis.checked(debate.ledger),
-        rounds=f"{rounds} of {asked} rounds were completed." + (f" {_sentence(debate.stopped)}" if debate.stopped else ""),
+        rounds=f"{rounds} of {asked} rounds were completed."
+        + (f" {_sentence(debate.stopped)}" if debate.stopped else ""),
     )
     judge, check = debate.seat("judge"), rules.decision(debate.ledger)
     data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": _exchanges(course)}
@@ -274,7 +279,9 @@ def shared(r: Round) -> dict[str, str]:
 
 def _flaws(flaws: list[Flaw], n: int) -> list[Entry]:
     return [
-        Point(f.text, "challenger", n, f.severity, f.category, _cited(f.evidence), about=f.about) for f in flaws if f.text
+        Point(f.text, "challenger", n, f.severity, f.category, _cited(f.evidence), about=f.about)
+        for f in flaws
+        if f.text
     ]
 
 
@@ -288,4 +295,3 @@ def _exchanges(course: Course) -> list[Json]:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
-

@@ -98,7 +98,9 @@ def checked(ledger: Ledger) -> str:
 def report(debate: Debate, decision: Decision, rounds: int, notes: Sequence[str]) -> str:
     """The synthesis in its fixed format."""
     names = {role: debate.seat(role).label for role in ("proposer", "challenger")}
-    agreed = [f"{a.text} (evidence: {', '.join(c.place for c in a.evidence) or 'none given'})" for a in decision.agreements]
+    agreed = [
+        f"{a.text} (evidence: {', '.join(c.place for c in a.evidence) or 'none given'})" for a in decision.agreements
+    ]
     differ = [
         f"{d.point}: {names['proposer']} argues {d.proposer}, {names['challenger']} argues {d.challenger}"
         for d in decision.disagreements
@@ -133,7 +135,9 @@ def _head(debate: Debate, rounds: int) -> str:
         who = debate.seat(role)
         rows.append(f"**{role.capitalize()}**: {who.label} ({who.spec.model or 'default model'})")
     rows.append(f"**Rounds**: {rounds}" + ("" if rounds == debate.settings.rounds else f" of {debate.settings.rounds}"))
-    rows.append(f"**Rigor**: Two positions compared under adversarial rules. The program checked: {checked(debate.ledger)}")
+    rows.append(
+        f"**Rigor**: Two positions compared under adversarial rules. The program checked: {checked(debate.ledger)}"
+    )
     return "  \n".join(rows[:2]) + "\n" + "  \n".join(rows[2:])
 
 

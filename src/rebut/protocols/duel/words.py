@@ -9,7 +9,9 @@ not there counts against you, a missing one only leaves the claim unsupported.""
 CONTEXT = """These files are what you can read and cite, with their line numbers. If you must see more of the workspace before \
 you can answer, list it under `need`."""
 
-NO_CONTEXT = """No files were given. Cite what you know how to cite, and list under `need` what you must see of the workspace."""
+NO_CONTEXT = (
+    """No files were given. Cite what you know how to cite, and list under `need` what you must see of the workspace."""
+)
 
 OPENING = """You are the PROPOSER in a debate between two engineers. Another engineer will attack whatever you say.
 

@@ -1,0 +1,40 @@
+# Two commands do all the set-up: `make debate` and `make test`. Both fill .venv through `make setup`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup debate test quick lint docs bench clean
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("rebut needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $@
+
+debate: setup
+	@echo "The debaters of this example are scripted: their words come from files. Ledger, evidence and record are real."
+	@cd examples/sessions/shop && ../../../$(BIN)/rebut duel "Should the shop keep user sessions in Redis?" \
+	  --proposer redis=scripted:../proposer.json --challenger cookie=scripted:../challenger.json \
+	  --judge judge=scripted:../judge.json --context infra src
+
+test: lint
+	$(BIN)/python -m pytest -n auto
+
+quick: setup
+	$(BIN)/python -m pytest -n auto -x
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: setup
+	$(BIN)/python -m rebut.cli.docs
+
+bench: setup
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,95 @@
+"""The command group: commands are loaded when they are called, and errors leave as one clear line and a code."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from importlib import import_module
+
+import click
+
+from rebut.cli.index import COMMANDS
+from rebut.errors import RebutError
+
+EXITS = """\
+Exit codes: 0 done; 2 wrong usage or configuration, nothing was called; 3 inconclusive (a seat failed, a limit was hit);
+4 waiting for a person; 5 partial result at --deadline; 130 interrupted."""
+
+
+class Group(click.Group):
+    """Finds commands in the index; an unknown word is an error, never a topic that costs money."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = import_module(f"rebut.cli.{COMMANDS[name].module}")
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            raise click.UsageError(f"no command {_short(args[0])!r}{guess}")
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(page())
+
+
+@click.command(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+def app() -> None:
+    """Let AI models argue, hold them to evidence, keep the record."""
+
+
+def page() -> str:
+    """The help page, as `cli/help.txt` holds it."""
+    rows = ["rebut: let AI models argue about a plan, a change or a question, and hold them to evidence.", ""]
+    rows += ["Usage: rebut COMMAND …        rebut COMMAND --help for its options"]
+    heading = ""
+    for name, entry in COMMANDS.items():
+        if entry.heading != heading:
+            heading = entry.heading
+            rows += ["", f"{heading}:"]
+        rows.append(f"  {name:<8} {entry.help}")
+    rows += ["", "A seat is filled by a model spec: PROVIDER[:MODEL][@EFFORT], optionally NAME=SPEC, such as"]
+    rows += ["openai:gpt-5@high, any [providers.NAME] of your config, human, or scripted:FILE.", "", EXITS]
+    return "\n".join(rows) + "\n"
+
+
+def enter(words: list[str]) -> int:
+    """Run a command line and return its exit code."""
+    try:
+        code = app.main(words, prog_name="rebut", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.UsageError as error:
+        where = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
+        print(f"rebut: {_lower(error.format_message())}{where}", file=sys.stderr)
+        return 2
+    except click.ClickException as error:
+        print(f"rebut: {error.format_message()}", file=sys.stderr)
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except RebutError as error:
+        print(f"rebut: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader went away (`rebut show … | head`): not our fault, and nothing to say on a closed pipe.
+        sys.stdout = None
+        return 0
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= 40 else word[:39] + "…"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:].rstrip(".")

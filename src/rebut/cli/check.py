@@ -1,0 +1,98 @@
+"""`rebut check`: the evidence checker alone, on any text. No model, no key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rebut.cli.options import json_flag
+
+if TYPE_CHECKING:
+    from rebut.citations import Found
+    from rebut.evidence import Mark
+
+BAD = ("absent", "moved")
+LARGEST = 20_000_000
+
+
+@click.command("check")
+@click.argument("file")
+@click.option("--all", "everything", is_flag=True, help="Every citation, not only those that are absent or moved.")
+@click.option(
+    "--root", type=click.Path(file_okay=False, path_type=Path), help="The folder that citations are looked up in."
+)
+@json_flag
+def check_command(file: str, everything: bool, root: Path | None, as_json: bool) -> int:
+    """Look up every citation in FILE (or - for standard input): does the path exist, does the quote stand there?
+
+    Exit code 1 when a citation is absent. Found means that the words stand there, not that they prove anything.
+    """
+    from rebut import report
+    from rebut.cli.screen import say, width
+    from rebut.errors import UsageError
+    from rebut.text import cut
+
+    if root is not None and not root.is_dir():
+        raise UsageError(f"there is no folder {root}")
+    text, name, base = _text(file)
+    found = asyncio.run(_look_up(text, (root or Path.cwd()).resolve(), base))
+    counts: dict[str, int] = {}
+    for _, mark in found:
+        counts[mark.mark] = counts.get(mark.mark, 0) + 1
+    code = 1 if counts.get("absent") else 0
+    if as_json:
+        rows = [{"line": f.line, "place": f.citation.place, "quote": f.citation.quote, **m.to_json()} for f, m in found]
+        say(report.dumps({"file": name, "counts": counts, "citations": rows, "exit": code}))  # type: ignore[dict-item]
+        return code
+    order = ("found", "moved", "located", "absent", "uncheckable")
+    tally = ", ".join(f"{counts[k]} {k}" for k in order if counts.get(k))
+    say(f"  {len(found)} citation{'' if len(found) == 1 else 's'} in {name}" + (f": {tally}" if tally else ""))
+    for f, m in found:
+        if not everything and m.mark not in BAD:
+            continue
+        quote = f'"{cut(f.citation.quote, 40)}"' if f.citation.quote else ""
+        note = f"now at {m.moved_to}" if m.moved_to else m.note
+        row = f"    {m.mark:<11} {f.citation.place:<24} {quote:<22} {note}"
+        say(cut_right(f"{row}  (line {f.line})", max(width(), 100)))
+    return code
+
+
+def cut_right(row: str, limit: int) -> str:
+    return row if len(row) <= limit else row[: limit - 1] + "…"
+
+
+def _text(file: str) -> tuple[str, str, Path | None]:
+    from rebut.errors import UsageError
+
+    if file == "-":
+        return sys.stdin.buffer.read(LARGEST).decode(errors="replace"), "standard input", None
+    path = Path(file)
+    try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise UsageError(f"{file} is {size:,} bytes long; at most {LARGEST:,} are read")
+        return path.read_bytes().decode(errors="replace"), file, path.resolve().parent
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+
+
+async def _look_up(text: str, root: Path, base: Path | None) -> list[tuple[Found, Mark]]:
+    from rebut import config, session
+    from rebut.evidence import check_text
+    from rebut.text import clean
+    from rebut.view import LiveView
+
+    settings = config.load(workspace=session.repository(root), env=os.environ)
+    view = await LiveView.open(root, lambda t: t, settings.never)
+    try:
+        within = ""
+        if base is not None and base.is_relative_to(view.root):
+            within = base.relative_to(view.root).as_posix()
+        return await check_text(clean(text), view, base=within if within != "." else "")
+    finally:
+        await view.close()

@@ -1,0 +1,78 @@
+"""`rebut resume` and `rebut fork`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from rebut.cli.options import given_limits, limits, output
+
+
+@click.command("resume")
+@click.argument("id")
+@limits
+@output
+def resume_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
+    """Go on with a session that was stopped; nothing on record is asked again.
+
+    ID is an id, a unique beginning of one, a slug, or `last`. Limits given here replace those on record.
+    """
+    from rebut import api
+    from rebut.cli.stage import perform
+
+    raised = {k: v for k, v in given_limits(named).items() if v is not None}
+    return perform(
+        lambda desk: api.resume(id, desk=desk, limits=raised), as_json=as_json, quiet=quiet, deadline=deadline
+    )
+
+
+@click.command("fork")
+@click.argument("id")
+@click.option("--topic", metavar="TEXT", help="Another question.")
+@click.option("--proposer", metavar="SPEC", help="Another proposer.")
+@click.option("--challenger", metavar="SPEC", help="Another challenger.")
+@click.option("--judge", metavar="SPEC", help="Another judge.")
+@click.option("--rounds", type=int, metavar="1–5", help="Another number of rounds.")
+@click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Another model in any seat.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another value of any setting.")
+@click.option("--dry-run", is_flag=True, help="Only say how much would be reused and asked anew.")
+@limits
+@output
+def fork_command(
+    id: str,
+    as_json: bool,
+    quiet: bool,
+    deadline: float | None,
+    dry_run: bool,
+    seat: tuple[str, ...],
+    settings: tuple[str, ...],
+    **named: Any,
+) -> int:
+    """Branch a session with another seat, setting or limit. What still fits is reused at no cost."""
+    from rebut import api
+    from rebut.api import Desk
+    from rebut.cli.run import _pairs
+    from rebut.cli.screen import say
+    from rebut.cli.stage import perform
+    from rebut.outcome import Outcome
+
+    changes = {"limits": {k: v for k, v in given_limits(named).items() if v is not None}, **named}
+    changes |= dict(_pairs(seat, "--seat", "ROLE=SPEC")) | dict(_pairs(settings, "--set", "NAME=VALUE"))
+
+    async def act(desk: Desk) -> Outcome:
+        reused, anew = await api.fork_plan(id, desk=desk, **changes)
+        if not quiet and not as_json:
+            say(f"  fork of {id}: reuses {reused} answers, asks about {anew} anew", sys.stderr)
+        return await api.fork(id, desk=desk, **changes)
+
+    if dry_run:
+        import asyncio
+
+        reused, anew = asyncio.run(api.fork_plan(id, desk=Desk(), **changes))
+        from rebut.report import dumps
+
+        say(dumps({"reused": reused, "anew": anew}) if as_json else f"reuses {reused} answers, asks about {anew} anew")
+        return 0
+    return perform(act, as_json=as_json, quiet=quiet, deadline=deadline)

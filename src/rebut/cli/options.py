@@ -1,0 +1,96 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
+
+
+class Many(click.Command):
+    """A command whose `--context` takes several paths in a row."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        out: list[str] = []
+        taking = False
+        for word in args:
+            if word == "--context":
+                taking = True
+                out.append(word)
+            elif taking and not word.startswith("-"):
+                out += [word] if out[-1] == "--context" else ["--context", word]
+            else:
+                taking = False
+                out.append(word)
+        return super().parse_args(ctx, out)
+
+
+def limits(f: F) -> F:
+    """The hard limits of a debate."""
+    for option in reversed(
+        [
+            click.option("--deadline", type=float, metavar="S", help="Give the best result so far after S seconds."),
+            click.option("--timeout", type=float, metavar="S", help="Seconds a call, retries included. [240]"),
+            click.option("--budget-minutes", "minutes", type=float, metavar="M", help="Active minutes in all."),
+            click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars in all."),
+            click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens in all, in and out."),
+            click.option("--max-calls", "calls", type=int, metavar="N", help="Calls in all."),
+        ]
+    ):
+        f = option(f)
+    return f
+
+
+def output(f: F) -> F:
+    f = click.option("--quiet", "-q", is_flag=True, help="No progress, only the result.")(f)
+    return json_flag(f)
+
+
+def common(f: F) -> F:
+    """What every command that starts a debate understands."""
+    f = limits(f)
+    for option in reversed(
+        [
+            click.option(
+                "--context", multiple=True, metavar="PATH…", help="Files and folders that debaters may read and cite."
+            ),
+            click.option("--dry-run", is_flag=True, help="Show what would be sent to whom and its cost; call nothing."),
+            click.option("--fallback", multiple=True, metavar="SEAT=SPEC", help="Who takes over if a seat fails."),
+            click.option("--allow-same-model", is_flag=True, help="Let one model fill two seats: a self-debate."),
+        ]
+    ):
+        f = option(f)
+    return output(f)
+
+
+def given_limits(values: dict[str, Any]) -> dict[str, float | None]:
+    """Take the limits out of a command's values."""
+    found = {name: values.pop(name) for name in ("timeout", "minutes", "usd", "tokens", "calls")}
+    for name, value in found.items():
+        if value is not None and value <= 0:
+            flag = {"minutes": "--budget-minutes", "timeout": "--timeout"}.get(name, f"--max-{name}")
+            raise click.UsageError(f"{flag} must be above 0, got {value:g}")
+    return found
+
+
+def topic_of(text: str) -> str:
+    """The topic as given, or standard input for `-`."""
+    if text != "-":
+        return text
+    return sys.stdin.buffer.read().decode(errors="replace")
+
+
+def fallbacks(pairs: tuple[str, ...]) -> dict[str, list[str]]:
+    out: dict[str, list[str]] = {}
+    for pair in pairs:
+        seat, equals, spec = pair.partition("=")
+        if not equals or not spec:
+            raise click.UsageError(f"--fallback takes SEAT=SPEC, got {pair!r}")
+        out.setdefault(seat, []).append(spec)
+    return out

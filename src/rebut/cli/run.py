@@ -1,0 +1,52 @@
+"""`rebut run FILE.py TOPIC`: a protocol of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
+
+
+@click.command("run", cls=Many)
+@click.argument("file")
+@click.argument("topic")
+@click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Fill a seat; repeat for a role with several.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a setting of the protocol.")
+@common
+def run_command(
+    file: str,
+    topic: str,
+    seat: tuple[str, ...],
+    settings: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+    deadline: float | None,
+    fallback: tuple[str, ...],
+    **named: Any,
+) -> int:
+    """Run a protocol from a Python file. TOPIC is the question; - reads it from standard input.
+
+    The file has `seats`, `async def run(debate)` and, if it likes, `Settings`: see docs/writing-a-protocol.md.
+    """
+    from rebut.cli.starting import launch
+
+    named["limits"] = given_limits(named)
+    named["fallbacks"] = fallbacks(fallback)
+    for role, spec in _pairs(seat, "--seat", "ROLE=SPEC"):
+        named.setdefault(role, []).append(spec)
+    for name, value in _pairs(settings, "--set", "NAME=VALUE"):
+        named[name] = value
+    return launch(file, topic_of(topic), named, as_json=as_json, quiet=quiet, dry_run=dry_run, deadline=deadline)
+
+
+def _pairs(given: tuple[str, ...], flag: str, form: str) -> list[tuple[str, str]]:
+    out = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise click.UsageError(f"{flag} takes {form}, got {text!r}")
+        out.append((name, value))
+    return out

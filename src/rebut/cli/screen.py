@@ -1,0 +1,177 @@
+"""The screen: plain lines to a pipe, a live view on a terminal; never colour without one, never text it cannot show."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from typing import TYPE_CHECKING, TextIO
+
+from rebut import report
+from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
+from rebut.record import Record
+from rebut.text import clean, cut
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+_ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "«": "<<", "»": ">>", "“": '"', "”": '"', "’": "'", "→": "->"})
+
+
+def width() -> int:
+    return max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
+
+
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print what the other end can show. Text of models must not drive the terminal, so controls are taken out."""
+    file = file or sys.stdout
+    text = clean(text)
+    encoding = file.encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        text = text.translate(_ASCII).encode("ascii", "replace").decode()
+    print(text, file=file, flush=True)
+
+
+class Screen:
+    """Follows a debate as its events come in. On standard error, so that standard output is the result alone."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.live: Live | None = None
+        self.record: Record | None = None
+        self._round = ""
+        self._held: Answered | None = None
+        self._asked: dict[str, tuple[Asked, float]] = {}
+        self._tail: dict[str, str] = {}
+        self._stopping = 0.0
+
+    # what is printed for good
+
+    def ready(self, record: Record) -> None:
+        """The debate is on record: show who sits where, and, on resume, what was said already."""
+        if self.quiet:
+            return
+        self.record = record
+        self._line("")
+        for row in report.header(record, width=width()):
+            self._line(row)
+        self._line("")
+        for line in record.lines:
+            self._settled(line)
+        if record.answers and not any(c.answered and c.answered.copied_from for c in record.calls.values()):
+            self._flush()
+        self._start_live()
+
+    def event(self, line: Line) -> None:
+        """Called by the journal for each event."""
+        if self.quiet or self.record is None:
+            return
+        match line.event:
+            case Asked() as e:
+                self._flush()
+                self._asked[e.key] = (e, time.monotonic())
+            case Attempt() as e:
+                self._asked.pop(e.key, None)
+                self._tail.pop(e.key, None)
+            case _:
+                pass
+        self._settled(line)
+
+    def _settled(self, line: Line) -> None:
+        match line.event:
+            case Answered() as e:
+                self._flush()
+                self._held = e
+            case Fact(key=key) as e if key.endswith("#ledger"):
+                self._flush(e)
+            case Failed() as e:
+                self._flush()
+                step, _, seat = e.key.rpartition("/")[2].rpartition("@")
+                self._heading(e.key)
+                self._line(f"    {seat:<11} {step:<11} failed: {e.failure}, {cut(e.message, 160)}")
+            case _:
+                pass
+
+    def _flush(self, ledger: Fact | None = None) -> None:
+        if self._held and self.record:
+            self._heading(self._held.key)
+            self._line(report.turn(self.record, self._held, ledger, width=width()))
+        self._held = None
+
+    def _heading(self, key: str) -> None:
+        scope = key.rpartition("/")[0]
+        if scope != self._round:
+            self._round = scope
+            match = re.fullmatch(r"r(\d+)", scope)
+            self._line(f"  round {match[1]}" if match else f"  {scope}" if scope else "  closing")
+
+    def _line(self, text: str) -> None:
+        if self.live:
+            self.live.console.print(clean(text), markup=False, highlight=False, soft_wrap=True)
+        else:
+            say(text, sys.stderr)
+
+    # what moves while models think
+
+    def _start_live(self) -> None:
+        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+            return
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(file=sys.stderr, highlight=False)
+        self.live = Live(console=console, get_renderable=self._moving, refresh_per_second=5, transient=True)
+        self.live.start()
+
+    def _moving(self) -> str:
+        from rich.markup import escape
+
+        rows = []
+        for key, (asked, since) in list(self._asked.items()):
+            step, _, seat = key.rpartition("/")[2].rpartition("@")
+            took = report.duration(time.monotonic() - since)
+            why = f" ({asked.why})" if asked.why != "ask" else ""
+            head = f"    {seat:<11} {step:<11} {took:>8}{why}"
+            said = _readable(self._tail.get(key, ""))
+            room = width() - len(head) - 5
+            rows.append(head + (f'  "{said[-room:]}"' if said and room > 10 else ""))
+        if self._stopping and rows:
+            left = max(0.0, self._stopping - time.monotonic())
+            rows.append(f"  letting them finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
+        return escape("\n".join(clean(r) for r in rows))
+
+    def text(self, key: str, piece: str) -> None:
+        """Text streams in: progress only."""
+        if self.live:
+            self._tail[key] = (self._tail.get(key, "") + piece)[-600:]
+
+    def stopping(self, timeout: float) -> None:
+        """The first Ctrl-C."""
+        waiting = [key.rpartition("@")[2] for key in self._asked]
+        since = min((at for _, at in self._asked.values()), default=time.monotonic())
+        self._stopping = since + timeout
+        left = max(0.0, self._stopping - time.monotonic())
+        if self.quiet:
+            return
+        if waiting:
+            who = " and ".join(f"the {w}" for w in dict.fromkeys(waiting))
+            self._line(f"\n  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
+        else:
+            self._line("\n  stopping …")
+
+    def close(self) -> None:
+        if self.live:
+            self._flush()
+            self.live.stop()
+            self.live = None
+        self._flush()
+
+
+def _readable(text: str) -> str:
+    """The words in a stream of JSON, for a glimpse of what is being said."""
+    plain = text.replace("\\n", " ").replace('\\"', "'")
+    return " ".join(re.sub(r'"[a-z_]+":|[{}\[\]]|",?|(?<=\s),(?=\s|$)', " ", plain).split())

@@ -1,0 +1,123 @@
+"""The stage: runs a debate under signals, shows it, and turns its ending into output and an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from rebut import report, session
+from rebut.api import Desk
+from rebut.cli.screen import Screen, say, width
+from rebut.endings import progress
+from rebut.errors import Interrupted, Paused, RebutError
+from rebut.outcome import Outcome
+from rebut.record import Record
+from rebut.room import Control
+
+
+def perform(
+    act: Callable[[Desk], Awaitable[Outcome]],
+    *,
+    as_json: bool = False,
+    quiet: bool = False,
+    deadline: float | None = None,
+) -> int:
+    """Run one debate to its end, its pause or its failure."""
+    stage = Stage(as_json, quiet, deadline)
+    try:
+        outcome = asyncio.run(stage.run(act))
+    except RebutError as error:
+        return stage.failed(error)
+    return stage.ended(outcome)
+
+
+class Stage:
+    """One command's run of one debate."""
+
+    def __init__(self, as_json: bool, quiet: bool, deadline: float | None) -> None:
+        if deadline is not None and deadline <= 0:
+            from rebut.errors import UsageError
+
+            raise UsageError(f"--deadline must be above 0, got {deadline:g}")
+        self.as_json = as_json
+        self.screen = Screen(quiet or as_json)
+        self.control = Control(deadline=deadline, on_text=self.screen.text)
+        self.record: Record | None = None
+        self.root: Path | None = None
+        self._signals = 0
+
+    async def run(self, act: Callable[[Desk], Awaitable[Outcome]]) -> Outcome:
+        desk = Desk(control=self.control, listener=self.screen.event, on_ready=self._ready)
+        self.root = desk.table.root
+        loop = asyncio.get_running_loop()
+        task = asyncio.ensure_future(act(desk))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._signal, task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            raise Interrupted("dropped on request") from None
+        finally:
+            self.screen.close()
+
+    def _ready(self, record: Record, folder: Path) -> None:
+        self.record = record
+        self.screen.ready(record)
+
+    def _signal(self, task: asyncio.Future[Outcome]) -> None:
+        """The first signal starts nothing new and waits; the second drops what is in flight."""
+        self._signals += 1
+        if self._signals == 1 and self.record is not None and self.record.in_doubt:
+            self.control.drain()
+            limit = self.record.limits.get("timeout")
+            self.screen.stopping(float(limit) if isinstance(limit, int | float) else 240.0)
+        else:
+            task.cancel()
+
+    def failed(self, error: RebutError) -> int:
+        """A debate that did not come to its end: what happened, and how to go on."""
+        id = self.record.opened.id if self.record else ""
+        if self.as_json:
+            said = {"error": error.message, "hint": error.hint, "exit": error.exit_code, "session": id or None}
+            if isinstance(error, Paused) and id:
+                said["resume"] = f"rebut resume {id}"
+            say(report.dumps(said))  # type: ignore[arg-type]
+            return error.exit_code
+        if not isinstance(error, Interrupted):
+            say(f"rebut: {error}", sys.stderr)
+        if self.record and self.root:
+            short = session.short(self.root, id)
+            word = "stopped" if isinstance(error, Paused) else "this debate can go on"
+            say(f"  {word}. {progress(self.record)}. Go on with   rebut resume {short}", sys.stderr)
+        return error.exit_code
+
+    def ended(self, outcome: Outcome) -> int:
+        if self.as_json:
+            say(report.dumps(brief(outcome)))  # type: ignore[arg-type]
+        else:
+            say("", sys.stderr)
+            short = session.short(self.root, outcome.session) if self.root else outcome.session
+            say(report.ending(outcome, width=width(), short=short))
+        return outcome.exit_code
+
+
+def brief(outcome: Outcome) -> dict[str, object]:
+    """The outcome for machines, without the long texts: `rebut show ID --json` has everything."""
+    full = outcome.to_json()
+    for name in ("final", "data"):
+        full.pop(name)
+    ledger = outcome.ledger
+    full["ledger"] = {
+        "claims": len(ledger.claims),
+        "unsupported": [c.id for c in ledger.unsupported],
+        "points": [
+            {"id": p.id, "severity": p.severity, "status": ledger.final_status(p.id), "text": p.text[:300]}
+            for p in ledger.points
+        ],
+        "citations": dict(ledger.marks()),
+        "slips": [f"{s.point} {s.kind} by {s.by} in round {s.round}" for s in ledger.slips],
+    }
+    return {**full, "exit": outcome.exit_code}

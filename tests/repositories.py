@@ -1,0 +1,67 @@
+"""Small git repositories to take snapshots of, and short ways to read them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from rebut.snapshot import Snapshot, take
+from rebut.view import View
+from rebut.workspace import Read, Text
+
+
+def redact(text: str) -> str:
+    return text.replace("hunter2", "[secret:x:00000000]")
+
+
+def git(folder: Path, *args: str, stdin: str = "") -> str:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    env |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+    who = ("-c", "user.name=Someone", "-c", "user.email=someone@example.org", "-c", "init.defaultBranch=main")
+    done = subprocess.run(
+        ["git", *who, *args], cwd=folder, env=env, input=stdin, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def commit(folder: Path, message: str = "one") -> str:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "--allow-empty", "-m", message)
+    return git(folder, "rev-parse", "HEAD")
+
+
+def small(tmp_path: Path) -> Path:
+    """A repository of three files and one commit."""
+    folder = tmp_path / "work"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src/cache.py").write_text("import redis\n\ndef get(key):\n    return redis.get(key)\n")
+    (folder / "README.md").write_text("# Hello\n")
+    (folder / ".gitignore").write_text("build/\n*.log\n")
+    git(folder, "init", "-q")
+    commit(folder)
+    return folder
+
+
+def look(
+    folder: Path, keep: Path, *paths: str, include: tuple[str, ...] = (), never: tuple[str, ...] = ()
+) -> list[Read]:
+    """Take a snapshot, send it through JSON as the journal would, and read some paths."""
+
+    async def run() -> list[Read]:
+        taken = await take(folder, keep, redact, include=include, never=never)
+        view = View(Snapshot.from_json(json.loads(json.dumps(taken.to_json()))), keep, redact)
+        try:
+            return [await view.read(path) for path in paths]
+        finally:
+            await view.close()
+
+    return asyncio.run(run())
+
+
+def lines(read: Read) -> tuple[str, ...]:
+    assert isinstance(read, Text), read
+    return read.lines

@@ -1,0 +1,409 @@
+"""Evidence: each mark is given when it should be, and only `absent` can hurt a claim."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from repositories import git, redact
+
+from rebut import evidence
+from rebut.citations import Citation
+from rebut.errors import RecordError
+from rebut.evidence import Mark, check, check_all, check_text
+from rebut.snapshot import Snapshot, take
+from rebut.view import LiveView, View
+from rebut.workspace import Workspace
+
+CACHE = """\
+import redis
+
+
+def get(key):
+    # look it up
+    return redis.get(key)
+
+
+def put(key, value):
+    redis.set(
+        key,
+        value,
+    )
+    return value  # the old value is gone, and nobody is told of that, which may surprise some
+
+
+def both(key):
+    return redis.get(key)
+"""
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("work")
+    (folder / "src/deep").mkdir(parents=True)
+    (folder / "src/cache.py").write_text(CACHE)
+    (folder / "src/deep/util.py").write_text("x = 1\n")
+    (folder / "src/util.py").write_text("y = 1\n")
+    (folder / "conf.py").write_text("password = 'hunter2'\nname = 'db'\n")
+    (folder / "blob.bin").write_bytes(b"\0\1")
+    (folder / ".env").write_text("KEY=1\n")
+    (folder / "docs").mkdir()
+    (folder / "docs/plan.md").write_text("# Plan\n\nSee cache.py.\n")
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "Put a cache in front\n\nIt is slow otherwise.")
+    return folder
+
+
+def marks(repo: Path, *cited: tuple[str, str], artifact: str | None = None) -> list[Mark]:
+    async def run() -> list[Mark]:
+        keep = repo.parent / "keep"
+        taken = await take(repo, keep, redact)
+        results = []
+        for view in (View(taken, keep, redact), LiveView(repo, redact)):
+            results.append(await check_all([Citation.of(*c) for c in cited], view, artifact=artifact))
+            await view.close()
+        assert results[0] == results[1]  # a clean workspace and its snapshot say the same
+        return results[0]
+
+    return asyncio.run(run())
+
+
+def mark(repo: Path, place: str, quote: str = "", artifact: str | None = None) -> Mark:
+    return marks(repo, (place, quote), artifact=artifact)[0]
+
+
+@pytest.mark.parametrize(
+    ("place", "quote"),
+    [
+        ("src/cache.py:6", "return redis.get(key)"),
+        ("src/cache.py:6", "    return   redis.get( key )  "),
+        ("src/cache.py:4-6", "return redis.get(key)"),
+        ("src/cache.py:4", "def get(key):\n    # look it up\n    return redis.get(key)"),
+        ("src/cache.py:10", "redis.set(key, value,)"),
+        ("src/cache.py:4", "def get(key): … return redis.get(key)"),
+        ("src/cache.py:9-14", "def put(key, value): ... return value"),
+        ("src/cache.py", "redis.set("),
+        ("src/cache.py:6", "`return redis.get(key)`"),
+        ("src/cache.py:4-6", "   4| def get(key):\n   5|     # look it up"),
+        ("src/cache.py:5", "+    # look it up\n+    return redis.get(key)"),
+        ("cache.py:6", "return redis.get(key)"),
+        ("b/src/cache.py:6", "return redis.get(key)"),
+        ("conf.py:1", "password = '[secret:x:00000000]'"),
+    ],
+)
+def test_a_quote_that_stands_at_the_place_is_found_white_space_aside(repo: Path, place: str, quote: str) -> None:
+    # C11
+    assert mark(repo, place, quote).mark == "found"
+
+
+def test_the_same_line_twice_is_found_at_either_place(repo: Path) -> None:
+    # C11
+    assert [m.mark for m in marks(repo, *((f"src/cache.py:{n}", "return redis.get(key)") for n in (6, 18)))] == [
+        "found"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("place", "quote", "to"),
+    [
+        ("src/cache.py:5", "return redis.get(key)", "src/cache.py:6"),
+        ("src/cache.py:17", "return redis.get(key)", "src/cache.py:18"),
+        ("src/cache.py:500", "import redis", "src/cache.py:1"),
+        ("src/cache.py:5-6", "def get(key):\n    # look it up", "src/cache.py:4"),
+        ("cache.py:2", "def put(key, value):", "src/cache.py:9"),
+    ],
+)
+def test_a_quote_that_stands_elsewhere_in_the_file_is_moved(repo: Path, place: str, quote: str, to: str) -> None:
+    # C11
+    result = mark(repo, place, quote)
+    assert (result.mark, result.moved_to) == ("moved", to)
+    assert f"line {to.rpartition(':')[2]}" in result.note
+
+
+@pytest.mark.parametrize(
+    ("place", "quote", "note"),
+    [
+        ("src/cache.py:6", "return memcache.get(key)", "line 6 is: return redis.get(key)"),
+        ("src/cache.py:2", "return memcache.get(key)", "line 2 is empty"),
+        ("src/cache.py:14", "not there", "line 14 is: return value # the old value is gone, and nobody is told of…"),
+        ("src/cache.py", "return memcache.get(key)", "the quoted text is nowhere in src/cache.py"),
+        ("src/cache.py:6", "redis.get(key) ... import redis", "line 6 is: return redis.get(key)"),
+        ("src/cache.py:19", "", "the file ends at line 18"),
+        ("src/cache.py:19", "not there", "the file ends at line 18"),
+        ("src/cash.py:3", "", "src/cash.py: no such file"),
+        ("../outside.py:3", "", "../outside.py: not a path inside the workspace"),
+        ("/etc/hosts.txt", "localhost", "/etc/hosts.txt: not a path inside the workspace"),
+        ("commit deadbee1", "", "no commit deadbee1"),
+        ("src/cache.py:6", "Return Redis.get(key)", "line 6 is: return redis.get(key)"),
+        ("src/cache.py:6", "returnredis.get(key)", "line 6 is: return redis.get(key)"),
+    ],
+)
+def test_what_is_not_there_is_absent_and_the_note_says_what_is(repo: Path, place: str, quote: str, note: str) -> None:
+    # C11
+    assert mark(repo, place, quote) == Mark("absent", place, note)
+
+
+def test_the_shown_line_is_cut_at_sixty_characters(repo: Path) -> None:
+    # C11
+    assert len(mark(repo, "src/cache.py:14", "not there").note.partition(": ")[2]) == 60
+
+
+@pytest.mark.parametrize(
+    "place", ["src/cache.py:6", "src/cache.py:4-6", "src/cache.py", "src/", "src", "HEAD", "src/deep"]
+)
+def test_a_place_without_a_quote_is_located(repo: Path, place: str) -> None:
+    # C11
+    assert mark(repo, place).mark == "located"
+
+
+def test_a_quote_too_short_to_tell_anything_is_no_evidence(repo: Path) -> None:
+    # C11
+    result = mark(repo, "src/cache.py:6", "() ")
+    assert result.mark == "located" and "too little" in result.note
+    assert mark(repo, "src/cache.py:6", "... …").mark != "found"
+
+
+@pytest.mark.parametrize(
+    ("place", "note"),
+    [
+        ("https://example.org/src/cache.py", "URL"),
+        ("benchmark of last week", "looked up"),
+        ("TCP/IP", "looked up"),
+        ("the Redis documentation", "looked up"),
+        ("blob.bin", "binary"),
+        (".env:1", "never read"),
+        ("§ Rollout", "no text under discussion"),
+        ("util.py:1", "2 paths end like this"),
+    ],
+)
+def test_what_the_program_cannot_judge_is_uncheckable(repo: Path, place: str, note: str) -> None:
+    # C11
+    result = mark(repo, place, "whatever it says")
+    assert result.mark == "uncheckable" and note in result.note
+
+
+def test_a_commit_is_located_and_its_words_are_found(repo: Path) -> None:
+    # C11
+    head = git(repo, "rev-parse", "HEAD")
+    results = marks(
+        repo,
+        (f"commit {head[:9]}", ""),
+        (head, "It is slow otherwise."),
+        (head, "+def put(key, value):"),
+        (head, "never said"),
+    )
+    assert [result.mark for result in results] == ["located", "found", "found", "absent"]
+
+
+def test_outside_git_a_commit_is_uncheckable(tmp_path: Path) -> None:
+    # C11
+    view = LiveView(tmp_path, redact)
+    assert asyncio.run(check(Citation.of("commit abc1234"), view)).mark == "uncheckable"
+
+
+def test_in_a_shallow_clone_an_unknown_commit_is_uncheckable(repo: Path, tmp_path: Path) -> None:
+    # C11
+    deep = tmp_path / "deep"
+    git(tmp_path, "clone", "-q", str(repo), "deep")
+    first = git(deep, "rev-parse", "HEAD")
+    git(deep, "commit", "-q", "--allow-empty", "-m", "second")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{deep}", "shallow")
+
+    async def run(folder: Path) -> str:
+        view = LiveView(folder, redact)
+        try:
+            return (await check(Citation.of(f"commit {first}"), view)).mark
+        finally:
+            await view.close()
+
+    assert asyncio.run(run(deep)) == "located"
+    assert asyncio.run(run(tmp_path / "shallow")) == "uncheckable"
+
+
+PLAN = """\
+# Plan
+
+We begin.
+
+## 1. Rollout
+
+Ten percent first,
+then all.
+
+### Rollback
+
+Turn the flag off.
+
+```sh
+# Not a heading
+```
+
+## 2. Costs of it
+
+About **nothing**.
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "quote", "expected"),
+    [
+        ("§ Rollout", "Ten percent first, then all.", "found"),
+        ("section 'rollout'", "Turn the flag off", "found"),
+        ("# Rollback", "", "located"),
+        ("§ 2", "About **nothing**.", "found"),
+        ("Costs of it", "", "located"),
+        ("§ Costs", "Ten percent first", "moved"),
+        ("§ Rollout", "never said in it", "absent"),
+        ("§ Not a heading", "", "absent"),
+        ("§ Schedule", "", "absent"),
+        ("lines 7-8", "then all.", "found"),
+        ("line 3", "then all.", "moved"),
+        ("line 99", "", "absent"),
+        ("some study", "", "uncheckable"),
+    ],
+)
+def test_the_text_under_discussion_is_cited_by_section(repo: Path, place: str, quote: str, expected: str) -> None:
+    # C11
+    assert mark(repo, place, quote, PLAN).mark == expected
+
+
+def test_a_moved_quote_names_the_section_where_it_stands(repo: Path) -> None:
+    # C11
+    assert mark(repo, "§ Costs", "Ten percent first", PLAN).moved_to == "§ 1. Rollout"
+    assert mark(repo, "line 3", "then all.", PLAN).moved_to == "line 8"
+
+
+def test_either_side_of_a_diff_counts(repo: Path, tmp_path: Path) -> None:
+    # C11
+    keep = tmp_path / "keep"
+    work = tmp_path / "copy"
+    git(tmp_path, "clone", "-q", str(repo), "copy")
+    (work / "src/cache.py").write_text("import memcache\n")
+    (work / "conf.py").unlink()
+
+    async def run() -> list[Mark]:
+        taken = await take(work, keep, redact)
+        new, old = View(taken, keep, redact), View(taken.at(taken.head), keep, redact)
+        cited = [
+            ("src/cache.py:1", "import memcache"),
+            ("src/cache.py:6", "return redis.get(key)"),
+            ("conf.py:2", ""),
+            ("src/cache.py:1", "import nothing"),
+        ]
+        results = [await check(Citation.of(*c), new, other=old) for c in cited]
+        await new.close()
+        await old.close()
+        return results
+
+    results = asyncio.run(run())
+    assert [result.mark for result in results] == ["found", "found", "located", "absent"]
+    assert results[0].note == "" and "old side" in results[1].note and "old side" in results[2].note
+    assert "import memcache" in results[3].note
+
+
+def test_files_that_were_not_kept_are_uncheckable(tmp_path: Path) -> None:
+    # C11
+    snapshot = Snapshot("files", str(tmp_path), skipped={"big.py": "larger than 1 MB", "build": "ignored by git"})
+    view = View(snapshot, tmp_path, redact)
+    results = asyncio.run(check_all([Citation.of("big.py:3", "whatever"), Citation.of("build/out.js:1")], view))
+    assert [(result.mark, result.note) for result in results] == [
+        ("uncheckable", "larger than 1 MB"),
+        ("uncheckable", "ignored by git"),
+    ]
+
+
+def test_a_text_is_checked_from_end_to_end(repo: Path) -> None:
+    # C11
+    text = (
+        "`return redis.get(key)` (src/cache.py:6) is fine.\n"
+        "src/cache.py:5 says `return redis.get(key)`.\n"
+        "src/cash.py:3 is wrong, src/cache.py:4 is there.\n"
+        "Create `src/new.py`. See [the plan](plan.md) and https://example.org.\n"
+        "conf.py:1 has `password = 'hunter2'`.\n"
+    )
+
+    async def run() -> list[tuple[int, str, str]]:
+        view = LiveView(repo, redact)
+        return [(f.line, f.citation.place, m.mark) for f, m in await check_text(text, view, base="docs")]
+
+    assert asyncio.run(run()) == [
+        (1, "src/cache.py:6", "found"),
+        (2, "src/cache.py:5", "moved"),
+        (3, "src/cash.py:3", "absent"),
+        (3, "src/cache.py:4", "located"),
+        (4, "src/new.py", "uncheckable"),
+        (4, "plan.md", "located"),
+        (4, "https://example.org", "uncheckable"),
+        (5, "conf.py:1", "found"),
+    ]
+
+
+def test_a_mark_survives_the_record() -> None:
+    # C11 C13
+    mark = Mark("moved", "a.py:3", "stands at line 4", "a.py:4")
+    assert Mark.from_json(json.loads(json.dumps(mark.to_json()))) == mark
+    with pytest.raises(RecordError):
+        Mark.from_json({"mark": "proven", "place": "a.py"})
+
+
+class Lines(Workspace):
+    """A workspace of one file."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("/nowhere", redact)
+        self.text = text
+
+    async def _look(self, path: str):  # type: ignore[no-untyped-def]
+        from rebut.workspace import Missing, Text
+
+        return Text.of(path, self.text) if path == "a.py" else Missing(path)
+
+    async def _list(self) -> list[str]:
+        return ["a.py"]
+
+
+WORDS = st.lists(
+    st.sampled_from(["foo", "bar(", ")", "= 1", "", "  x", "\t", "é", "…", "..."]), min_size=1, max_size=12
+)
+SPACE: Callable[[list[str]], str] = "\n".join
+
+
+@settings(max_examples=200, deadline=None)
+@given(WORDS, st.data())
+def test_any_run_of_lines_is_found_where_it_stands(words: list[str], data: st.DataObject) -> None:
+    # C11
+    first = data.draw(st.integers(0, len(words) - 1))
+    last = data.draw(st.integers(first, len(words) - 1))
+    quote = SPACE(words[first : last + 1])
+    result = asyncio.run(check(Citation.of(f"a.py:{first + 1}-{last + 1}", quote), Lines(SPACE([*words, "end"]))))
+    if len("".join(quote.split())) >= 3:
+        assert result.mark == "found"
+    else:
+        assert result.mark == "located"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=200))
+def test_no_citation_makes_the_check_fail(place: str, quote: str, text: str) -> None:
+    # C11
+    for cited in (place, "a.py:1", "§ " + place):
+        result = asyncio.run(check(Citation.of(cited, quote), Lines(text), artifact=text))
+        assert result.place == cited.strip()
+
+
+def test_no_message_of_ours_says_that_a_claim_holds() -> None:
+    # C11
+    tree = ast.parse(Path(evidence.__file__).read_text())
+    words = " ".join(
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    assert "uncheckable" in words
+    assert not re.search(r"\b(true|truth|verif\w*|correct\w*|proven|confirmed)\b", words, re.I)

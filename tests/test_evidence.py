@@ -6,7 +6,6 @@ import ast
 import asyncio
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from rebut.errors import RecordError
 from rebut.evidence import Mark, check, check_all, check_text
 from rebut.snapshot import Snapshot, take
 from rebut.view import LiveView, View
-from rebut.workspace import Workspace
+from rebut.workspace import Missing, Read, Text, Workspace
 
 CACHE = """\
 import redis
@@ -313,11 +312,9 @@ def test_files_that_were_not_kept_are_uncheckable(tmp_path: Path) -> None:
     # C11
     snapshot = Snapshot("files", str(tmp_path), skipped={"big.py": "larger than 1 MB", "build": "ignored by git"})
     view = View(snapshot, tmp_path, redact)
-    results = asyncio.run(check_all([Citation.of("big.py:3", "whatever"), Citation.of("build/out.js:1")], view))
-    assert [(result.mark, result.note) for result in results] == [
-        ("uncheckable", "larger than 1 MB"),
-        ("uncheckable", "ignored by git"),
-    ]
+    big, built = asyncio.run(check_all([Citation.of("big.py:3", "whatever"), Citation.of("build/out.js:1")], view))
+    assert (big.mark, big.note) == ("uncheckable", "larger than 1 MB")
+    assert (built.mark, built.note) == ("uncheckable", "ignored by git")
 
 
 def test_a_text_is_checked_from_end_to_end(repo: Path) -> None:
@@ -361,9 +358,7 @@ class Lines(Workspace):
         super().__init__("/nowhere", redact)
         self.text = text
 
-    async def _look(self, path: str):  # type: ignore[no-untyped-def]
-        from rebut.workspace import Missing, Text
-
+    async def _look(self, path: str) -> Read:
         return Text.of(path, self.text) if path == "a.py" else Missing(path)
 
     async def _list(self) -> list[str]:
@@ -373,7 +368,6 @@ class Lines(Workspace):
 WORDS = st.lists(
     st.sampled_from(["foo", "bar(", ")", "= 1", "", "  x", "\t", "é", "…", "..."]), min_size=1, max_size=12
 )
-SPACE: Callable[[list[str]], str] = "\n".join
 
 
 @settings(max_examples=200, deadline=None)
@@ -382,8 +376,8 @@ def test_any_run_of_lines_is_found_where_it_stands(words: list[str], data: st.Da
     # C11
     first = data.draw(st.integers(0, len(words) - 1))
     last = data.draw(st.integers(first, len(words) - 1))
-    quote = SPACE(words[first : last + 1])
-    result = asyncio.run(check(Citation.of(f"a.py:{first + 1}-{last + 1}", quote), Lines(SPACE([*words, "end"]))))
+    quote = "\n".join(words[first : last + 1])
+    result = asyncio.run(check(Citation.of(f"a.py:{first + 1}-{last + 1}", quote), Lines("\n".join([*words, "end"]))))
     if len("".join(quote.split())) >= 3:
         assert result.mark == "found"
     else:

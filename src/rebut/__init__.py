@@ -1,4 +1,4 @@
-"""rebut: AI models argue about a plan, a diff or a question, are held to evidence, and leave a decision with its record.
+"""rebut: AI models argue about a plan, a diff or a question, are held to evidence, and leave a decision on record.
 
 This is the public door. It is lazy: importing rebut loads nothing else, names are fetched when they are used.
 """
@@ -6,6 +6,42 @@ This is the public door. It is lazy: importing rebut loads nothing else, names a
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rebut.api import fork as fork, replay as replay, resume as resume, run as run, start as start
+    from rebut.debate import (
+        Answer as Answer,
+        Answers as Answers,
+        Ask as Ask,
+        Debate as Debate,
+        Failure as Failure,
+        Round as Round,
+    )
+    from rebut.errors import (
+        Aborted as Aborted,
+        DuplicateKey as DuplicateKey,
+        ParticipantFailed as ParticipantFailed,
+        Paused as Paused,
+        RebutError as RebutError,
+        RecordError as RecordError,
+        ReplayMismatch as ReplayMismatch,
+        TooFewReplies as TooFewReplies,
+        UsageError as UsageError,
+    )
+    from rebut.forms import Cite as Cite, Form as Form
+    from rebut.ledger import Claim as Claim, Ledger as Ledger, Move as Move, Point as Point
+    from rebut.outcome import Outcome as Outcome, Verdict as Verdict
+    from rebut.prompts import fill as fill
+    from rebut.room import Control as Control
+    from rebut.types import (
+        Backend as Backend,
+        ModelSpec as ModelSpec,
+        Participant as Participant,
+        Reply as Reply,
+        Request as Request,
+        Usage as Usage,
+    )
 
 __version__ = "0.1.0"
 

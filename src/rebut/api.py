@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rebut import config as configs
-from rebut import engine, session
+from rebut import config as configs, engine, session
 from rebut.budget import Limits
 from rebut.engine import Plan, Table
 from rebut.errors import UsageError

@@ -1,7 +1,7 @@
 """Asking: how one question comes to its settled answer, on record at every step.
 
-What to do next is a pure function of the attempts that came back, so that a process which died in the middle goes on where
-it stood: a reply that was recorded and not yet read is read, not paid for again.
+What to do next is a pure function of the attempts that came back, so that a process which died in the middle goes on
+where it stood: a reply that was recorded and not yet read is read, not paid for again.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def _same_question(room: Room, q: Question, fp: str, answered: Answered | None) 
     if not room.upgraded:
         raise ReplayMismatch(
             f"{q.key}: the question is not the one on record, though nothing was upgraded",
-            "The protocol looks at something besides its topic, settings, seats and earlier answers (a clock, a set's order, "
-            f"a file), or its file was edited. Mend that, or go on with `rebut fork {session}`.",
+            "The protocol looks at something besides its topic, settings, seats and earlier answers (a clock, a set's "
+            f"order, a file), or its file was edited. Mend that, or go on with `rebut fork {session}`.",
         )
     if not fits:
         raise ReplayMismatch(

@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from rebut import ledger as ledgers
-from rebut import prompts
+from rebut import ledger as ledgers, prompts
 from rebut.asking import Check, GivenUp, Question, settle
 from rebut.budget import shown
 from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, TooFewReplies

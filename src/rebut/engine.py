@@ -40,7 +40,6 @@ from rebut.text import clean
 from rebut.types import Json, ModelSpec, Participant
 
 if TYPE_CHECKING:
-
     from rebut.view import View
 
 TOPIC_LIMIT = 100_000

@@ -140,7 +140,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Something learnt outside the asks. `input` is copied to a fork, `derived` only if `of` is the same, `limit` never."""
+    """Something learnt outside the asks. A fork copies `input`, copies `derived` if `of` is the same, and never `limit`."""
 
     kind: ClassVar[str] = "fact"
     key: str

@@ -10,7 +10,7 @@ from rebut.ledger import Evidence
 
 
 class Form(BaseModel):
-    """What a participant is asked to fill in. `version` enters the fingerprint of a question; raise it with the meaning.
+    """What a participant is asked to fill in. `version` is part of a question's fingerprint: raise it with the meaning.
 
     The generated JSON schema does not: it changes with every release of pydantic.
     """

@@ -1,6 +1,6 @@
 """The journal: one debate's events on disk, appended durably, each line carrying the hash of the line before.
 
-The seam is small (`read`, `Journal.open`, `append`), so that a database could stand behind it. Three rules hold it together:
+The seam is small (`read`, `Journal.open`, `append`), so that a database could stand behind it. Three rules hold it:
 
 * number, hash and write happen without an await in between, so that lines cannot interleave or overtake each other;
 * what arrived together is made durable by one fdatasync, before any of it is handed on;

@@ -154,8 +154,10 @@ class Ledger:
         return next((p for p in self.points if p.id == id), None)
 
     def status(self, id: str) -> Status:
-        """Where a point stands after all the moves on it. A concession is held: neither the other side's pressing on nor
-        a walk-back without new evidence undoes it."""
+        """Where a point stands after all the moves on it.
+
+        A concession is held: neither the other side's pressing on nor a walk-back without new evidence undoes it.
+        """
         now: Status = "raised"
         for move in self.moves:
             if move.point != id:

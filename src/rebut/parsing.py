@@ -1,4 +1,4 @@
-"""Reading a structured reply: strict first, then repaired, then validated; what fails is said so that it can be sent back."""
+"""Reading a structured reply: strict first, then repaired, then validated; what fails can be sent back as it is said."""
 
 from __future__ import annotations
 

@@ -64,6 +64,8 @@ class Spent:
     usd: float | None = 0.0
     seconds: float = 0.0
     in_doubt: int = 0
+    unmetered: int = 0
+    """Replies whose provider reported no tokens; they are not in `tokens`, though limits count their worst case."""
 
 
 class Record:
@@ -144,19 +146,18 @@ class Record:
         return ""
 
     def spent(self) -> Spent:
-        """The cost of all that is on record, copied answers being free."""
-        total, unknown = Amount(), False
-        for call in self.calls.values():
-            for n, attempt in call.attempts.items():
-                total += settled(call.asked.get(n), attempt)
-                # A reply without a price, or a failure that was metered, makes the sum unknown, never smaller.
-                unknown |= attempt.usd is None and (attempt.outcome == "ok" or attempt.input is not None)
+        """The cost of all that is on record, copied answers being free. Only what was reported; nothing estimated."""
+        returned = [a for c in self.calls.values() for a in c.attempts.values()]
+        metered = [a for a in returned if a.input is not None or a.output is not None]
+        # A reply without a price, or a failure that was metered, makes the sum unknown, never smaller.
+        unknown = any(a.usd is None and (a.outcome == "ok" or a.input is not None) for a in returned)
         return Spent(
             calls=sum(len(c.asked) for c in self.calls.values()),
-            tokens=total.tokens,
-            usd=None if unknown else total.usd,
+            tokens=sum((a.input or 0) + (a.output or 0) for a in metered),
+            usd=None if unknown else sum(a.usd or 0.0 for a in returned),
             seconds=self.active_seconds(),
             in_doubt=len(self.in_doubt),
+            unmetered=sum(1 for a in returned if a.outcome == "ok" and a.input is None and a.output is None),
         )
 
     def active_seconds(self) -> float:
@@ -182,7 +183,7 @@ def reserved(asked: Asked) -> Amount:
 
 
 def settled(asked: Asked | None, attempt: Attempt) -> Amount:
-    """What a call did cost. A provider that reports no usage is charged what was reserved: never less than the truth."""
+    """What a call did cost. A provider that reports no usage is charged what was reserved, never less."""
     if attempt.input is not None or attempt.output is not None:
         counted = (attempt.input or 0) + (attempt.output or 0)
     else:

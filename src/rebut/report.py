@@ -36,8 +36,9 @@ def money(usd: float | None) -> str:
 
 def spent(total: Spent) -> str:
     calls = f"{total.calls} call{'' if total.calls == 1 else 's'}"
-    doubt = f", {total.in_doubt} in doubt" if total.in_doubt else ""
-    return f"{calls}, {duration(total.seconds)}, {size(total.tokens)} tokens, {money(total.usd)}{doubt}"
+    rest = f", {total.in_doubt} in doubt" if total.in_doubt else ""
+    rest += f" ({total.unmetered} replies came without a token count)" if total.unmetered else ""
+    return f"{calls}, {duration(total.seconds)}, {size(total.tokens)} tokens, {money(total.usd)}{rest}"
 
 
 def header(record: Record, *, width: int = 80) -> list[str]:
@@ -156,7 +157,7 @@ def ending(outcome: Outcome, *, width: int = 80, short: str = "") -> str:
     if outcome.stopped:
         rows += ["", *_indented(f"It ended early: {outcome.stopped}", width)]
     if outcome.decision:
-        rows += ["", "  RECOMMENDATION" if outcome.verdict else "  POSITION", *_indented(outcome.decision, width)]
+        rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
     rows += ["", *ledger_rows(outcome.ledger, width)]
     rows += _wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
@@ -169,6 +170,10 @@ def ending(outcome: Outcome, *, width: int = 80, short: str = "") -> str:
     return "\n".join(rows)
 
 
+def _label_of(outcome: Outcome) -> str:
+    return "RECOMMENDATION" if outcome.verdict else "DECISION" if outcome.conclusive else "POSITION"
+
+
 def _next(outcome: Outcome, short: str, width: int) -> list[str]:
     offers = [("all of it", f"rebut show {short}")]
     offers.append(
@@ -179,6 +184,8 @@ def _next(outcome: Outcome, short: str, width: int) -> list[str]:
 
 
 def ledger_rows(ledger: Ledger, width: int) -> list[str]:
+    if ledger == Ledger(ledger.letter):
+        return []
     agreed = ledger.having("conceded", "resolved")
     still = [p for p in ledger.points if ledger.status(p.id) not in ("conceded", "resolved", "withdrawn")]
     groups: list[tuple[str, list[str]]] = [

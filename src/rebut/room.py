@@ -43,7 +43,7 @@ class Connection:
 
 @dataclass(slots=True)
 class Control:
-    """How the outside stops a debate: drain (start nothing new), or a deadline. Cancelling the task is the third way."""
+    """How the outside stops a debate: by draining (nothing new starts) or a deadline. Cancelling its task is the last."""
 
     deadline: float | None = None
     """Seconds from the start of this run."""
@@ -145,7 +145,7 @@ class Room:
         return self._before + max(0.0, time.monotonic() - self._began - self.waited)
 
     def seconds_left(self, *, closing: bool = False) -> float:
-        """What the minutes limit leaves for a call. A quarter, at most one call's time, is kept for the closing call."""
+        """What the minutes limit leaves for a call. A quarter, at most one call's time, is kept for the closing one."""
         if self.limits.minutes is None:
             return float("inf")
         whole = self.limits.minutes * 60

@@ -50,9 +50,8 @@ def list_command(everywhere: bool, as_json: bool) -> int:
         say("no sessions here yet" if not everywhere else "no sessions yet")
     for row in [] if as_json else rows:
         when = str(row["at"])[:16].replace("T", " ")
-        say(
-            f"{row['id']}  {when}  {row['protocol']:<6} {cut(str(row['topic']), max(12, width() - 75)):<30}  {row['status']}"
-        )
+        topic = cut(str(row["topic"]), max(12, width() - 60))
+        say(f"{row['id']}  {when}  {row['protocol']:<8} {topic}  ({row['status']})")
     return 0
 
 
@@ -180,9 +179,8 @@ def verify_command(id: str, as_json: bool) -> int:
     if as_json:
         say(report.dumps(shown))  # type: ignore[arg-type]
         return 0
-    say(
-        f"  {folder.name}: {len(found.lines)} events, each carries the hash of the one before; the last is {found.last_hash[:16]}"
-    )
+    count, last = len(found.lines), found.last_hash[:16]
+    say(f"  {folder.name}: {count} events, each carries the hash of the one before; the last is {last}")
     if found.torn:
         say(f"  {len(found.torn)} bytes of an unfinished last line; resume sets them aside")
     for path in changed:

@@ -237,7 +237,7 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
 
 
 def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: dict[str, Json]) -> Outcome:
-    """Without the money for a judge the program ends the debate without a winner; a judge that failed can be asked again."""
+    """Without money for a judge the program ends the debate without a winner; one that failed can be asked again."""
     if error.kind != "budget":
         raise Aborted(
             f"the judge ({debate.seat('judge').label}) gave no verdict: {error.kind}, {error.message}",

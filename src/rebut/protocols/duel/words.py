@@ -1,13 +1,13 @@
 """The words of a duel: what each role is told, and what is printed when it does not go as planned."""
 
-EVIDENCE_RULE = """Both sides are held to one rule in every round: each claim names its evidence (a place in a file, a commit, a \
-benchmark, documented behaviour, a URL). Copy quotes exactly: a program looks up every place and quote and shows the \
+EVIDENCE_RULE = """Both sides are held to one rule in every round: each claim names its evidence (a place in a file, a \
+commit, a benchmark, documented behaviour, a URL). Copy quotes exactly: a program looks up every place and quote and shows the \
 result to the other side and to the judge. A claim without evidence is marked unsupported, and the verdict says so. \
 What sounds plausible, or is "generally" so, counts for nothing by itself. Never invent a place: a citation that is \
 not there counts against you, a missing one only leaves the claim unsupported."""
 
-CONTEXT = """These files are what you can read and cite, with their line numbers. If you must see more of the workspace before \
-you can answer, list it under `need`."""
+CONTEXT = """These files are what you can read and cite, with their line numbers. If you must see more of the \
+workspace before you can answer, list it under `need`."""
 
 NO_CONTEXT = (
     """No files were given. Cite what you know how to cite, and list under `need` what you must see of the workspace."""
@@ -21,10 +21,11 @@ $fences
 
 $topic$context
 
-Take one clear position on the topic and argue it. Do not hedge, do not describe both sides, do not leave the decision to
-the reader. Break your case into claims, each able to stand or fall alone, each with its evidence."""
+Take one clear position on the topic and argue it. Do not hedge, do not describe both sides, do not leave the decision
+to the reader. Break your case into claims, each able to stand or fall alone, each with its evidence."""
 
-CHALLENGE = """You are the CHALLENGER in a debate between two engineers. Your task is to find out what is wrong with the proposer's case.
+CHALLENGE = """You are the CHALLENGER in a debate between two engineers. Your task is to find out what is wrong with the
+proposer's case.
 
 $rule
 
@@ -64,7 +65,8 @@ Answer every open point ($open) by its id, with one of three moves:
 - concede: they are right. Say so plainly and say how your position changes. You will be held to it.
 - rebut: they are wrong. Show it with evidence.
 - trade-off: it is a real cost. Say why your way is still better, with evidence.
-Saying the same again is no answer: each argument must meet the point it answers. End with your position as it stands now."""
+Saying the same again is no answer: each argument must meet the point it answers. End with your position as it
+stands now."""
 
 FOLLOW_UP = """You are the CHALLENGER in round $round of a debate between two engineers.
 
@@ -96,7 +98,8 @@ challenge as agreement without meeting its substance, reject that. Then look at 
 what is newly wrong with it. You must do at least one of two things: name a new weakness, or certify an earlier point as
 resolved with the evidence for it."""
 
-SUMMARY = """You keep the minutes of a debate between a PROPOSER and a CHALLENGER. Sum up rounds 1 to $upto in 500 to 800 tokens.
+SUMMARY = """You keep the minutes of a debate between a PROPOSER and a CHALLENGER. Sum up rounds 1 to $upto in 500 to
+800 tokens.
 
 $fences
 
@@ -129,4 +132,5 @@ Decide who had the better case, and what to do. Rules:
 - A concession stands, also when its author later argued as if it had not been made.
 - The recommendation is one thing that the reader can do now. Unresolved questions are where the debate fell short."""
 
-UNCONTESTED = """[WARN] The challenger failed, so nobody contested this. It is the proposer's position alone, not the result of a debate."""
+UNCONTESTED = """[WARN] The challenger failed, so nobody contested this. It is the proposer's position alone, not the
+result of a debate."""

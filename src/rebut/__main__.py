@@ -1,0 +1,5 @@
+"""`python -m rebut` is `rebut`."""
+
+from rebut.cli import main
+
+main()

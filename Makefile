@@ -31,7 +31,7 @@ lint: setup
 	$(BIN)/mypy
 
 docs: setup
-	$(BIN)/python -m rebut.cli.docs
+	$(BIN)/python tools/docs.py
 
 bench: setup
 	$(BIN)/python -m bench

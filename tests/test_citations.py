@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rebut.citations import Citation, Found, Place, find, understand
 
@@ -74,6 +73,7 @@ def test_a_place_in_prose_is_found(text: str, expected: list[str]) -> None:
         "`key:value`",
         '`{"a": 1}`',
         "Node.js",
+        "Alpine.js",
         "`git add src/a.py`",
         "`application/json`",
         "src/*.py",
@@ -116,6 +116,7 @@ def test_what_only_looks_like_a_place_is_not_found(text: str) -> None:
         ("As in **src/a.py:3**:\n\n~~~\nreturn x\n~~~", "return x"),
         ("`src/a.py:3` calls `foo()`", ""),
         ("Add `return x` (src/a.py:3)", ""),
+        ('Add "return x. Then go." (src/a.py:3)', ""),
         ("src/a.py:3 and far away there is something else, namely `return x`", ""),
         ("Change src/a.py:3:\n```\nreturn y\n```", ""),
         ("src/a.py:3\n```diff\n-return x\n```", ""),

@@ -118,12 +118,34 @@ def test_a_missing_object_is_not_fetched_from_the_place_that_the_repository_name
     assert marker.exists()  # the trap works: plain git falls into it
 
 
-def test_a_repository_cannot_claim_a_folder_that_is_not_its_own(repo: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("claimed", ["plain", "repository", "below"])
+def test_a_repository_cannot_claim_a_folder_that_is_not_its_own(repo: Path, tmp_path: Path, claimed: str) -> None:
     # C16
     (tmp_path / "diary.txt").write_text("private\n")
-    git(repo, "config", "core.worktree", str(tmp_path))
+    if claimed == "repository":
+        git(tmp_path, "init", "-q")
+    git(repo, "config", "core.worktree", str(repo / "src" if claimed == "below" else tmp_path))
     taken = asyncio.run(take(repo, tmp_path / "keep", redact))
     assert (taken.kind, taken.root, taken.copies) == ("none", str(repo.resolve()), {})
+
+
+def test_nothing_that_a_submodule_configures_is_run(repo: Path, tmp_path: Path) -> None:
+    # C11
+    marker, inner = tmp_path / "marker", repo / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "x.py").write_text("x\n")
+    (inner / ".gitattributes").write_text("* filter=evil\n")
+    head = commit(inner)
+    git(repo, "update-index", "--add", "--cacheinfo", f"160000,{head},inner")
+    git(repo, "commit", "-q", "-m", "sub")
+    git(inner, "config", "filter.evil.clean", str(trap(tmp_path, marker)))
+    git(repo, "config", "diff.ignoreSubmodules", "none")
+    os.utime(inner / ".git/index", (1, 1))
+    look(repo, tmp_path / "keep", "README.md")
+    assert not marker.exists()
+    subprocess.run(["git", "diff-files"], cwd=repo, capture_output=True, check=False, timeout=20)
+    assert marker.exists()  # the trap works: plain git falls into it
 
 
 def test_a_repository_with_hundreds_of_filters_is_refused(repo: Path) -> None:

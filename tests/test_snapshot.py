@@ -344,3 +344,35 @@ def test_a_record_of_an_unknown_kind_is_refused() -> None:
     # C13
     with pytest.raises(RecordError):
         Snapshot.from_json({"kind": "svn", "root": "/"})
+
+
+def test_a_link_that_became_a_file_is_read_as_that_file(repo: Path, tmp_path: Path) -> None:
+    # C11
+    (repo / "copy.md").symlink_to("README.md")
+    commit(repo)
+    (repo / "copy.md").unlink()
+    (repo / "copy.md").write_text("own words\n")
+    (read,) = look(repo, tmp_path / "keep", "copy.md")
+    assert lines(read) == ("own words",)
+
+
+def test_a_name_is_found_however_its_accents_are_composed(repo: Path, tmp_path: Path) -> None:
+    # C11
+    (repo / "caf\u00e9.txt").write_text("composed\n")
+    (repo / "the\u0301.txt").write_text("decomposed\n")
+    composed, decomposed = look(repo, tmp_path / "keep", "cafe\u0301.txt", "th\u00e9.txt")
+    assert (lines(composed), lines(decomposed)) == (("composed",), ("decomposed",))
+
+
+def test_a_session_inside_the_workspace_is_not_part_of_it(repo: Path) -> None:
+    # C11
+    keep = repo / "sessions/keep"
+    keep.mkdir(parents=True)
+    (keep / "old").write_text("from before\n")
+    assert asyncio.run(take(repo, keep, redact)).copies == {}
+
+
+def test_context_is_named_from_the_top_whichever_folder_the_user_stands_in(repo: Path, tmp_path: Path) -> None:
+    # C15
+    taken = asyncio.run(take(repo / "src", tmp_path / "keep", redact, include=["cache.py", "../README.md"]))
+    assert taken.included == ("src/cache.py", "README.md")

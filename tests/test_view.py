@@ -98,6 +98,7 @@ def test_tree_and_grep_show_the_snapshot(repo: Path, tmp_path: Path) -> None:
             assert [(hit.path, hit.line) for hit in hits] == [("docs/07.md", 1), ("src/cache.py", 1)]
             assert "hunter2" not in hits[1].text
             assert await view.grep("redis.", 10) == hits[:1]  # a dot is a dot
+            assert await view.grep("again", 10) == hits[1:]  # only in the working tree, not in the commit
             assert await view.grep("hunter2", 10) == ()  # a secret cannot be guessed by searching for it
             assert len(await view.grep("x", 5)) == 5
             await view.close()
@@ -133,7 +134,7 @@ def test_many_readers_share_one_process_and_a_cancelled_one_does_not_mix_up_the_
 
 def test_commits_are_looked_up_by_existence_and_text(repo: Path, tmp_path: Path) -> None:
     # C11
-    (repo / "src/cache.py").write_text("import redis\nTTL = 30\n")
+    (repo / "src/cache.py").write_text("import redis\nTTL = 30\nPASSWORD = 'hunter2'\n")
     second = commit(repo, "Set a TTL of hunter2")
 
     async def run() -> None:
@@ -150,6 +151,7 @@ def test_commits_are_looked_up_by_existence_and_text(repo: Path, tmp_path: Path)
         assert texts[0].strip() == "Set a TTL of [secret:x:00000000]"
         assert "return redis.get(key)" in texts[1] and "TTL" not in texts[1]
         assert "TTL = 30" in texts[2] and "return redis" not in texts[2]
+        assert "hunter2" not in "".join(texts) and "[secret" in texts[2]
         assert await view.history() == "whole"
         await view.close()
         assert await LiveView(tmp_path, redact).history() == "none"

@@ -140,7 +140,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Something learnt outside the asks. A fork copies `input`, copies `derived` if `of` is the same, and never `limit`."""
+    """Something learnt outside the asks. A fork copies `input`, `derived` if `of` is the same, never `limit`."""
 
     kind: ClassVar[str] = "fact"
     key: str

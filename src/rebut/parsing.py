@@ -1,4 +1,4 @@
-"""Reading a structured reply: strict first, then repaired, then validated; what fails can be sent back as it is said."""
+"""Reading a structured reply: strict first, then repaired, then validated; what fails can be sent back."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Connection:
 
 @dataclass(slots=True)
 class Control:
-    """How the outside stops a debate: by draining (nothing new starts) or a deadline. Cancelling its task is the last."""
+    """How the outside stops a debate: by draining (nothing new starts) or a deadline. Last, its task is cancelled."""
 
     deadline: float | None = None
     """Seconds from the start of this run."""

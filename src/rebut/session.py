@@ -39,7 +39,7 @@ def home(env: Mapping[str, str] | None = None) -> Path:
 
 
 def repository(folder: Path) -> Path:
-    """The root of the repository that `folder` lies in, else the folder itself; found by looking, not by running git."""
+    """The root of the repository that `folder` lies in, else the folder itself; found without running git."""
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
 
 

@@ -1,4 +1,4 @@
-"""The last word on time and on faults: a call that takes too long, or breaks in an unforeseen way, is a failure with a class."""
+"""The last word on time and faults: a call that takes too long, or breaks in an unforeseen way, is a failure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The words of a duel: what each role is told, and what is printed when it does not go as planned."""
 
 EVIDENCE_RULE = """Both sides are held to one rule in every round: each claim names its evidence (a place in a file, a \
-commit, a benchmark, documented behaviour, a URL). Copy quotes exactly: a program looks up every place and quote and shows the \
-result to the other side and to the judge. A claim without evidence is marked unsupported, and the verdict says so. \
+commit, a benchmark, documented behaviour, a URL). Copy quotes exactly: a program looks up every place and quote and \
+shows the result to the other side and to the judge. A claim without evidence is marked unsupported, and the verdict says so. \
 What sounds plausible, or is "generally" so, counts for nothing by itself. Never invent a place: a citation that is \
 not there counts against you, a missing one only leaves the claim unsupported."""
 

@@ -122,6 +122,9 @@ def test_what_only_looks_like_a_place_is_not_found(text: str) -> None:
         ("src/a.py:3\n```diff\n-return x\n```", ""),
         ("src/a.py:3 is broken.\nSo:\n```\nreturn x\n```", ""),
         ("src/a.py:3 `src/b.py:4`", ""),
+        ("src/a.py:3 `return x`", "return x"),
+        ("the files `debates/NNN`, `last.json`, `other`", ""),
+        ("in `last.json` `other`", ""),
     ],
 )
 def test_a_quote_is_taken_only_when_it_clearly_belongs_to_the_place(text: str, quote: str) -> None:

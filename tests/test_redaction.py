@@ -9,8 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rebut.redaction import PLACEHOLDER, Redactor
 
@@ -126,6 +125,10 @@ def test_a_url_loses_only_its_password() -> None:  # C8
         "password: ${DB_PASSWORD}",
         "password: {{ vault.password }}",
         'password = f"{user.password}"',
+        'password = "{prefix}-9x8y"',
+        'password = "%(db_password)s"',
+        'password = "$DB_PASS_9a"',
+        'password = "POSTGRES_CLUSTER_PASSWORD"',
         'api_key_env = "OPENAI_API_KEY"',
         'API_KEY = "MY_SERVICE_API_KEY"',
         'secret: "/run/secrets/db"',
@@ -188,15 +191,16 @@ def test_in_a_diff_each_line_of_a_key_keeps_its_sign() -> None:  # C8
     assert [line[0] for line in lines] == ["@"] + ["+"] * 6
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize("cut", ["end", "front"])
-def test_a_key_that_is_cut_off_is_removed_as_far_as_it_goes(cut: str) -> None:  # C8
+def test_a_key_that_is_cut_off_is_removed_as_far_as_it_goes(cut: str, ending: str) -> None:  # C8
     lines = PEM.split("\n")
     part = lines[:-1] if cut == "end" else lines[1:]
-    text = "\n".join(["a plain line", *part, "another plain line"])
+    text = ending.join(["a plain line", *part, "another plain line"])
     done = redactor().redact(text)
     assert not any(body in done for body in PEM_BODY)
-    assert done.startswith("a plain line\n") and done.endswith("\nanother plain line")
-    assert done.count("\n") == text.count("\n")
+    assert done.startswith(f"a plain line{ending}") and done.endswith(f"{ending}another plain line")
+    assert len(done.splitlines()) == len(text.splitlines()) == len(done.split(ending))
 
 
 # Known values ---------------------------------------------------------------------------------------------------------
@@ -213,7 +217,7 @@ def test_short_known_values_are_not_hunted() -> None:  # C8
 
 
 def test_known_values_that_overlap_leave_no_remainder() -> None:  # C8
-    assert PLACEHOLDER.sub("", redactor("abcdefgh-1", "gh-1-zyxwv").redact("abcdefgh-1-zyxwv")) == ""
+    assert PLACEHOLDER.sub("*", redactor("abcdefgh-1", "gh-1-zyxwv").redact("abcdefgh-1-zyxwv")) == "*"
 
 
 @pytest.mark.parametrize("known", ["credential", "[secret:", "secret:credential", "[secret:credential:00000000]"])
@@ -259,6 +263,7 @@ def test_another_process_gives_the_same_placeholder() -> None:  # C8, C3
 
 # Properties -----------------------------------------------------------------------------------------------------------
 
+STEADY = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 SECRETS = [*TOKENS.values(), *ALSO, PEM, KNOWN]
 ENDS = st.sampled_from([" ", "\n", '"', "'", "(", ",", ";", "=", "\t", "`", "\\n"])
 CHATTER = st.text(alphabet="abcXYZ \n\t.,;:!?()[]{}<>=+*/#'\"`@$%&|~^-_\\", max_size=60)
@@ -307,7 +312,7 @@ FRAGMENTS = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(STEADY, max_examples=400)
 @given(st.sampled_from(SECRETS), CHATTER, ENDS, ENDS, CHATTER)
 def test_no_planted_secret_survives_anywhere(secret: str, before: str, left: str, right: str, after: str) -> None:  # C8
     done = redactor(KNOWN).redact(before + left + secret + right + after)
@@ -315,7 +320,7 @@ def test_no_planted_secret_survives_anywhere(secret: str, before: str, left: str
     assert not any(body in done for body in PEM_BODY)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(STEADY, max_examples=500)
 @given(FRAGMENTS)
 def test_redacting_twice_changes_nothing_and_lines_stay(text: str) -> None:  # C8
     once = redactor(KNOWN).redact_counting(text)
@@ -325,7 +330,7 @@ def test_redacting_twice_changes_nothing_and_lines_stay(text: str) -> None:  # C
     assert len(once.text.splitlines()) == len(text.splitlines())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(STEADY, max_examples=100)
 @given(st.permutations(SECRETS), st.permutations(SECRETS))
 def test_placeholders_do_not_depend_on_order(one: list[str], other: list[str]) -> None:  # C8
     def marks(secrets: list[str]) -> dict[str, str]:
@@ -335,7 +340,7 @@ def test_placeholders_do_not_depend_on_order(one: list[str], other: list[str]) -
     assert marks(one) == marks(other)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(STEADY, max_examples=100)
 @given(st.text(alphabet=st.characters(codec=None, categories=None), max_size=200))
 def test_any_text_passes_lone_surrogates_included(text: str) -> None:  # C8
     done = redactor("\ud800" * 9).redact(text + '\npassword = "\ud800\udfff12345"')

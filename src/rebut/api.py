@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,8 @@ class Desk:
         self.env = dict(os.environ if env is None else env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
         self.config = config or configs.load(workspace=session.repository(self.workspace), env=self.env)
-        self.connect = connector(self.config, self.env, backends)
+        self.connect = connector(self.config, self.env, self.workspace, backends)
+        self._backends, self._config = backends, config
         self.table = Table(
             connect=self.connect,
             root=session.home(self.env),
@@ -55,6 +57,21 @@ class Desk:
             control=control or Control(),
             listener=listener,
             on_ready=on_ready,
+        )
+
+    def of(self, record: Record) -> Desk:
+        """The desk for a session on record: its workspace's rules and relative paths hold, wherever we stand now."""
+        if record.opened.workspace == str(self.workspace):
+            return self
+        table = self.table
+        return Desk(
+            workspace=record.opened.workspace,
+            env=self.env,
+            config=self._config,
+            backends=self._backends,
+            control=table.control,
+            listener=table.listener,
+            on_ready=table.on_ready,
         )
 
     def find(self, name: str) -> Path:
@@ -76,8 +93,14 @@ class Desk:
         made = load(protocol)
         given = {k: v for k, v in named.items() if k in made.seats and v}
         wanted = {k: v for k, v in named.items() if k not in made.seats and v is not None}
-        if "state_dir" in made.settings.model_fields and not wanted.get("state_dir"):
-            wanted["state_dir"] = state_dir(self.env, self.workspace)
+        if "state_dir" in made.settings.model_fields:
+            # A relative one is meant from where the user stands, not from the session's folder.
+            chosen = wanted.get("state_dir")
+            wanted["state_dir"] = (
+                str((self.workspace / Path(str(chosen)).expanduser()).resolve())
+                if chosen
+                else state_dir(self.env, self.workspace)
+            )
         settings = _settings(made, {**self._config_settings(made), **wanted})
         seats = seat(
             made,
@@ -88,6 +111,7 @@ class Desk:
             models=models,
             fallbacks=fallbacks,
             allow_same_model=allow_same_model,
+            attended=sys.stdin is not None and sys.stdin.isatty(),
         )
         plan = Plan(
             protocol=made,
@@ -148,6 +172,11 @@ class Desk:
         full = (self.workspace / path).resolve()
         if not full.exists():
             raise UsageError(f"there is no {path} to give as context")
+        if not full.is_relative_to(session.repository(self.workspace)):
+            raise UsageError(
+                f"{path} lies outside of the workspace {session.repository(self.workspace)}",
+                "Run rebut in a folder that holds it, or copy it there.",
+            )
         return str(full)
 
     def _affordable(self, plan: Plan) -> None:
@@ -175,6 +204,7 @@ async def resume(
     desk = desk or Desk(**_for_desk(named))
     folder = desk.find(name)
     record = session.load(folder)
+    desk = desk.of(record)
     raised = {k: v for k, v in (limits or {}).items() if v is not None}
     return await engine.resume(desk.plan_of(record, {"limits": raised}), desk.table, folder, raised)
 
@@ -183,14 +213,18 @@ async def fork(name: str, *, desk: Desk | None = None, **changes: Any) -> Outcom
     """Branch a session with another seat, setting, limit or topic; what still fits is reused."""
     desk = desk or Desk(**_for_desk(changes))
     folder = desk.find(name)
-    return await engine.fork(desk.plan_of(session.load(folder), changes), desk.table, folder)
+    record = session.load(folder)
+    desk = desk.of(record)
+    return await engine.fork(desk.plan_of(record, changes), desk.table, folder)
 
 
 async def fork_plan(name: str, *, desk: Desk | None = None, **changes: Any) -> tuple[int, int]:
     """How many answers that fork would reuse, and about how many it would ask anew."""
     desk = desk or Desk(**_for_desk(changes))
     folder = desk.find(name)
-    return await engine.fork_plan(desk.plan_of(session.load(folder), changes), desk.table, folder)
+    record = session.load(folder)
+    desk = desk.of(record)
+    return await engine.fork_plan(desk.plan_of(record, changes), desk.table, folder)
 
 
 async def replay(name: str, *, desk: Desk | None = None, **named: Any) -> Outcome:

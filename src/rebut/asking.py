@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rebut import prompts
@@ -30,7 +31,7 @@ REPAIRS = 1
 FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """One question to one seat."""
 
@@ -46,7 +47,7 @@ class Question:
     def schema_name(self) -> str:
         return f"{self.schema.__name__}/{self.schema.version}" if self.schema else ""
 
-    @property
+    @cached_property
     def fp(self) -> str:
         return fingerprint([self.who.fingerprint, self.prompt, self.schema_name])
 
@@ -296,7 +297,7 @@ async def _call(room: Room, q: Question, call: Call, step: Next, connection: Con
         prompt=q.prompt,
         followup=step.followup,
         attempt=number,
-        schema=q.schema.model_json_schema() if q.schema else None,
+        schema=_json_schema(q.schema) if q.schema else None,
         schema_name=q.schema.__name__ if q.schema else "",
         timeout=min(room.limits.timeout, max(1.0, room.seconds_left(closing=q.closing))),
         max_output=q.max_output,
@@ -310,6 +311,12 @@ async def _call(room: Room, q: Question, call: Call, step: Next, connection: Con
         room.waited += took
         room.write(asked)
     room.write(replace(attempt, ms=round(took * 1000), patient=connection.patient))
+
+
+@lru_cache(maxsize=256)
+def _json_schema(form: type[Form]) -> Mapping[str, Json]:
+    """Made once for each form: pydantic takes longer to make one than the whole of the rest of a call does."""
+    return form.model_json_schema()
 
 
 async def _attempt(room: Room, request: Request, connection: Connection) -> Attempt:
@@ -345,12 +352,13 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
             output=usage.output if usage else None,
             usd=getattr(error, "usd", None),
         )
+    text = room.door(reply.text)
     return Attempt(
         key=key,
         attempt=number,
-        text=room.door(reply.text),
-        outcome="ok" if reply.text.strip() else "bad reply",
-        message="" if reply.text.strip() else "the reply is empty",
+        text=text,
+        outcome="ok" if text.strip() else "bad reply",
+        message="" if text.strip() else "the reply is empty",
         model=reply.model,
         family=reply.family,
         input=reply.usage.input,

@@ -327,13 +327,15 @@ def _quote(line: str, pieces: list[_Piece], index: int, used: set[int]) -> str:
     if index + 1 < len(pieces):
         after = pieces[index + 1]
         between = line[end : after.start]
-        if after.quote and after.start >= end and len(between) <= 60 and AFTER.fullmatch(between):
+        # `a.py`, `b` is a list; `a.py:3` `b` is a place and what stands there
+        beside = between.strip() not in ("", ",") or (between.isspace() and ":" in piece.place)
+        if after.quote and after.start >= end and len(between) <= 60 and beside and AFTER.fullmatch(between):
             used.add(index + 1)
             return after.quote
     if index and (before := pieces[index - 1]).quote and index - 1 not in used:
         link = AHEAD_SAID if before.kind == "said" else AHEAD
         between, head = line[before.end : piece.start], line[max(0, before.start - 120) : before.start]
-        if len(between) <= 60 and between.strip() and link.fullmatch(between) and not PLANS.search(head):
+        if len(between) <= 60 and between.strip(" ,") and link.fullmatch(between) and not PLANS.search(head):
             used.add(index - 1)
             return before.quote
     return ""

@@ -14,7 +14,8 @@ def seated(record: Record) -> tuple[Seated, ...]:
         seat = str(row["seat"])
         calls = [c for c in record.calls.values() if c.key.rpartition("@")[2] == seat]
         answered = [c.answered for c in calls if c.answered]
-        failed = [c.failed for c in calls if c.failed and not c.answered]
+        # A call that a limit forbade is no fault of the seat's.
+        failed = [c.failed for c in calls if c.failed and not c.answered and c.failed.failure != "budget"]
         out.append(
             Seated(
                 seat=seat,

@@ -90,16 +90,19 @@ async def start(plan: Plan, table: Table) -> Outcome:
     folder = session.create(table.root)
     journal = Journal.open(folder, table.listener)
     try:
-        journal.write(opened(plan, folder, topic))
-        facts: dict[str, Json] = {"keys": {n: base64.b64encode(k).decode() for n, k in keys.items()}}
+        facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
+        # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
         view = await _snapshot(plan, folder, lambda text: redact(clean(text)), table.never, facts)
+        journal.write(opened(plan, folder, topic))
+        facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `_keys`
         for name, value in facts.items():
             journal.write(Fact(key=name, cls="input", value=value))
-        if plan.notes:
-            journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
         await journal.sync()
         room = _room(journal.record, plan, table, journal=journal, view=view)
         return await _run(room, plan, table, folder)
+    except UsageError:
+        shutil.rmtree(folder, ignore_errors=True)  # nothing was asked yet: there is nothing to keep
+        raise
     finally:
         journal.close()
 
@@ -140,6 +143,7 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
             raise RecordError(f"session {folder.name} is empty: its process died before anything was on record")
         if record.closed:
             return Outcome.from_json(record.closed.outcome)
+        _keys(record)
         orphans = _end_orphans(record)
         journal.write(
             Resumed(rebut=__version__, protocol_version=plan.protocol.version, torn=journal.torn, orphans=orphans)
@@ -163,7 +167,7 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
     try:
         topic = _redactor(old, table)(clean(plan.topic)).strip()
         journal.write(opened(plan, folder, topic, parent=old.opened.id))
-        for name in ("keys", "snapshot", "context", "notes"):
+        for name in ("snapshot", "context", "notes", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
         await journal.sync()
@@ -290,8 +294,7 @@ def _room(
     journal: Journal | None = None,
     parent: Record | None = None,
 ) -> Room:
-    facts = parent.facts if parent else record.facts
-    keys = cast(Mapping[str, str], facts["keys"].value)
+    keys = _keys(parent or record)
     redactor = Redactor(base64.b64decode(keys["redaction"]), table.known_secrets)
     return Room(
         record=record,
@@ -335,9 +338,17 @@ def _upgraded(record: Record, protocol: Protocol) -> str:
     return ""
 
 
+def _keys(record: Record) -> Mapping[str, str]:
+    """The session's own keys. They are the last fact of an opening: where they stand, all of it stands."""
+    if "keys" not in record.facts:
+        raise RecordError(
+            f"session {record.opened.id} died while it was being opened, before anything was asked", "Start it anew."
+        )
+    return cast(Mapping[str, str], record.facts["keys"].value)
+
+
 def _redactor(record: Record, table: Table) -> Callable[[str], str]:
-    keys = cast(Mapping[str, str], record.facts["keys"].value)
-    return Redactor(base64.b64decode(keys["redaction"]), table.known_secrets).redact
+    return Redactor(base64.b64decode(_keys(record)["redaction"]), table.known_secrets).redact
 
 
 async def _snapshot(
@@ -355,7 +366,7 @@ async def _snapshot(
     facts["snapshot"] = taken.to_json()
     view = View(taken, keep, door)
     if plan.context:
-        facts["context"] = (await gather(view, plan.context, never=never)).to_json()
+        facts["context"] = (await gather(view, taken.included, never=never)).to_json()
     return view
 
 

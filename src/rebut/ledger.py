@@ -106,7 +106,7 @@ class Ledger:
     points: tuple[Point, ...] = ()
     moves: tuple[Move, ...] = ()
     unmatched: tuple[Move, ...] = ()
-    """Moves on ids that do not exist: kept, never turned into new points."""
+    """What was said on ids that do not exist, repeated points included: kept, never turned into new points."""
     slips: tuple[Slip, ...] = field(default=())
 
     def add(self, entries: Iterable[Entry]) -> Ledger:
@@ -124,8 +124,13 @@ class Ledger:
         return ledger
 
     def _raise(self, point: Point) -> Ledger:
+        if point.same_as and self.point(point.same_as) is None:
+            lost = Move(point.same_as, "maintain", point.by, point.round, point.text, point.evidence)
+            return replace(self, unmatched=(*self.unmatched, lost))
         for n, known in enumerate(self.points):
-            if point.same_as == known.id or (not point.same_as and same(point, known)):
+            # One author's two points of one round are two matters, even on the same lines: joining them would lose one.
+            twice = point.by in known.voices and point.round == known.round
+            if point.same_as == known.id or (not point.same_as and not twice and same(point, known)):
                 voices = known.voices if point.by in known.voices else (*known.voices, point.by)
                 joined = replace(known, voices=voices, evidence=_merged(known.evidence, point.evidence))
                 return replace(self, points=(*self.points[:n], joined, *self.points[n + 1 :]))
@@ -143,7 +148,8 @@ class Ledger:
     def _slip(self, move: Move) -> Slip | None:
         earlier = [m for m in self.moves if m.point == move.point]
         if move.kind in ("defend", "partly") and any(m.kind == "concede" and m.by == move.by for m in earlier):
-            seen = {_place(e) for m in earlier for e in m.evidence}
+            known = self.point(move.point)
+            seen = {_place(e) for holder in (*earlier, *([known] if known else ())) for e in holder.evidence}
             fresh = [e for e in move.evidence if _place(e) not in seen and e.mark != "absent"]
             return None if fresh else Slip("walked back", move.point, move.by, move.round)
         if move.kind in ("resolve", "withdraw") and not move.reason.strip() and not move.evidence:

@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
 async def marked(evidence: Sequence[Evidence], prose: str, view: View | None) -> tuple[Evidence, ...]:
     """The citations of an entry with their marks: the structured ones first, then those found in its prose."""
-    cited = list(evidence)
-    places = {e.place.strip() for e in cited}
+    marks = [await _mark(e, view) for e in evidence]
+    places = {e.place.strip() for e in evidence}
     for found in find(prose):
-        if found.citation.place not in places:
-            places.add(found.citation.place)
-            cited.append(Evidence(found.citation.place, found.citation.quote))
-    return tuple([await _mark(e, view) for e in cited])
+        if found.citation.place in places:
+            continue
+        places.add(found.citation.place)
+        one = await _mark(Evidence(found.citation.place, found.citation.quote), view)
+        if one.mark == "absent" and found.planned:
+            one = replace(one, mark="uncheckable", note="spoken of as something to be made")
+        marks.append(one)
+    return tuple(marks)
 
 
 async def _mark(evidence: Evidence, view: View | None) -> Evidence:

@@ -14,6 +14,7 @@ T = TypeVar("T", bound="BaseModel")
 
 MAX_REPLY = 4_000_000
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*(?:json\w*)?[ \t]*\n(.*?)^[ \t]*\1[ \t]*$", re.S | re.M | re.I)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 
 
 class Unreadable(ValueError):
@@ -62,7 +63,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
     from json_repair import repair_json
 
     for candidate in [*fenced, inner or bare[start:]]:
-        if candidate.count("{") > candidate.count("}") or bare[start:].count("{") > bare.count("}"):
+        if _is_cut(candidate) or _is_cut(bare[start:]):
             continue  # visibly cut off, though the provider did not say so
         try:
             found = repair_json(candidate, return_objects=True)
@@ -70,6 +71,12 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
             continue
         if isinstance(found, dict) and found:  # prose gives '', two objects give a list: neither is an answer
             yield found
+
+
+def _is_cut(text: str) -> bool:
+    """Whether the text ends inside a string or an object. Braces within strings are words, not structure."""
+    outside = _STRING.sub("", text)
+    return '"' in outside or outside.count("{") > outside.count("}")
 
 
 def _said(error: object) -> str:

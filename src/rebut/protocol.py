@@ -89,7 +89,7 @@ def load(name: str | Path) -> Protocol:
 
 
 def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
-    from pydantic import BaseModel
+    from pydantic import create_model
 
     where = source or module.__name__
     for needed in ("seats", "run"):
@@ -101,7 +101,7 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
         version=f"{version}+{sha}" if sha else version,
         about=(module.__doc__ or "").strip().partition("\n")[0],
         seats=dict(module.seats),
-        settings=getattr(module, "Settings", BaseModel),
+        settings=getattr(module, "Settings", None) or create_model("Settings"),
         run=module.run,
         letter=getattr(module, "letter", "P"),
         judge=getattr(module, "judge", ""),

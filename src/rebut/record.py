@@ -157,7 +157,7 @@ class Record:
             usd=None if unknown else sum(a.usd or 0.0 for a in returned),
             seconds=self.active_seconds(),
             in_doubt=len(self.in_doubt),
-            unmetered=sum(1 for a in returned if a.outcome == "ok" and a.input is None and a.output is None),
+            unmetered=sum(1 for a in returned if a.outcome == "ok" and not a.patient and a.input is a.output is None),
         )
 
     def active_seconds(self) -> float:

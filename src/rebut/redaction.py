@@ -324,7 +324,7 @@ def _cut_at_end(text: str, mark: re.Match[str], limit: int) -> Iterator[Span]:
         line_end = line_end if line_end >= 0 else limit
         line = text[at:line_end]
         if KEY_LINE.fullmatch(line):
-            end = line_end
+            end = at + len(line.rstrip())  # a carriage return belongs to the line end that stays
         elif not KEY_HEADER.fullmatch(line):
             break
         at = line_end + 1

@@ -37,7 +37,7 @@ def money(usd: float | None) -> str:
 def spent(total: Spent) -> str:
     calls = f"{total.calls} call{'' if total.calls == 1 else 's'}"
     rest = f", {total.in_doubt} in doubt" if total.in_doubt else ""
-    rest += f" ({total.unmetered} replies came without a token count)" if total.unmetered else ""
+    rest += f" ({total.unmetered} of them without a token count)" if total.unmetered else ""
     return f"{calls}, {duration(total.seconds)}, {size(total.tokens)} tokens, {money(total.usd)}{rest}"
 
 
@@ -102,8 +102,8 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
     if answered.copied_from:
         cost = f"reused from {answered.copied_from[:4]}"
     else:
-        cost = f"{duration(answered.ms / 1000):>8}  {size(tokens):>5} tokens  "
-        cost += money(None if None in usd else sum(u for u in usd if u is not None))
+        cost = f"{duration(answered.ms / 1000):>8}  {size(tokens):>5} tokens"
+        cost += "" if None in usd else f"  {money(sum(u for u in usd if u is not None))}"
     tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
     brought = "; ".join([*tries, *(counted(ledger_fact) if ledger_fact else [])])
     return "\n".join(_wrapped(f"    {seat:<11} {step:<11} {cost}   {brought}".rstrip(), width, 28))

@@ -24,7 +24,7 @@ def free(input_tokens: int, output_tokens: int) -> float | None:
 
 
 def connector(
-    config: Config, env: Mapping[str, str], custom: Mapping[str, Backend] | None = None
+    config: Config, env: Mapping[str, str], workspace: Path, custom: Mapping[str, Backend] | None = None
 ) -> Callable[[ModelSpec], Connection]:
     """How the engine reaches a model. Says what is wrong with a spec before anything is called."""
     custom = custom or {}
@@ -33,23 +33,23 @@ def connector(
         if spec.provider in custom:
             return Connection(Timed(custom[spec.provider]), free, family=spec.provider)
         if spec.provider in BUILT_IN:
-            return BUILT_IN[spec.provider](spec)
+            return BUILT_IN[spec.provider](spec, workspace)
         provider = config.need_provider(spec.provider)
         return WIRES[provider.wire](spec, provider, env)
 
     return connect
 
 
-def _scripted(spec: ModelSpec) -> Connection:
+def _scripted(spec: ModelSpec, workspace: Path) -> Connection:
     from rebut.backends.scripted import Scripted
 
     if not spec.model:
         raise UsageError("scripted needs a file", "Write scripted:FILE.json.")
-    backend = Scripted(Path(spec.model).expanduser())
+    backend = Scripted(workspace / Path(spec.model).expanduser())
     return Connection(Timed(backend), free, family=backend.family)
 
 
-def _human(spec: ModelSpec) -> Connection:
+def _human(spec: ModelSpec, workspace: Path) -> Connection:
     from rebut.backends.human import Human
 
     return Connection(Human(), free, patient=True, family="human")
@@ -83,7 +83,7 @@ def _openai(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Conn
     )
 
 
-BUILT_IN: dict[str, Callable[[ModelSpec], Connection]] = {"scripted": _scripted, "human": _human}
+BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {"scripted": _scripted, "human": _human}
 WIRES: dict[str, Callable[[ModelSpec, Provider, Mapping[str, str]], Connection]] = {"openai": _openai}
 
 
@@ -110,6 +110,7 @@ def seat(
     models: Mapping[str, str] | None = None,
     fallbacks: Given | None = None,
     allow_same_model: bool = False,
+    attended: bool = True,
 ) -> Seats:
     """Fill the seats of a protocol from what was named, the user's config, and the default for the judge."""
     if effort and effort not in EFFORTS:
@@ -119,6 +120,8 @@ def seat(
     for role, count in protocol.seats.items():
         named = given.get(role) or _configured(config, role) or ()
         wanted = [named] if isinstance(named, str) else list(named)
+        if not attended and not given.get(role):
+            _listed(wanted, role, config)
         if role == protocol.judge and not wanted:
             continue
         if len(wanted) != count:
@@ -144,6 +147,9 @@ def seat(
                 "Choose another, or add it there: `rebut config path` tells where your own list is.",
             )
     filled = [Participant(role, spec, connect(spec).family) for role, spec in specs.items()]
+    parties = [p for p in filled if p.seat != protocol.judge]
+    if len({p.family for p in parties}) == 1 < len({p.spec.identity for p in parties}) and parties[0].family:
+        notes.append(f"all debaters are of one family ({parties[0].family}): less independent than two families")
     others = {
         role: tuple(ModelSpec.parse(s) for s in ([specs_] if isinstance(specs_, str) else specs_))
         for role, specs_ in (fallbacks or {}).items()
@@ -154,6 +160,17 @@ def seat(
         for spec in more:
             connect(spec)
     return Seats(tuple(filled), others, tuple(notes))
+
+
+def _listed(wanted: Sequence[str], role: str, config: Config) -> None:
+    """With nobody at a terminal, a seat that was not named may only use what the user has listed (C16)."""
+    for text in wanted:
+        provider = ModelSpec.parse(text).provider
+        if not config.listed(provider):
+            raise UsageError(
+                f"there is no terminal, and {provider} ({role}) is not in [egress] allow of your config",
+                f"Name the seat with --{role}, or list the provider there.",
+            )
 
 
 def _configured(config: Config, role: str) -> str:

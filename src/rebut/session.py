@@ -101,6 +101,12 @@ def sessions(root: Path) -> list[Found]:
     return sorted((f for f in found if f), key=lambda f: (f.at, f.id), reverse=True)
 
 
+def is_here(found: Found, folder: Path) -> bool:
+    """Whether a session was started in this workspace: the same repository, or else the same folder."""
+    there = Path(found.opened.workspace)
+    return there == folder or repository(there) == repository(folder)
+
+
 def find(root: Path, name: str, workspace: Path | None = None) -> Path:
     """The folder of the session called `name`: an id, a unique prefix of one, a slug, an alias, or `last`."""
     exact = root / name
@@ -108,9 +114,9 @@ def find(root: Path, name: str, workspace: Path | None = None) -> Path:
         return exact
     every = sessions(root)
     if name == "last":
-        here = str(workspace or Path.cwd())
+        here = workspace or Path.cwd()
         for one in every:
-            if one.opened.workspace == here:
+            if is_here(one, here):
                 return one.folder
         raise UnknownSession(f"no session was started in {here}", "`rebut list --all` shows those of other folders.")
     matches = [f for f in every if f.id.startswith(name)] if name else []

@@ -33,8 +33,8 @@ def list_command(everywhere: bool, as_json: bool) -> int:
     from rebut.errors import RecordError
     from rebut.text import cut
 
-    here = str(Path.cwd().resolve())
-    found = [f for f in session.sessions(_root()) if everywhere or f.opened.workspace == here]
+    here = Path.cwd().resolve()
+    found = [f for f in session.sessions(_root()) if everywhere or session.is_here(f, here)]
     rows = []
     for one in found:
         try:

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from rebut import report
@@ -110,10 +111,11 @@ class Screen:
             self._line(f"  round {match[1]}" if match else f"  {scope}" if scope else "  closing")
 
     def _line(self, text: str) -> None:
-        if self.live:
-            self.live.console.print(clean(text), markup=False, highlight=False, soft_wrap=True)
-        else:
-            say(text, sys.stderr)
+        with suppress(OSError):  # a terminal that went away must not take the debate with it
+            if self.live:
+                self.live.console.print(clean(text), markup=False, highlight=False, soft_wrap=True)
+            else:
+                say(text, sys.stderr)
 
     # what moves while models think
 

@@ -91,7 +91,7 @@ class Stage:
         if self.record and self.root:
             short = session.short(self.root, id)
             word = "stopped" if isinstance(error, Paused) else "this debate can go on"
-            say(f"  {word}. {progress(self.record)}. Go on with   rebut resume {short}", sys.stderr)
+            say(f"  {word}. {progress(self.record)}.\n  Go on with   rebut resume {short}", sys.stderr)
         return error.exit_code
 
     def ended(self, outcome: Outcome) -> int:

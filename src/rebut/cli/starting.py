@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rebut import report
+from rebut import report, session
 from rebut.api import Desk
 from rebut.cli.screen import say
 from rebut.cli.stage import perform
@@ -61,11 +62,12 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as keep:
             taken = await take(plan.workspace, Path(keep) / "s", door, include=plan.context, never=desk.table.never)
             view = View(taken, Path(keep) / "s", door)
-            given = await gather(view, plan.context, never=desk.table.never)
+            given = await gather(view, taken.included, never=desk.table.never)
             await view.close()
         files, size = len(given.files), given.total
         removed |= {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
-        left_out = [f"{path} ({why})" for path, why in given.left_out]
+        kept_back = never_sent(plan.context, session.repository(plan.workspace), desk.table.never)
+        left_out = [*kept_back, *(f"{path} ({why})" for path, why in given.left_out if path not in kept_back)]
     rounds = int(getattr(plan.settings, "rounds", 1))
     out: dict[str, Any] = {"topic_bytes": len(topic.encode()), "never_sent": left_out, "providers": {}}
     for p in plan.seats:
@@ -82,6 +84,19 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
         if p.seat != plan.protocol.judge:
             row["files"], row["bytes"] = files, size
     return out
+
+
+def never_sent(context: Sequence[str], root: Path, globs: Sequence[str]) -> list[str]:
+    """The files in the given folders that stay here by their name; listed so that nobody has to take it on trust."""
+    from rebut.snapshot import is_never_sent
+
+    found: list[str] = []
+    for path in context:
+        for folder, inner, files in os.walk(path):
+            inner[:] = sorted(name for name in inner if name != ".git")
+            names = [Path(folder, name).relative_to(root).as_posix() for name in sorted(files)]
+            found += [name for name in names if is_never_sent(name, globs)]
+    return list(dict.fromkeys(found))[:200]
 
 
 def rows(shown: Mapping[str, Any]) -> list[str]:

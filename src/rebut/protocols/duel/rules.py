@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from rebut.ledger import Ledger
-from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
+from rebut.ledger import Ledger, Point, same
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
 from rebut.text import squeeze, tokens
 
 MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a third too high
@@ -66,7 +66,7 @@ def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
             if ruling.ruling == "resolved" and not ruling.evidence:
                 wrong.append(f"{ruling.id} is called resolved without evidence: cite what convinced you")
         certified = any(r.ruling == "resolved" and r.evidence for r in reply.rulings)
-        if not any(f.text for f in reply.flaws) and not certified:
+        if not any(f.text and not _again(f, ledger) for f in reply.flaws) and not certified:
             wrong.append("neither a new weakness is named nor an earlier one certified as resolved with evidence")
         return wrong
 
@@ -108,6 +108,13 @@ def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:
         return wrong
 
     return check
+
+
+def _again(flaw: Flaw, ledger: Ledger) -> bool:
+    """Whether a flaw only repeats a point that is already on the ledger, by its place and category."""
+    cited = tuple(c.evidence() for c in flaw.evidence)
+    repeated = Point(flaw.text, "challenger", 0, category=flaw.category, evidence=cited)
+    return any(same(repeated, point) for point in ledger.points)
 
 
 def _unknown(ids: set[str], ledger: Ledger) -> list[str]:

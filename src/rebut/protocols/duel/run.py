@@ -66,12 +66,12 @@ async def run(debate: Debate) -> Outcome:
         before = await background(r, course)
         spoke = await (opening(r) if r.n == 1 else defense(r, before))
         if isinstance(spoke, Failure):
-            r.stop(f"the proposer failed in round {r.n} ({spoke.kind}: {spoke.message})")
+            r.stop(_ended_by(spoke, r.n))
             break
         course.said.append(spoke)
         replied = await (challenge(r, spoke) if r.n == 1 else follow_up(r, before, spoke))
         if isinstance(replied, Failure):
-            r.stop(f"the challenger failed in round {r.n} ({replied.kind}: {replied.message})")
+            r.stop(_ended_by(replied, r.n))
             break
         course.said.append(replied)
     if not course.whole_rounds():
@@ -103,8 +103,10 @@ async def challenge(r: Round, case: Said) -> Said | Failure:
     answer = await r.try_ask(who, "challenge", prompt, schema=Challenge, check=rules.challenge(r.ledger))
     if isinstance(answer, Failure):
         return answer
-    new = await r.note("challenge", _flaws(answer.value.flaws, r.n))
-    return Said(r.n, "challenger", synthesis.challenge(answer.value, new), " ".join(f.text for f in answer.value.flaws))
+    form = answer.value
+    new = await r.note("challenge", _flaws(form.flaws, r.n))
+    quotable = " ".join([*(f.text for f in form.flaws), *(a.text for a in form.agreements)])
+    return Said(r.n, "challenger", synthesis.challenge(form, new), quotable)
 
 
 async def defense(r: Round, before: str) -> Said | Failure:
@@ -171,10 +173,11 @@ async def summarize(r: Round, course: Course) -> str:
     old = r.quote(f"summary of rounds 1 to {r.n - 3}", course.summary) if course.summary else ""
     turns = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 2))
     upto = r.n - 2
-    earlier = [s.quotable for s in course.said if s.round <= upto] + [course.summary]
+    conceded = [m for m in r.ledger.moves if m.kind == "concede" and m.round <= upto]
+    # The old summary is no source: its writer's own words would turn into a debater's on the second round.
+    earlier = [s.quotable for s in course.said if s.round <= upto] + [f"{m.point}: {m.reason}" for m in conceded]
     prompt = fill(words.SUMMARY, fences=FENCES, upto=str(upto), material=f"{old}\n\n{turns}".strip())
     answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=rules.summary(earlier))
-    conceded = [m for m in r.ledger.moves if m.kind == "concede" and m.round <= upto]
     if isinstance(answer, Failure):
         course.notes.append(
             f"round {r.n}: no summary was written ({answer.kind}); the program's own list of points served"
@@ -291,6 +294,12 @@ def _cited(cites: list[Cite]) -> tuple[Evidence, ...]:
 
 def _exchanges(course: Course) -> list[Json]:
     return [{"round": s.round, "role": s.role, "response": s.text} for s in course.said]
+
+
+def _ended_by(failure: Failure, n: int) -> str:
+    if failure.kind == "budget":
+        return failure.message
+    return f"the {failure.who.seat} failed in round {n} ({failure.kind}: {failure.message})"
 
 
 def _sentence(text: str) -> str:

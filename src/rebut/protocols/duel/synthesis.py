@@ -8,6 +8,8 @@ from rebut.debate import Debate
 from rebut.ledger import Claim, Entry, Evidence, Ledger, Move, Point
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
 
+NOTHING = " (cites nothing)"
+
 
 def opening(form: Opening, new: Sequence[Entry]) -> str:
     return f"{form.position}\n\n{_claims(new)}".strip()
@@ -50,7 +52,8 @@ def points(ledger: Ledger) -> str:
     rows = []
     for p in ledger.points:
         about = f", about {p.about}" if p.about else ""
-        rows.append(f"{p.id} ({p.severity}, {p.category}{about}; {ledger.status(p.id)}): {p.text}{_marks(p.evidence)}")
+        kind = f"{p.severity}, {p.category}{about}; {ledger.status(p.id)}"
+        rows.append(f"{p.id} ({kind}): {p.text}{_marks(p.evidence) or NOTHING}")
     for s in ledger.slips:
         rows.append(f"note: {s.by} {s.kind} {s.point} in round {s.round}" + _why(s.kind))
     rows += [f"note: {m.by} answered {m.point}, which is no point of this debate" for m in ledger.unmatched]
@@ -87,12 +90,26 @@ def checked(ledger: Ledger) -> str:
     marks = ledger.marks()
     total = sum(marks.values())
     said = ", ".join(f"{n} {name}" for name, n in sorted(marks.items()))
-    looked = f"{total} citations looked up ({said})" if total else "no citation was made"
+    looked = f"{total - marks.get('uncheckable', 0)} of {total} citations looked up ({said})"
     slips = [f"{s.point} {s.kind} by the {s.by}" for s in ledger.slips]
+    bare = sum(1 for p in ledger.points if not p.evidence)
     return (
-        f"{looked}; {len(ledger.unsupported)} of {len(ledger.claims)} claims cite nothing; "
+        f"{looked if total else 'no citation was made'}; {len(ledger.unsupported)} of {len(ledger.claims)} claims and "
+        f"{bare} of {len(ledger.points)} points cite nothing; "
         f"concessions held: {'; '.join(slips) if slips else 'none was walked back or dropped'}."
     )
+
+
+def unsupported(ledger: Ledger) -> list[str]:
+    """What either side asserted and cited nothing for."""
+    asserted: list[Claim | Point] = [*ledger.claims, *ledger.points]
+    rows = [f"{one.id} ({one.by}, round {one.round}): {one.text}" for one in asserted if not one.evidence]
+    return rows + [f"on {m.point} ({m.by}, round {m.round}): {m.reason}" for m in ledger.moves if _bare(m)]
+
+
+def _bare(move: Move) -> bool:
+    """An answer that needs evidence and brings none; pressing on and giving in need none."""
+    return move.kind in ("defend", "partly", "resolve") and not move.evidence
 
 
 def report(debate: Debate, decision: Decision, rounds: int, notes: Sequence[str]) -> str:
@@ -105,7 +122,6 @@ def report(debate: Debate, decision: Decision, rounds: int, notes: Sequence[str]
         f"{d.point}: {names['proposer']} argues {d.proposer}, {names['challenger']} argues {d.challenger}"
         for d in decision.disagreements
     ]
-    unsupported = [f"{c.id} ({c.by}, round {c.round}): {c.text}" for c in debate.ledger.unsupported]
     parts = [
         _head(debate, rounds),
         f"### Verdict\n\n{names[decision.winner]} ({decision.winner}) had the stronger argument because: "
@@ -117,7 +133,7 @@ def report(debate: Debate, decision: Decision, rounds: int, notes: Sequence[str]
         _section("Key Agreements", agreed),
         _section("Key Disagreements", differ),
         _section("Unresolved Questions", decision.unresolved),
-        _section("Unsupported Claims", unsupported),
+        _section("Unsupported Claims", unsupported(debate.ledger)),
         _section("Notes", [*([debate.stopped] if debate.stopped else []), *notes]) if debate.stopped or notes else "",
         f"### Recommendation\n\n{decision.recommendation}",
     ]
@@ -143,17 +159,21 @@ def _head(debate: Debate, rounds: int) -> str:
 
 def _claims(entries: Iterable[Entry]) -> str:
     rows = [c for c in entries if isinstance(c, Claim)]
-    return "\n".join(f"- {c.id}: {c.text}{_marks(c.evidence) or ' (cites nothing)'}" for c in rows)
+    return "\n".join(f"- {c.id}: {c.text}{_marks(c.evidence) or NOTHING}" for c in rows)
 
 
 def _points(entries: Iterable[Entry]) -> str:
     rows = [p for p in entries if isinstance(p, Point)]
-    return "\n".join(f"- {p.id} ({p.severity}, {p.category}): {p.text}{_marks(p.evidence)}" for p in rows)
+    return "\n".join(f"- {p.id} ({p.severity}, {p.category}): {p.text}{_marks(p.evidence) or NOTHING}" for p in rows)
 
 
 def _moves(moves: Iterable[Move]) -> str:
     verbs = {"defend": "rebut", "partly": "trade-off", "resolve": "resolved", "maintain": "unresolved"}
-    return "\n".join(f"- {m.point} {verbs.get(m.kind, m.kind)}: {m.reason}{_marks(m.evidence)}" for m in moves)
+    rows = []
+    for m in moves:
+        shown = NOTHING if _bare(m) else _marks(m.evidence)
+        rows.append(f"- {m.point} {verbs.get(m.kind, m.kind)}: {m.reason}{shown}")
+    return "\n".join(rows)
 
 
 def _marks(evidence: Sequence[Evidence]) -> str:

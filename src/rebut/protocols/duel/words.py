@@ -2,9 +2,9 @@
 
 EVIDENCE_RULE = """Both sides are held to one rule in every round: each claim names its evidence (a place in a file, a \
 commit, a benchmark, documented behaviour, a URL). Copy quotes exactly: a program looks up every place and quote and \
-shows the result to the other side and to the judge. A claim without evidence is marked unsupported, and the verdict says so. \
-What sounds plausible, or is "generally" so, counts for nothing by itself. Never invent a place: a citation that is \
-not there counts against you, a missing one only leaves the claim unsupported."""
+shows the result to the other side and to the judge. A claim without evidence is marked unsupported, and the \
+verdict says so. What sounds plausible, or is "generally" so, counts for nothing by itself. Never invent a place: a \
+citation that is not there counts against you, a missing one only leaves the claim unsupported."""
 
 CONTEXT = """These files are what you can read and cite, with their line numbers. If you must see more of the \
 workspace before you can answer, list it under `need`."""

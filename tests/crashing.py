@@ -1,0 +1,284 @@
+"""Debates that die where they are told to, and are taken up again in another process under another sky.
+
+    results = crashing.play(jobs, days=400, PYTHONHASHSEED="2", TZ="Asia/Tokyo")
+
+A job starts or resumes one debate. The jobs of one `play` share a few interpreters, started for them with that hash
+seed, zone, locale and date; each job then has a process of its own (a fork), because that is what dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from rebut.events import Line
+    from rebut.types import Reply, Request
+
+DIED = 86
+SEATS = {"proposer": "one", "challenger": "two", "judge": "three"}
+TOPIC = "Redis or cookies for sessions?"
+FIRST = {"PYTHONHASHSEED": "1", "TZ": "America/St_Johns", "LC_ALL": "C.UTF-8"}
+SECOND = {
+    "PYTHONHASHSEED": "2",
+    "TZ": "Pacific/Kiritimati",
+    # No UTF-8 unless the code asks for it.
+    **{"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One debate to start or, with `resume`, to take up again."""
+
+    folder: str
+    """Of this debate alone: holds `calls.jsonl`, its sessions, and where it is run."""
+    said: Mapping[str, Sequence[Any]]
+    """Key → what is said at first, and what when asked again."""
+    resume: str = ""
+    """An id; `*` for the only session there is."""
+    workspace: str = ""
+    protocol: str = "duel"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seats: Mapping[str, str] = field(default_factory=lambda: dict(SEATS))
+    die_at_call: int = 0
+    """In the middle of the nth call of this process."""
+    die_after_event: int = 0
+    """As soon as the event with this number is in the journal."""
+    version: str = ""
+    """Another version of rebut."""
+    uid: int | None = None
+    spawn: bool = False
+    """Each call starts a tool, and then hangs."""
+    fake_start: str = ""
+    """What the system is made to say about when a tool started."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a job."""
+
+    code: int
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    message: str = ""
+    hint: str = ""
+    year: int = 0
+
+    @property
+    def died(self) -> bool:
+        return self.code == DIED
+
+
+def play(jobs: Sequence[Job], *, days: int = 0, workers: int = 2, **env: str) -> list[Result]:
+    """Run the jobs in interpreters of their own; results in the order of the jobs. With one worker, one after another."""
+    shares = [list(jobs[n::workers]) for n in range(workers)]
+    with ThreadPoolExecutor(workers) as pool:
+        done = list(pool.map(lambda share: _interpreter(share, days, env) if share else [], shares))
+    return [done[n % workers][n // workers] for n in range(len(jobs))]
+
+
+def command() -> list[str]:
+    return [sys.executable, __file__]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    import rebut
+
+    source = str(Path(rebut.__file__).parents[1])
+    return {**os.environ, "PYTHONPATH": source, **changes}
+
+
+def _interpreter(jobs: list[Job], days: int, env: Mapping[str, str]) -> list[Result]:
+    with tempfile.TemporaryDirectory() as elsewhere:  # nobody's working folder
+        done = subprocess.run(
+            [*command(), str(days)],
+            input=json.dumps([asdict(job) for job in jobs]),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env=environment(**env),
+            cwd=elsewhere,
+        )
+    assert done.returncode == 0, done.stderr
+    return [Result(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def calls(folder: Path) -> list[tuple[str, str, str]]:
+    """Every call that reached a model: key, first line of what came after the question, hash of it all."""
+    log = folder / "calls.jsonl"
+    return [tuple(json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def session(folder: Path) -> Path:
+    """The one session that a job left."""
+    [one] = (folder / "home/sessions").iterdir()
+    return one
+
+
+def repository(folder: Path) -> Path:
+    """A workspace with one file to cite, the same wherever it lies."""
+    from repositories import commit, git
+
+    (folder / "src").mkdir(parents=True)
+    (folder / "src/session.py").write_text(
+        "import redis\nttl = 3600\n" + "".join(f"line_{n} = {n}\n" for n in range(3, 40))
+    )
+    git(folder, "init", "-q")
+    commit(folder)
+    return folder
+
+
+def same(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """What must not differ between two runs of one debate: all but ids, times and spend."""
+    names = ("kind", "heading", "decision", "verdict", "final", "ledger", "data", "conclusive", "stopped", "notes")
+    return {name: outcome[name] for name in names}
+
+
+# in the child
+
+
+class Debater:
+    """A model that answers by key, whatever the attempt is numbered: a pure function of the request.
+
+    Each call is in the log before anything else happens, so the log is what a provider would have seen.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.calls = job, 0
+
+    async def complete(self, request: Request) -> Reply:
+        from rebut.types import Reply, Usage
+
+        self.calls += 1
+        log = Path(self.job.folder) / "calls.jsonl"
+        sha = hashlib.sha256(request.whole.encode()).hexdigest()[:12]
+        with log.open("ab", buffering=0) as file:
+            file.write(json.dumps([request.key, request.followup.partition("\n")[0], sha]).encode() + b"\n")
+        if self.job.spawn:
+            await _tool(Path(self.job.folder), request.on_spawn)
+        if self.calls == self.job.die_at_call:
+            os._exit(DIED)
+        tries = self.job.said[request.key]
+        value = tries[min(1 if request.followup else 0, len(tries) - 1)]
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return Reply(text, f"model {request.participant.seat}", "family", Usage(100, 50))
+
+
+async def _tool(folder: Path, on_spawn: Callable[[int], None]) -> NoReturn:
+    # The child ignores the gentle signal, as tools do: to end it, the group must be ended by force.
+    script = 'trap "" TERM; sleep 1000 & echo $! > "$0"/tool.child; trap - TERM; wait'
+    tool = subprocess.Popen(["sh", "-c", script, str(folder)], start_new_session=True, stdout=subprocess.DEVNULL)
+    on_spawn(tool.pid)
+    while not (folder / "tool.child").exists() or not (folder / "tool.child").read_text().strip():
+        await asyncio.sleep(0.01)
+    (folder / "tool.made").write_text(str(tool.pid))
+    (folder / "tool.made").rename(folder / "tool")
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def _act(job: Job) -> Result:
+    import rebut
+    from rebut.errors import RebutError
+
+    folder = Path(job.folder)
+    if job.uid is not None:
+        os.setgroups([])
+        os.setgid(job.uid)
+        os.setuid(job.uid)
+    if job.fake_start:
+        from rebut import processes
+
+        processes.started = lambda pid: job.fake_start
+
+    def listen(line: Line) -> None:
+        if line.seq == job.die_after_event:
+            os._exit(DIED)
+
+    debater = Debater(job)
+    outside: dict[str, Any] = {
+        "backends": dict.fromkeys(job.seats.values(), debater),
+        "listener": listen,
+        "env": {"HOME": job.folder, "REBUT_HOME": str(folder / "home"), "PATH": os.environ["PATH"]},
+    }
+    year = datetime.datetime.now().year
+    try:
+        if job.resume:
+            name = session(folder).name if job.resume == "*" else job.resume
+            outcome = asyncio.run(rebut.resume(name, **outside))
+        else:
+            outcome = rebut.run(
+                job.protocol, TOPIC, **job.seats, **job.settings, workspace=job.workspace or job.folder, **outside
+            )
+    except RebutError as error:
+        return Result(0, error=type(error).__name__, message=error.message, hint=error.hint, year=year)
+    return Result(0, outcome.to_json(), year=year)
+
+
+def _in_a_fork(job: Job) -> Result:
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.close(reader)
+            data = json.dumps(asdict(_act(job))).encode()
+            while data:
+                data = data[os.write(writer, data) :]
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writer)
+    with open(reader, "rb") as file:
+        said = file.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return Result(**json.loads(said)) if code == 0 else Result(code)
+
+
+def _another_day(days: int) -> None:
+    """Move the clock that Python code sees; before anything that keeps a hold of it is imported."""
+    real_time, real_datetime = time.time, datetime.datetime
+
+    class Moved(real_datetime):  # type: ignore[misc, valid-type]
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+            return cls.fromtimestamp(time.time(), tz)
+
+        @classmethod
+        def today(cls) -> Any:
+            return cls.now()
+
+    time.time = lambda: real_time() + days * 86400
+    datetime.datetime = Moved  # type: ignore[misc]
+
+
+def _main() -> None:
+    if days := int(sys.argv[1]):
+        _another_day(days)
+    jobs = [Job(**job) for job in json.load(sys.stdin)]
+    import rebut
+
+    if version := next((job.version for job in jobs if job.version), ""):
+        rebut.__version__ = version
+    # Once for all forks.
+    for name in ("api", "context", "marking", "protocols.duel", "snapshot", "view", "processes"):
+        __import__(f"rebut.{name}")
+    for job in jobs:
+        print(json.dumps(asdict(_in_a_fork(job))), flush=True)
+
+
+if __name__ == "__main__":
+    _main()

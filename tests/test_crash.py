@@ -1,0 +1,279 @@
+"""A duel that dies at any call, any event or any byte goes on in another process and comes to the same end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import crashing
+import duels
+import pytest
+from crashing import FIRST, SECOND, Job, Result, play, repository
+
+from rebut.events import Resumed
+from rebut.journal import NAME
+from rebut.session import load
+
+Make = Callable[..., Job]
+
+
+def said() -> dict[str, list[Any]]:
+    """Three rounds, with one reply that is sent back, one that asks for context, and one that cannot be read."""
+    out: dict[str, list[Any]] = {key: [value] for key, value in duels.answers(3).items()}
+    out["r1/challenge@challenger"].insert(0, duels.challenge(alternatives=[]))
+    defense = out["r2/defense@proposer"]
+    defense[0]["position"] = "Zurück zu Redis\u2028mit Replikat 🙂."
+    defense.insert(0, {**defense[0], "need": ["src/session.py:1-5"]})
+    out["r2/follow-up@challenger"].insert(0, "I would rather say it in plain words.")
+    return out
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The duel without an interruption: what every other run is held against."""
+
+    job: Job
+    result: Result
+
+    @property
+    def end(self) -> dict[str, Any]:
+        return ended([self.result])[0]
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in journal(self.job).split(b"\n")[:-1]]
+
+    @property
+    def begun(self) -> int:
+        """The number of the event that ends the opening."""
+        return next(int(e["seq"]) for e in self.events if e["kind"] == "fact" and e["key"] == "keys")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    folder = tmp_path_factory.mktemp("whole")
+    job = Job(str(folder), said(), settings={"rounds": 3}, workspace=str(repository(folder / "work")))
+    return Whole(job, play([job], **FIRST)[0])
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return repository(tmp_path / "work")
+
+
+@pytest.fixture
+def make(tmp_path: Path, workspace: Path) -> Make:
+    def one(name: str, **changes: Any) -> Job:
+        folder = tmp_path / name
+        folder.mkdir()
+        return Job(str(folder), said(), settings={"rounds": 3}, workspace=str(workspace), **changes)
+
+    return one
+
+
+def resumed(job: Job, **changes: Any) -> Job:
+    folder = crashing.session(Path(job.folder))
+    return replace(job, resume=folder.name, die_at_call=0, die_after_event=0, **changes)
+
+
+def journal(job: Job) -> bytes:
+    return (crashing.session(Path(job.folder)) / NAME).read_bytes()
+
+
+def wire(job: Job) -> list[tuple[str, str, str]]:
+    return crashing.calls(Path(job.folder))
+
+
+def questions(job: Job) -> list[tuple[str, str]]:
+    return [(key, again) for key, again, _ in wire(job)]
+
+
+def disturb(workspace: Path) -> None:
+    """The workspace goes on living between crash and resume."""
+    (workspace / "src/session.py").write_text("nothing of what was cited\n")
+
+
+def ended(results: Sequence[Result]) -> list[dict[str, Any]]:
+    for result in results:
+        assert result.outcome, f"{result.code} {result.error}: {result.message}"
+    return [crashing.same(result.outcome) for result in results]
+
+
+def test_a_crash_during_any_call_repeats_that_call_alone_and_changes_nothing(  # C3
+    make: Make, whole: Whole, workspace: Path
+) -> None:
+    needed = questions(whole.job)
+    assert len(needed) == 11 and len({why for _, why in needed}) == 4, "send-back, context and repair take part"
+    jobs = [make(f"call {k}", die_at_call=k) for k in range(1, len(needed) + 1)]
+    assert all(r.died for r in play(jobs, **FIRST))
+    disturb(workspace)
+    results = play([resumed(job) for job in jobs], days=400, **SECOND)
+    assert ended(results) == [whole.end] * len(jobs)
+    assert whole.result.year not in {r.year for r in results}, "it really was another date"
+    for k, job in enumerate(jobs, 1):
+        assert questions(job) == [*needed[:k], *needed[k - 1 :]]
+        [(repeated, times)] = [(call, n) for call, n in Counter(wire(job)).items() if n > 1]
+        assert repeated == wire(job)[k - 1] and times == 2, "asked in the very same words"
+        record = load(crashing.session(Path(job.folder)))
+        assert [a.key for a in record.in_doubt] == [needed[k - 1][0]]
+
+
+def test_a_crash_after_any_event_repeats_no_call_and_changes_nothing(  # C3
+    make: Make, whole: Whole, workspace: Path
+) -> None:
+    events = whole.events[whole.begun - 1 :]
+    jobs = [make(f"event {e['seq']}", die_after_event=e["seq"]) for e in events]
+    assert all(r.died for r in play(jobs, **FIRST))
+    left = [journal(job) for job in jobs]
+    disturb(workspace)
+    results = play([resumed(job) for job in jobs], days=-400, **SECOND)
+    assert ended(results) == [whole.end] * len(jobs)
+    for job, before, event in zip(jobs, left, events, strict=True):
+        assert questions(job) == questions(whole.job), f"after {event['kind']} nothing is asked twice or left out"
+        assert journal(job).startswith(before), "what was on record stays as it was"
+    kinds = Counter(e["kind"] for e in events)
+    assert kinds["attempt"] == 11 and kinds["answered"] == 8 and kinds["closed"] == 1
+
+
+def test_a_debate_that_dies_at_every_call_in_turn_still_comes_to_its_end(make: Make, whole: Whole) -> None:  # C3
+    needed = questions(whole.job)
+    job = make("often", die_at_call=1)
+    # Each life repeats the call in doubt, and dies during the next one.
+    lives = [job, *(replace(job, resume="*", die_at_call=2) for _ in needed)]
+    *before, last = play(lives, workers=1, **SECOND)
+    assert all(r.died for r in before)
+    assert ended([last]) == [whole.end]
+    assert questions(job) == [q for q in needed for _ in range(2)]
+    spent = last.outcome["spent"]
+    assert spent["in_doubt"] == len(needed) and spent["calls"] == 2 * len(needed), "calls in doubt count as spent"
+
+
+def test_a_crash_before_the_opening_is_whole_costs_nothing_and_says_to_start_anew(  # C3
+    make: Make, whole: Whole
+) -> None:
+    jobs = [make(f"event {n}", die_after_event=n) for n in range(1, whole.begun)]
+    assert len(jobs) >= 2 and all(r.died for r in play(jobs, **FIRST))
+    for job, result in zip(jobs, play([resumed(job) for job in jobs], **SECOND), strict=True):
+        assert result.error == "RecordError" and "while it was being opened" in result.message
+        assert "Start it anew" in result.hint and wire(job) == []
+
+
+@pytest.mark.parametrize("kind", ["attempt", "answered"])
+def test_a_journal_cut_at_any_byte_of_an_event_loses_that_event_alone(kind: str, tmp_path: Path) -> None:  # C3
+    # A small duel without a repository, so that each of some hundred resumes is quick.
+    short = duels.verdict(reasoning="D1 zählt 🙂.", recommendation="Go.", agreements=[], disagreements=[], unresolved=[])
+    answers = {key: [value] for key, value in duels.answers(1).items()} | {"verdict@judge": [short]}
+    first = Job(str(tmp_path / "whole"), answers, settings={"rounds": 1})
+    Path(first.folder).mkdir()
+    [expected] = ended(play([first], **FIRST))
+    data = journal(first)
+    lines = data.split(b"\n")[:-1]
+    at = next(n for n, line in enumerate(lines) if f'"kind":"{kind}","key":"verdict@judge"'.encode() in line)
+    start = sum(len(line) + 1 for line in lines[:at])
+    end = start + len(lines[at]) + 1
+    jobs = []
+    for cut in range(start, end + 1):
+        copy = Job(str(tmp_path / str(cut)), answers, resume=crashing.session(Path(first.folder)).name)
+        shutil.copytree(Path(first.folder) / "home", Path(copy.folder) / "home")
+        (crashing.session(Path(copy.folder)) / NAME).write_bytes(data[:cut])
+        jobs.append(copy)
+    assert len(jobs) > 200 and any(data[cut] & 0xC0 == 0x80 for cut in range(start, end)), "inside a character, too"
+    assert ended(play(jobs, days=1, **SECOND)) == [expected] * len(jobs)
+    for job, cut in zip(jobs, range(start, end + 1), strict=True):
+        whole_lines, torn = (data[:end], b"") if cut == end else (data[:start], data[start:cut])
+        folder = crashing.session(Path(job.folder))
+        aside = {path.name: path.read_bytes() for path in folder.glob("journal.torn-*")}
+        assert list(aside.values()) == ([torn] if torn else [])
+        assert (folder / NAME).read_bytes().startswith(whole_lines), "nothing but the torn bytes left the journal"
+        [again] = [line.event for line in load(folder).lines if isinstance(line.event, Resumed)]
+        assert again.torn == len(torn)
+        lost = kind == "attempt" and cut < end
+        assert [key for key, _ in questions(job)] == (["verdict@judge"] if lost else [])
+
+
+# what a protocol may not do, and what an upgrade may
+
+
+PROTOCOL = '''"""Two questions to one seat."""
+from rebut import Form, Outcome
+
+seats = {"speaker": 1}
+WORDS = {"zeal", "doubt", "proof", "habit", "faith", "taste", "sense", "pride", "haste", "craft", "greed", "poise"}
+
+
+class Said(Form):
+    text: str
+    #more
+
+
+async def run(debate):
+    who = debate.seat("speaker")
+    first = await debate.ask(who, "first", f"Speak of {JOINED}.", schema=Said)
+    second = await debate.ask(who, "second", f"Now of {first.value.text}.", schema=Said)
+    return Outcome("done", "DONE", second.value.text)
+'''
+
+
+def protocol(path: Path, joined: str, more: str = "") -> str:
+    path.write_text(PROTOCOL.replace("{JOINED}", "{" + joined + "}").replace("#more", more))
+    return str(path)
+
+
+def two_questions(folder: Path, joined: str, **changes: Any) -> Job:
+    folder.mkdir()
+    said = {"first@speaker": [{"text": "one thing"}], "second@speaker": [{"text": "another"}]}
+    source = protocol(folder / "talk.py", joined)
+    return Job(str(folder), said, protocol=source, seats={"speaker": "one"}, die_at_call=2, **changes)
+
+
+def test_a_prompt_that_depends_on_the_hash_seed_is_caught_on_resume(tmp_path: Path) -> None:  # C3
+    jobs = [two_questions(tmp_path / str(n), "' '.join(WORDS)") for n in range(2)]
+    assert all(r.died for r in play(jobs, **FIRST))
+    [other] = play([resumed(jobs[0])], **SECOND)
+    assert other.error == "ReplayMismatch" and "first@speaker" in other.message
+    assert "a set's order" in other.hint and "rebut fork" in other.hint
+    assert len(wire(jobs[0])) == 2, "nothing was asked on a false footing"
+    [same_seed] = play([resumed(jobs[1])], **FIRST)
+    assert same_seed.outcome["decision"] == "another", "in one process, or with one seed, it passes by luck"
+
+
+def test_a_prompt_that_is_put_in_order_passes_under_any_hash_seed(tmp_path: Path) -> None:  # C3
+    job = two_questions(tmp_path / "sorted", "' '.join(sorted(WORDS))")
+    assert play([job], **FIRST)[0].died
+    [result] = play([resumed(job)], **SECOND)
+    assert result.outcome["decision"] == "another" and result.outcome["notes"] == []
+
+
+def test_after_an_upgrade_of_rebut_the_recorded_answer_wins_with_a_note(tmp_path: Path) -> None:  # C3
+    job = two_questions(tmp_path / "upgraded", "' '.join(WORDS)")
+    assert play([job], **FIRST)[0].died
+    [result] = play([resumed(job, version="99.0")], **SECOND)
+    assert result.outcome["decision"] == "another"
+    [note] = result.outcome["notes"]
+    assert "first@speaker" in note and "is 99.0" in note and "was kept" in note
+    assert [key for key, _ in questions(job)] == ["first@speaker", "second@speaker", "second@speaker"]
+
+
+def test_after_an_edit_of_the_protocol_the_recorded_answer_wins_if_it_still_fits(tmp_path: Path) -> None:  # C3
+    job = two_questions(tmp_path / "edited", "'proof'")
+    assert play([job], **FIRST)[0].died
+    protocol(Path(job.protocol), "'doubt'", more="size: int = 0")
+    [result] = play([resumed(job)], **SECOND)
+    assert result.outcome["decision"] == "another"
+    [note] = result.outcome["notes"]
+    assert "first@speaker" in note and "the protocol was 1+" in note and "was kept" in note
+
+
+def test_after_an_edit_that_the_recorded_answer_does_not_fit_the_advice_is_to_fork(tmp_path: Path) -> None:  # C3
+    job = two_questions(tmp_path / "outgrown", "'proof'")
+    assert play([job], **FIRST)[0].died
+    protocol(Path(job.protocol), "'proof'", more="size: int")
+    [result] = play([resumed(job)], **SECOND)
+    assert result.error == "ReplayMismatch" and "no longer fits" in result.message
+    assert f"rebut fork {resumed(job).resume}" in result.hint
+    assert len(wire(job)) == 2

@@ -53,10 +53,14 @@ class Job:
     protocol: str = "duel"
     settings: Mapping[str, Any] = field(default_factory=dict)
     seats: Mapping[str, str] = field(default_factory=lambda: dict(SEATS))
+    forked: bool = True
+    """Not, for the many that need no process of their own."""
     die_at_call: int = 0
     """In the middle of the nth call of this process."""
     die_after_event: int = 0
     """As soon as the event with this number is in the journal."""
+    die_at_file: str = ""
+    """`before` or `after` the state file takes its place."""
     version: str = ""
     """Another version of rebut."""
     uid: int | None = None
@@ -204,6 +208,16 @@ def _act(job: Job) -> Result:
 
         processes.started = lambda pid: job.fake_start
 
+    if job.die_at_file:
+        place = Path.replace
+
+        def replace(self: Path, target: Path) -> Path:
+            if job.die_at_file == "after":
+                place(self, target)
+            os._exit(DIED)
+
+        Path.replace = replace  # type: ignore[assignment, method-assign]
+
     def listen(line: Line) -> None:
         if line.seq == job.die_after_event:
             os._exit(DIED)
@@ -277,7 +291,7 @@ def _main() -> None:
     for name in ("api", "context", "marking", "protocols.duel", "snapshot", "view", "processes"):
         __import__(f"rebut.{name}")
     for job in jobs:
-        print(json.dumps(asdict(_in_a_fork(job))), flush=True)
+        print(json.dumps(asdict(_in_a_fork(job) if job.forked else _act(job))), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +41,7 @@ class Whole:
 
     @property
     def end(self) -> dict[str, Any]:
-        return ended([self.result])[0]
+        return end_of(self.result)
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -98,10 +97,17 @@ def disturb(workspace: Path) -> None:
     (workspace / "src/session.py").write_text("nothing of what was cited\n")
 
 
-def ended(results: Sequence[Result]) -> list[dict[str, Any]]:
-    for result in results:
-        assert result.outcome, f"{result.code} {result.error}: {result.message}"
-    return [crashing.same(result.outcome) for result in results]
+def end_of(result: Result) -> dict[str, Any]:
+    assert result.outcome, f"{result.code} {result.error}: {result.message}"
+    return crashing.same(result.outcome)
+
+
+def all_end_like(expected: dict[str, Any], jobs: Sequence[Job], results: Sequence[Result]) -> None:
+    assert len(jobs) == len(results)
+    for job, result in zip(jobs, results, strict=True):
+        found = end_of(result)
+        for name, value in expected.items():
+            assert found[name] == value, f"{name} of {Path(job.folder).name}"
 
 
 def test_a_crash_during_any_call_repeats_that_call_alone_and_changes_nothing(  # C3
@@ -113,7 +119,7 @@ def test_a_crash_during_any_call_repeats_that_call_alone_and_changes_nothing(  #
     assert all(r.died for r in play(jobs, **FIRST))
     disturb(workspace)
     results = play([resumed(job) for job in jobs], days=400, **SECOND)
-    assert ended(results) == [whole.end] * len(jobs)
+    all_end_like(whole.end, jobs, results)
     assert whole.result.year not in {r.year for r in results}, "it really was another date"
     for k, job in enumerate(jobs, 1):
         assert questions(job) == [*needed[:k], *needed[k - 1 :]]
@@ -132,7 +138,7 @@ def test_a_crash_after_any_event_repeats_no_call_and_changes_nothing(  # C3
     left = [journal(job) for job in jobs]
     disturb(workspace)
     results = play([resumed(job) for job in jobs], days=-400, **SECOND)
-    assert ended(results) == [whole.end] * len(jobs)
+    all_end_like(whole.end, jobs, results)
     for job, before, event in zip(jobs, left, events, strict=True):
         assert questions(job) == questions(whole.job), f"after {event['kind']} nothing is asked twice or left out"
         assert journal(job).startswith(before), "what was on record stays as it was"
@@ -147,7 +153,7 @@ def test_a_debate_that_dies_at_every_call_in_turn_still_comes_to_its_end(make: M
     lives = [job, *(replace(job, resume="*", die_at_call=2) for _ in needed)]
     *before, last = play(lives, workers=1, **SECOND)
     assert all(r.died for r in before)
-    assert ended([last]) == [whole.end]
+    all_end_like(whole.end, [job], [last])
     assert questions(job) == [q for q in needed for _ in range(2)]
     spent = last.outcome["spent"]
     assert spent["in_doubt"] == len(needed) and spent["calls"] == 2 * len(needed), "calls in doubt count as spent"
@@ -163,6 +169,21 @@ def test_a_crash_before_the_opening_is_whole_costs_nothing_and_says_to_start_ane
         assert "Start it anew" in result.hint and wire(job) == []
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_crash_while_the_state_file_is_written_leaves_it_ours(  # C3
+    moment: str, make: Make, whole: Whole, workspace: Path
+) -> None:
+    earlier = replace(make("files"), settings={"rounds": 3, "state_dir": str(workspace / "state")})
+    [first] = play([earlier], **FIRST)
+    all_end_like(whole.end, [earlier], [first])
+    job = replace(earlier, die_at_file=moment)
+    assert play([job], **FIRST)[0].died
+    [id] = {folder.name for folder in Path(job.folder).glob("home/sessions/*")} - {first.outcome["session"]}
+    all_end_like(whole.end, [job], play([replace(job, resume=id, die_at_file="")], days=1, **SECOND))
+    [file] = [path for path in (workspace / "state/debate").iterdir() if not path.name.startswith(".")]
+    assert json.loads(file.read_text(encoding="utf-8"))["session"] == id
+
+
 @pytest.mark.parametrize("kind", ["attempt", "answered"])
 def test_a_journal_cut_at_any_byte_of_an_event_loses_that_event_alone(kind: str, tmp_path: Path) -> None:  # C3
     # A small duel without a repository, so that each of some hundred resumes is quick.
@@ -170,7 +191,7 @@ def test_a_journal_cut_at_any_byte_of_an_event_loses_that_event_alone(kind: str,
     answers = {key: [value] for key, value in duels.answers(1).items()} | {"verdict@judge": [short]}
     first = Job(str(tmp_path / "whole"), answers, settings={"rounds": 1})
     Path(first.folder).mkdir()
-    [expected] = ended(play([first], **FIRST))
+    [result] = play([first], **FIRST)
     data = journal(first)
     lines = data.split(b"\n")[:-1]
     at = next(n for n, line in enumerate(lines) if f'"kind":"{kind}","key":"verdict@judge"'.encode() in line)
@@ -178,12 +199,12 @@ def test_a_journal_cut_at_any_byte_of_an_event_loses_that_event_alone(kind: str,
     end = start + len(lines[at]) + 1
     jobs = []
     for cut in range(start, end + 1):
-        copy = Job(str(tmp_path / str(cut)), answers, resume=crashing.session(Path(first.folder)).name)
-        shutil.copytree(Path(first.folder) / "home", Path(copy.folder) / "home")
-        (crashing.session(Path(copy.folder)) / NAME).write_bytes(data[:cut])
-        jobs.append(copy)
+        folder = tmp_path / str(cut) / "home/sessions" / result.outcome["session"]
+        folder.mkdir(parents=True)
+        (folder / NAME).write_bytes(data[:cut])
+        jobs.append(Job(str(tmp_path / str(cut)), answers, resume=folder.name, forked=cut % 50 == 0))
     assert len(jobs) > 200 and any(data[cut] & 0xC0 == 0x80 for cut in range(start, end)), "inside a character, too"
-    assert ended(play(jobs, days=1, **SECOND)) == [expected] * len(jobs)
+    all_end_like(end_of(result), jobs, play(jobs, days=1, **SECOND))
     for job, cut in zip(jobs, range(start, end + 1), strict=True):
         whole_lines, torn = (data[:end], b"") if cut == end else (data[:start], data[start:cut])
         folder = crashing.session(Path(job.folder))

@@ -454,6 +454,16 @@ def test_a_session_that_died_half_opened_is_told_so_and_not_run_without_its_file
     assert "anew" in caught.value.hint and voice.asked == []
 
 
+def test_a_usage_error_in_the_middle_of_a_debate_does_not_take_the_record_with_it(tmp_path: Path) -> None:
+    # C3
+    body = 'await debate.ask(debate.seat("author"), "draft", "Write.")\nraise rebut.UsageError("a protocol of bad manners")'
+    path = protocol(tmp_path, f"import rebut\n{body}")
+    with pytest.raises(rebut.UsageError, match="bad manners"):
+        run(path, Voice("worth money"))
+    [answered] = voices.events("", "answered")
+    assert answered.value == "worth money"
+
+
 def test_two_resumes_at_once_run_one_debate_and_tell_the_other_who_has_it(tmp_path: Path) -> None:
     # C3: real processes
     path = protocol(tmp_path, TWO_QUESTIONS)

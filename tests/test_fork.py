@@ -217,7 +217,7 @@ def test_limits_on_record_are_taken_over_and_can_be_changed(tmp_path: Path) -> N
     same = fork(parent.session, Voice())
     assert voices.record(same.session).limits["calls"] == 3
     with pytest.raises(rebut.ParticipantFailed, match="limit of 1 calls"):
-        asyncio.run(rebut.fork(parent.session, topic="x", limits={"calls": 1}, backends={"fake": Voice()}))
+        asyncio.run(rebut.fork(parent.session, topic="x", limits={"calls": 1}, backends={"fake": Voice("new")}))
 
 
 def test_spending_of_the_parent_does_not_count_against_the_fork(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_fork_may_not_seat_one_model_twice_nor_one_that_is_not_allowed(
 ) -> None:
     # C2, C16: the same rules as at the start
     parent = run(protocol(tmp_path, CHAIN), Voice())
-    with pytest.raises(rebut.UsageError, match="both fake:b"):
+    with pytest.raises(rebut.UsageError, match="both be fake:b"):
         asyncio.run(rebut.fork(parent.session, author="fake:b", backends={"fake": Voice()}))
     config = tmp_path / "config.toml"
     config.write_text('[egress]\nallow = ["fake"]\n')

@@ -46,7 +46,9 @@ def dump(value: Any, indent: int | None = None) -> str:
 # what survives
 
 
-@given(sheets, st.sampled_from([None, 2]), st.sampled_from(["```", "~~~", "````"]), st.sampled_from(["", "json", "JSON"]))
+@given(
+    sheets, st.sampled_from([None, 2]), st.sampled_from(["```", "~~~", "````"]), st.sampled_from(["", "json", "JSON"])
+)
 def test_a_valid_reply_survives_a_code_fence(value: dict[str, Any], indent: int | None, fence: str, word: str) -> None:
     reply = f"{fence}{word}\n{dump(value, indent)}\n{fence}"  # C5
     assert parse(reply, Sheet) == Sheet.model_validate(value)
@@ -170,7 +172,7 @@ def test_a_reply_beyond_the_size_limit_is_not_read() -> None:
 @given(
     st.one_of(
         st.text(),
-        st.text(alphabet='{}[]",:\\ntrue01.\'`~ \n'),
+        st.text(alphabet="{}[]\",:\\ntrue01.'`~ \n"),
         st.text(st.characters(categories=["Cs", "Ll", "Po"])).map(lambda t: f'{{"position": "{t}", "notes": []}}'),
         st.recursive(
             st.none() | st.booleans() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
@@ -201,3 +203,15 @@ def test_the_message_names_the_fields_so_that_it_can_be_sent_back_and_never_repe
     assert re.search(r"position: .*string", str(caught.value))
     assert "notes.0.text" in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_reply_that_repeats_itself_without_end_is_not_handed_to_the_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> object:
+        raise AssertionError("this would take minutes, and nothing else runs meanwhile")
+
+    monkeypatch.setattr("json_repair.repair_json", never)
+    for reply in ('{"a": "x, ' * 40_000 + "}" * 40_000, "{" * 101 + "}" * 101, "{a: b, " + "c: d, " * 40_000 + "}"):
+        with pytest.raises(Unreadable):  # C5
+            parse(reply, Sheet)
+    with pytest.raises(AssertionError):
+        parse("{" * 100 + "}" * 100, Sheet)

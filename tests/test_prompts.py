@@ -46,9 +46,7 @@ def test_a_body_that_repeats_an_earlier_fence_gets_another_tag(label: str, first
 
 
 @given(LABELS, BODIES)
-def test_the_same_text_is_fenced_the_same_way_on_replay_and_otherwise_in_another_session(
-    label: str, body: str
-) -> None:
+def test_the_same_text_is_fenced_the_same_way_on_replay_and_otherwise_in_another_session(label: str, body: str) -> None:
     assert quote(KEY, label, body) == quote(KEY, label, body)  # C7
     assert tag_of(quote(KEY, label, body)) != tag_of(quote(b"another session's", label, body))
 

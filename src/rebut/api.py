@@ -24,7 +24,7 @@ from rebut.outcome import Outcome
 from rebut.protocol import Protocol, load
 from rebut.record import Record
 from rebut.room import Control
-from rebut.seating import Given, connector, seat
+from rebut.seating import Given, connector, differs, permitted, seat
 from rebut.types import Backend, ModelSpec
 
 Named = str | Sequence[str] | int | float | bool
@@ -139,8 +139,13 @@ class Desk:
             else p
             for p in seats
         ]
-        for participant in seats:
-            self.connect(participant.spec)
+        parties = {p.seat: p.spec for p in seats if p.seat != made.judge}
+        for p in seats:
+            if p.seat in changes:
+                differs(p.seat, p.spec, parties)
+            for spec in (p.spec, *fallbacks.get(p.seat, ())):
+                permitted(self.config, p.seat, spec)
+                self.connect(spec)
         known = {"topic", "limits", *(p.seat for p in seats)}
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in known}}
         limits = Limits.from_json({**record.limits, **dict(changes.get("limits") or {})})

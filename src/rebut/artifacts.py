@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rebut import session
 from rebut.errors import RecordError
+from rebut.events import Wrote
 from rebut.record import Record
 
 
@@ -17,10 +18,15 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
-def save(path: Path, text: str, record: Record, root: Path) -> Path:
-    """Write `text` at `path`, atomically; beside it when a foreign or edited file stands there. Returns where."""
+def place(path: Path, record: Record, root: Path) -> Path:
+    """Where to write: at `path`, or beside it when a foreign or edited file stands there."""
     if path.exists() and not is_ours(path, record, root):
-        path = path.with_name(f"{path.stem}.{record.opened.id}{path.suffix}")
+        return path.with_name(f"{path.stem}.{record.opened.id}{path.suffix}")
+    return path
+
+
+def save(path: Path, text: str) -> None:
+    """Write `text` at `path`, atomically."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -35,7 +41,6 @@ def save(path: Path, text: str, record: Record, root: Path) -> Path:
             raise
     except OSError as error:
         raise RecordError(f"{path} could not be written: {error.strerror}", "The debate itself is kept.") from error
-    return path
 
 
 def is_ours(path: Path, record: Record, root: Path) -> bool:
@@ -46,12 +51,16 @@ def is_ours(path: Path, record: Record, root: Path) -> bool:
         return False
     if path.is_symlink():
         return False
-    known = record.wrote.get(str(path))
-    if known and known.sha == sha(text):
+    if _wrote(record, path, text):
         return True
     try:
         other = session.load(root / str(json.loads(text)["session"]))
     except (ValueError, KeyError, TypeError, RecordError):
         return False
-    wrote = other.wrote.get(str(path))
-    return wrote is not None and wrote.sha == sha(text)
+    return _wrote(other, path, text)
+
+
+def _wrote(record: Record, path: Path, text: str) -> bool:
+    """Whether a session ever meant to write this. Any time counts: its process may have died before a later version."""
+    ours = Wrote(path=str(path), sha=sha(text))
+    return any(line.event == ours for line in record.lines)

@@ -174,7 +174,7 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
     repairs, sent_back, served = 0, False, False
     for asked, attempt in call.returned:
         if attempt.outcome != "ok":
-            tried = next((n for n, s in enumerate(specs) if asked and str(s) == asked.model), at)
+            tried = next((n for n, s in enumerate(specs) if asked and str(s) == asked.spec), at)
             if attempt.outcome in FALLBACK_FOR and best is None and tried + 1 < len(specs):
                 at = max(at, tried + 1)
                 _fall_back(room, q, at, specs[at], attempt)
@@ -281,7 +281,7 @@ async def _call(room: Room, q: Question, call: Call, step: Next, connection: Con
         fp=q.fp,
         attempt=number,
         why=step.why,
-        model=str(step.spec),
+        spec=str(step.spec),
         prompt=q.prompt if number == 1 else "",
         followup=step.followup,
         schema=q.schema_name,
@@ -363,6 +363,7 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
         family=reply.family,
         input=reply.usage.input,
         output=reply.usage.output,
+        cached=reply.usage.cached,
         usd=0.0 if reply.usd is None and connection.free else reply.usd,
         truncated=reply.truncated,
         notes=reply.notes,

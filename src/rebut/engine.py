@@ -77,13 +77,7 @@ class Plan:
 
 async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
-    if not clean(plan.topic).strip():
-        raise UsageError("the topic is empty", "Say what to debate, in quotes.")
-    if len(plan.topic) > TOPIC_LIMIT:
-        raise UsageError(
-            f"the topic is {len(plan.topic):,} characters long; at most {TOPIC_LIMIT:,} are taken",
-            "Ask the question in a sentence and give the material with --context FILE.",
-        )
+    _debatable(plan.topic)
     keys = {"fence": secrets.token_bytes(32), "redaction": secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
     topic = redact(clean(plan.topic)).strip()
@@ -101,10 +95,21 @@ async def start(plan: Plan, table: Table) -> Outcome:
         room = _room(journal.record, plan, table, journal=journal, view=view)
         return await _run(room, plan, table, folder)
     except UsageError:
-        shutil.rmtree(folder, ignore_errors=True)  # nothing was asked yet: there is nothing to keep
+        if not journal.record.calls:
+            shutil.rmtree(folder, ignore_errors=True)  # nothing was asked yet: there is nothing to keep
         raise
     finally:
         journal.close()
+
+
+def _debatable(topic: str) -> None:
+    if not clean(topic).strip():
+        raise UsageError("the topic is empty", "Say what to debate, in quotes.")
+    if len(topic) > TOPIC_LIMIT:
+        raise UsageError(
+            f"the topic is {len(topic):,} characters long; at most {TOPIC_LIMIT:,} are taken",
+            "Ask the question in a sentence and give the material with --context FILE.",
+        )
 
 
 def opened(plan: Plan, folder: Path, topic: str, parent: str = "") -> Opened:
@@ -151,14 +156,26 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
         if raised:
             _amend(journal, raised)
         await journal.sync()
-        room = _room(record, plan, table, journal=journal, view=_view_of(record, folder, table))
+        parent = _parent(record, table)
+        room = _room(record, plan, table, journal=journal, view=_view_of(record, folder, table), parent=parent)
         return await _run(room, plan, table, folder)
     finally:
         journal.close()
 
 
+def _parent(record: Record, table: Table) -> Record | None:
+    """The session that this one was forked from: a fork that died before it had taken everything over goes on doing so."""
+    if not record.opened.forked_from:
+        return None
+    try:
+        return session.load(table.root / record.opened.forked_from)
+    except RecordError:
+        return None  # deleted since: the fork needs it no more than for what it has not yet copied
+
+
 async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
     """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew."""
+    _debatable(plan.topic)
     old = session.load(parent)
     folder = session.create(table.root)
     if (parent / "snapshot").is_dir():
@@ -180,6 +197,7 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
 
 async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     """How many answers a fork would take over, and about how many it would ask anew; calls nothing."""
+    _debatable(plan.topic)
     old = session.load(parent)
     topic = _redactor(old, table)(clean(plan.topic)).strip()
     record = Record()
@@ -266,14 +284,16 @@ async def _leave(room: Room, plan: Plan, table: Table, folder: Path, ended: Ende
     notes: list[str] = []
     for one in plan.protocol.artifacts(ended) if plan.protocol.artifacts else ():
         wanted = folder / one.path
+        path = artifacts.place(wanted, room.record, table.root)
+        # On record before it is there: a process that dies in between must know the file for its own.
+        room.write(Wrote(path=str(path), sha=artifacts.sha(one.text)))
         try:
-            path = artifacts.save(wanted, one.text, room.record, table.root)
+            artifacts.save(path, one.text)
         except RecordError as error:
             notes.append(error.message)
             continue
         if path != wanted:
             notes.append(f"{wanted} is not rebut's own any more and was left alone; see {path.name} beside it")
-        room.write(Wrote(path=str(path), sha=artifacts.sha(one.text)))
     return notes
 
 

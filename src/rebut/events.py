@@ -72,8 +72,8 @@ class Asked:
     attempt: int = 1
     why: str = "ask"
     """ask, repair, context or send-back."""
-    model: str = ""
-    """The spec that is called: the seat's own, or its fallback."""
+    spec: str = ""
+    """Who is called: the seat's own spec, or its fallback's."""
     prompt: str = ""
     """The whole question; empty on later attempts, which repeat it."""
     followup: str = ""
@@ -98,6 +98,7 @@ class Attempt:
     family: str = ""
     input: int | None = None
     output: int | None = None
+    cached: int | None = None
     usd: float | None = None
     ms: int = 0
     truncated: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="BaseModel")
 
 MAX_REPLY = 4_000_000
+MAX_REPAIR = 200_000
+DEEPEST_REPAIR = 100
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*(?:json\w*)?[ \t]*\n(.*?)^[ \t]*\1[ \t]*$", re.S | re.M | re.I)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
+_COMMA = re.compile(rf"({_STRING.pattern})|,(?=\s*[}}\]])", re.S)
 
 
 class Unreadable(ValueError):
@@ -48,9 +52,10 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
     fenced = [match[2] for match in _FENCE.finditer(text)]
     start, end = bare.find("{"), bare.rfind("}")
     inner = bare[start : end + 1] if 0 <= start < end else ""
-    candidates = [bare, *fenced, inner]
+    # The commonest slip is mended exactly; the general repair below may alter words with quotes and backslashes.
+    without_commas = (_COMMA.sub(r"\1", candidate) for candidate in (*fenced, inner))
     strict = False
-    for candidate in candidates:
+    for candidate in chain((bare, *fenced, inner), without_commas):
         try:
             found = json.loads(candidate)
         except (ValueError, RecursionError):
@@ -65,6 +70,8 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
     for candidate in [*fenced, inner or bare[start:]]:
         if _is_cut(candidate) or _is_cut(bare[start:]):
             continue  # visibly cut off, though the provider did not say so
+        if len(candidate) > MAX_REPAIR or _depth(candidate) > DEEPEST_REPAIR:
+            continue  # repair takes minutes on deep or endless repetition, and nothing else runs meanwhile
         try:
             found = repair_json(candidate, return_objects=True)
         except (ValueError, RecursionError):
@@ -77,6 +84,15 @@ def _is_cut(text: str) -> bool:
     """Whether the text ends inside a string or an object. Braces within strings are words, not structure."""
     outside = _STRING.sub("", text)
     return '"' in outside or outside.count("{") > outside.count("}")
+
+
+def _depth(text: str) -> int:
+    """How deep the brackets nest, those within strings included."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[{}\[\]]", text):
+        depth += 1 if bracket in "{[" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _said(error: object) -> str:

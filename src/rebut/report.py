@@ -389,6 +389,6 @@ def questions(call: Call) -> list[str]:
     """What was asked under one key, follow-ups included."""
     rows = []
     for n, asked in sorted(call.asked.items()):
-        rows += [f"  {call.key}, attempt {n} ({asked.why}) to {asked.model}:", ""]
+        rows += [f"  {call.key}, attempt {n} ({asked.why}) to {asked.spec}:", ""]
         rows += [textwrap.indent(asked.prompt or asked.followup, "  | "), ""]
     return rows

@@ -141,11 +141,7 @@ def seat(
         specs[protocol.judge] = replace(spec, name="")
         notes.append(f"the {protocol.judge} is a fresh call of the {party}'s model ({spec}), not an independent third")
     for role, spec in specs.items():
-        if not config.allowed(spec.provider):
-            raise UsageError(
-                f"{spec.provider} ({role}) is not among the providers that [egress] allow lists",
-                "Choose another, or add it there: `rebut config path` tells where your own list is.",
-            )
+        permitted(config, role, spec)
     filled = [Participant(role, spec, connect(spec).family) for role, spec in specs.items()]
     parties = [p for p in filled if p.seat != protocol.judge]
     if len({p.family for p in parties}) == 1 < len({p.spec.identity for p in parties}) and parties[0].family:
@@ -158,8 +154,25 @@ def seat(
         if role not in specs:
             raise UsageError(f"there is no seat {role!r} to fall back in", f"Seats: {', '.join(specs)}.")
         for spec in more:
+            permitted(config, role, spec)
             connect(spec)
     return Seats(tuple(filled), others, tuple(notes))
+
+
+def permitted(config: Config, role: str, spec: ModelSpec) -> None:
+    """Text may go to this provider, as far as the user and the repository say (C16)."""
+    if not config.allowed(spec.provider):
+        raise UsageError(
+            f"{spec.provider} ({role}) is not among the providers that [egress] allow lists",
+            "Choose another, or add it there: `rebut config path` tells where your own list is.",
+        )
+
+
+def differs(role: str, spec: ModelSpec, others: Mapping[str, ModelSpec]) -> None:
+    """A model that comes into a debate must not sit there already (C2)."""
+    for other, there in others.items():
+        if other != role and there.identity == spec.identity and spec.provider != "human":
+            raise UsageError(f"{other} and {role} would both be {spec.identity}; name two different models")
 
 
 def _listed(wanted: Sequence[str], role: str, config: Config) -> None:

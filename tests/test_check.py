@@ -1,0 +1,86 @@
+"""`rebut check`: the evidence checker alone, on any text."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rebut.cli.app import enter
+
+PLAN = """# Plan
+
+The time-out is in `src/session.py:2` "ttl = 3600", and src/session.py:1 "ttl = 3600" too.
+See docs/scaling.md, and src/session.py:2 "ttl = 9". The file src/session.py is short.
+Benchmarks: https://example.invalid/results
+"""
+
+
+def test_every_citation_of_a_text_is_looked_up(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:  # C11
+    (workspace / "PLAN.md").write_text(PLAN)
+    assert enter(["check", "PLAN.md"]) == 1, "something is absent"
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "  6 citations in PLAN.md: 1 found, 1 moved, 1 located, 2 absent, 1 uncheckable"
+    assert "now at src/session.py:2" in out
+    assert "line 2 is: ttl = 3600" in out
+    assert "docs/scaling.md" in out
+    assert "example.invalid" not in out, "only what is absent or moved, unless --all is given"
+    assert enter(["check", "PLAN.md", "--all"]) == 1
+    assert "example.invalid" in capsys.readouterr().out
+
+
+def test_it_reads_standard_input_and_speaks_json(workspace: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "rebut", "check", "-", "--json"], input=PLAN, capture_output=True, text=True
+    )
+    shown = json.loads(done.stdout)
+    assert done.returncode == shown["exit"] == 1
+    assert shown["counts"] == {"found": 1, "moved": 1, "located": 1, "absent": 2, "uncheckable": 1}
+
+
+def test_a_text_whose_citations_all_stand_gives_code_0(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (workspace / "PLAN.md").write_text('`src/session.py:2` "ttl = 3600"\n')
+    assert enter(["check", "PLAN.md"]) == 0
+    (workspace / "PLAN.md").write_text("Nothing to see.\n")
+    assert enter(["check", "PLAN.md"]) == 0
+    assert capsys.readouterr().out.endswith("  0 citations in PLAN.md\n")
+
+
+def test_paths_that_lead_out_of_the_workspace_are_absent_and_not_read(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # C11
+    (tmp_path / "secret.txt").write_text("the launch code is 0000\n")
+    (workspace / "link.txt").symlink_to(tmp_path / "secret.txt")
+    text = '`../secret.txt:1` "the launch code is 0000", `link.txt:1` "the launch code is 0000"'
+    (workspace / "PLAN.md").write_text(text + f', `{tmp_path}/secret.txt:1` "the launch code is 0000"\n')
+    assert enter(["check", "PLAN.md", "--json"]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert [c["mark"] for c in shown["citations"]] == ["absent"] * 3
+    assert all("0000" not in c["note"] for c in shown["citations"])
+
+
+def test_it_works_outside_of_git_and_from_a_subfolder(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace / "src")
+    (workspace / "src/PLAN.md").write_text('`src/session.py:2` "ttl = 3600" and `session.py:2` "ttl = 3600"\n')
+    assert enter(["check", "PLAN.md"]) == 0
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "a.py").write_text("x = 1\n")
+    (plain / "PLAN.md").write_text('`a.py:1` "x = 1" and `b.py:1` "y = 2"\n')
+    monkeypatch.chdir(plain)
+    capsys.readouterr()
+    assert enter(["check", "PLAN.md"]) == 1
+    assert "1 found, 1 absent" in capsys.readouterr().out
+
+
+def test_odd_input_is_taken_calmly(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (workspace / "odd.md").write_bytes(b"\xff\xfe`src/session.py:2`\x00\x1b[31m\n" + b"a/b " * 50_000)
+    assert enter(["check", "odd.md"]) in (0, 1)
+    assert "\x1b" not in capsys.readouterr().out
+    assert enter(["check", "src"]) == 2
+    assert "src cannot be read: Is a directory" in capsys.readouterr().err

@@ -1,0 +1,443 @@
+"""Limits are hard: reserved before, settled after, never exceeded, raised only on record, named when they end a debate."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rebut
+from rebut import session
+from rebut.api import Desk
+from rebut.backends.timed import Timed
+from rebut.events import Asked
+from rebut.record import Amount, Record
+from rebut.room import Connection
+from rebut.text import tokens
+from rebut.types import ModelSpec, Reply, Usage
+from tests import duels, voices
+from tests.voices import Voice, protocol
+
+SEATS = {"author": "fake:a", "critic": "fake:b"}
+
+
+def run(path: Path, voice: Voice, **named: object) -> rebut.Outcome:
+    return rebut.run(path, "t", backends={"fake": voice}, **{"workspace": path.parent, **SEATS, **named})
+
+
+def resume(voice: Voice, id: str = "", **named: object) -> rebut.Outcome:
+    return asyncio.run(rebut.resume(voices.folder(id).name, backends={"fake": voice}, **named))
+
+
+# the sum that never exceeds the cap
+
+CLOSING = 6000
+ROUNDS = f"""
+closing_tokens = {CLOSING}
+judge = "judge"
+seats = {{"author": 2, "judge": 1}}
+
+async def run(debate):
+    failed = 0
+    for r in debate.rounds(3):
+        asks = [Ask(who, "word " * 50 * r.n) for who in debate.seats("author")]
+        failed += len((await r.ask_all("say", asks, need=0)).failed)
+    end = await debate.try_ask(debate.seat("judge"), "close", "Close.", closing=True)
+    return done(failed=failed, closed=isinstance(end, Answer))
+"""
+
+
+def price(sent: int, back: int) -> float:
+    return (sent * 3 + back * 15) / 1e6
+
+
+def priced(voice: Voice, folder: Path) -> Desk:
+    """A desk at which the voice has a price, as a provider with a price table has."""
+    desk = Desk(workspace=folder, backends={"fake": voice})
+
+    def connect(spec: ModelSpec) -> Connection:
+        return Connection(Timed(voice), price)
+
+    desk.connect = connect
+    desk.table = replace(desk.table, connect=connect)
+    return desk
+
+
+shares = st.floats(0, 1)
+turns = st.lists(st.one_of(st.none(), st.just("timeout"), st.tuples(shares, shares)), min_size=1, max_size=12)
+
+
+@given(
+    turns=turns,
+    caps=st.fixed_dictionaries(
+        {},
+        optional={
+            "calls": st.integers(1, 9),
+            "tokens": st.integers(3000, 40_000),
+            "usd": st.floats(0.02, 0.6),
+        },
+    ),
+    cut=st.floats(0.2, 1),
+)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_settled_reserved_in_doubt_and_set_aside_never_exceed_a_cap(
+    turns: list[None | str | tuple[float, float]], caps: dict[str, float], cut: float
+) -> None:
+    # C4: whatever models use of what was reserved for them, and wherever the process dies
+    said = 0
+
+    def say(request: rebut.Request) -> Reply | rebut.ParticipantFailed:
+        nonlocal said
+        turn = turns[said % len(turns)]
+        said += 1
+        if turn == "timeout":
+            return rebut.ParticipantFailed("timeout", "too slow")
+        if turn is None:
+            return Reply("yes")  # a provider that tells no usage
+        used = Usage(int(tokens(request.whole) * turn[0]), int(request.max_output * turn[1]))
+        return Reply("yes", usage=used, usd=price(used.input or 0, used.output or 0))
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = protocol(folder, ROUNDS)
+        seats = {"author": ["fake:a", "fake:b"], "judge": "fake:c"}
+        outcome = asyncio.run(rebut.start(path, "t", desk=priced(Voice(say), folder), limits=caps, **seats))
+        held(outcome.session, caps)
+        opening = next(n for n, e in enumerate(voices.events(outcome.session)) if getattr(e, "key", "") == "keys") + 1
+        lines = len(voices.events(outcome.session))
+        keep = min(lines - 1, opening + int((lines - opening) * cut))
+        at = iter(range(lines))
+        voices.crash_at(lambda _: next(at) == keep - 1, outcome.session)
+        asyncio.run(rebut.resume(outcome.session, desk=priced(Voice(say), folder)))
+        held(outcome.session, caps)
+
+
+def held(id: str, caps: dict[str, float]) -> None:
+    fold = Record()
+    closing_made = False
+    kept = Amount(1, CLOSING, price(CLOSING, CLOSING // 4))
+    for line in voices.record(id).lines:
+        fold.add(line)
+        closing_made |= isinstance(line.event, Asked) and line.event.key == "close@judge"
+        total = fold.committed if closing_made or fold.committed == Amount() else fold.committed + kept
+        for name, cap in caps.items():
+            assert getattr(total, name) <= cap + 1e-9, (line.seq, line.event.kind, name, total, cap)
+
+
+def test_a_call_reserves_its_worst_case_and_settles_for_what_it_took(tmp_path: Path) -> None:
+    # C4
+    seen: list[Amount] = []
+
+    def look(request: rebut.Request) -> Reply:
+        seen.append(voices.record().committed)
+        return Reply("yes", usage=Usage(100, 20), usd=0.001)
+
+    path = protocol(tmp_path, 'await debate.ask(debate.seat("author"), "draft", "Write.")\nreturn done()')
+    asyncio.run(rebut.start(path, "t", desk=priced(Voice(look), tmp_path), **SEATS))
+    assert seen == [Amount(1, tokens("Write.") + 4096, price(tokens("Write."), 4096))]
+    assert voices.record().committed == Amount(1, 120, 0.001)
+
+
+def test_a_provider_that_tells_no_usage_is_charged_what_was_reserved(tmp_path: Path) -> None:
+    # C4: never less than the truth
+    path = protocol(tmp_path, 'await debate.ask(debate.seat("author"), "draft", "Write.")\nreturn done()')
+    run(path, Voice(Reply("yes")))
+    [asked] = voices.events("", "asked")
+    assert voices.record().committed.tokens == asked.tokens > 4096
+
+
+def test_two_calls_at_once_cannot_both_take_the_last_of_a_limit(tmp_path: Path) -> None:
+    # C4
+    body = 'got = await debate.ask_all("x", [Ask(debate.seat(s), "?") for s in ("author", "critic")], need=0)\n'
+    path = protocol(tmp_path, f"{body}return done(kinds=[f.kind for f in got.failed])")
+    voice = Voice()
+    assert run(path, voice, limits={"calls": 1}).data == {"kinds": ["budget"]}
+    assert len(voice.asked) == 1
+
+
+# the closing call
+
+ENDING = """
+closing_tokens = 6000
+judge = "critic"
+seats = {"author": 1, "critic": 1}
+
+async def run(debate):
+    n, stopped = 0, ""
+    for r in debate.rounds(9):
+        a = await r.try_ask(debate.seat("author"), "say", "Say.")
+        if isinstance(a, Failure):
+            stopped = a.message
+            break
+        n += 1
+    end = await debate.ask(debate.seat("critic"), "close", "Close.", closing=True)
+    return Outcome("done", "DONE", stopped=stopped, data={"rounds": n, "end": end.value})
+"""
+
+
+@pytest.mark.parametrize(
+    ("limits", "rounds", "named"),
+    [
+        ({"calls": 4}, 3, "4 calls"),
+        ({"tokens": 6000 + 2 * 4200}, 2, "14,400 tokens"),
+        ({"usd": 0.0405 + 2 * 0.0615 + 0.001, "tokens": 10**6}, 2, "$0.16"),
+    ],
+)
+def test_the_closing_call_is_set_aside_at_the_start_and_made_at_the_end(
+    tmp_path: Path, limits: dict[str, float], rounds: int, named: str
+) -> None:
+    # C4: the limit that ended the debate is named
+    def dear(request: rebut.Request) -> Reply:
+        return Reply("yes", usage=Usage(10, 4090), usd=price(10, 4090))
+
+    desk = priced(Voice(dear), tmp_path)
+    outcome = asyncio.run(rebut.start(protocol(tmp_path, ENDING), "t", desk=desk, limits=limits, **SEATS))
+    assert outcome.data == {"rounds": rounds, "end": "yes"}
+    assert outcome.stopped == f"the limit of {named} leaves no room for this call"
+
+
+def test_a_duel_without_money_for_its_judge_ends_without_a_winner_and_names_the_limit(
+    tmp_path: Path, workspace: Path
+) -> None:
+    # C4, C6
+    outcome = rebut.run("duel", "Redis?", limits={"tokens": 16_000 + 2 * 15_000}, rounds=1, **duels.seats(tmp_path))
+    assert outcome.verdict is not None, "what was set aside for the judge is enough for it"
+    poor = rebut.run("duel", "Redis?", limits={"calls": 2}, rounds=2, **duels.seats(tmp_path))
+    assert poor.heading == "UNCONTESTED" and poor.verdict is None and poor.exit_code == 3
+    assert "limit of 2 calls" in poor.stopped
+
+
+# raising
+
+
+def test_a_limit_is_raised_on_resume_on_record_and_what_it_ended_is_asked_again(tmp_path: Path) -> None:
+    # C4: limits raised on resume
+    path = protocol(
+        tmp_path,
+        """
+said = []
+for r in debate.rounds(3):
+    a = await r.ask(debate.seat("author"), "say", f"{r.n}")
+    said.append(a.value)
+return done(said=said)
+""",
+    )
+    with pytest.raises(rebut.ParticipantFailed, match="limit of 2 calls"):
+        run(path, Voice("first"), limits={"calls": 2})
+    with pytest.raises(rebut.ParticipantFailed, match="limit of 2 calls"):
+        resume(Voice("second"))
+    outcome = resume(Voice("third"), limits={"calls": 5})
+    assert outcome.data == {"said": ["first", "first", "third"]}
+    assert [dict(e.limits) for e in voices.events("", "amended")] == [{"calls": 5}]
+    assert voices.record().limits["calls"] == 5 and voices.record().opened.limits["calls"] == 2
+
+
+FRONTIER = """
+a = await debate.try_ask(debate.seat("author"), "draft", "Write.")
+b = await debate.try_ask(debate.seat("critic"), "judge", "Judge.")
+c = await debate.ask(debate.seat("critic"), "close", "Close.")
+return done(kinds=[getattr(x, "kind", "answered") for x in (a, b)])
+"""
+
+
+def test_failures_by_budget_at_the_frontier_are_open_again_when_the_limit_is_raised(tmp_path: Path) -> None:
+    # C4
+    with pytest.raises(rebut.ParticipantFailed):
+        run(protocol(tmp_path, FRONTIER), Voice(), limits={"calls": 1})
+    voice = Voice()
+    assert resume(voice, limits={"calls": 9}).data == {"kinds": ["answered", "answered"]}
+    assert voice.keys == ["judge@critic", "close@critic"]
+
+
+def test_a_failure_by_budget_that_the_debate_has_gone_on_from_stays_one(tmp_path: Path) -> None:
+    # C4, C3: the questions after it were asked knowing of it
+    path = protocol(
+        tmp_path,
+        """
+a = await debate.try_ask(debate.seat("author"), "draft", "long " * 5000)
+b = await debate.ask(debate.seat("critic"), "judge", f"It was {getattr(a, 'kind', 'answered')}.")
+c = await debate.ask(debate.seat("critic"), "close", "long " * 5000)
+return done(first=getattr(a, "kind", "answered"))
+""",
+    )
+    with pytest.raises(rebut.ParticipantFailed):
+        run(path, Voice(), limits={"tokens": 6000})
+    voice = Voice()
+    assert resume(voice, limits={"tokens": 90_000}).data == {"first": "budget"}
+    assert voice.keys == ["close@critic"]
+
+
+def test_a_closed_session_stays_closed_whatever_the_limits(tmp_path: Path) -> None:
+    # C4
+    path = protocol(tmp_path, ENDING)
+    closed = run(path, Voice(), limits={"calls": 3})
+    before = (voices.folder() / "journal.jsonl").read_bytes()
+    voice = Voice()
+    assert resume(voice, limits={"calls": 99}) == closed
+    assert voice.asked == [] and (voices.folder() / "journal.jsonl").read_bytes() == before
+
+
+def test_limits_never_enter_a_prompt(tmp_path: Path, workspace: Path) -> None:
+    # C4: else raising one would change every question
+    fingerprints = []
+    for limits in ({"tokens": 987_654}, {"tokens": 765_432, "minutes": 87.5, "calls": 4321}):
+        outcome = rebut.run("duel", "Redis?", limits=limits, **duels.seats(tmp_path))
+        asked = [e for e in voices.events(outcome.session, "asked")]
+        assert len(asked) == 5
+        for number in ("987", "765", "87.5", "4321"):
+            assert not any(number in e.prompt + e.followup for e in asked)
+        fingerprints.append([e.key for e in asked])
+    assert fingerprints[0] == fingerprints[1]
+
+
+@pytest.mark.parametrize("limits", [{"calls": 0}, {"minutes": -1}, {"tokens": float("nan")}, {"usd": float("inf")}])
+def test_a_limit_that_is_none_is_refused_before_any_call(tmp_path: Path, limits: dict[str, float]) -> None:
+    # C4, C17
+    voice = Voice()
+    with pytest.raises(rebut.UsageError, match="limit must be above 0"):
+        run(protocol(tmp_path, ENDING), voice, limits=limits)
+    assert voice.asked == [] and session.sessions(session.home()) == []
+
+
+def test_an_unknown_limit_is_refused(tmp_path: Path) -> None:
+    # C4: a misspelt limit must not mean none
+    for act in (
+        lambda: run(protocol(tmp_path, ENDING), Voice(), limits={"dollars": 1}),
+        lambda: resume(Voice(), limits={"dollars": 1}),
+    ):
+        with pytest.raises(rebut.UsageError, match="dollars"):
+            act()
+        if not session.sessions(session.home()):
+            run(protocol(tmp_path, ENDING), Voice())
+
+
+def test_dollars_for_a_model_of_unknown_price_are_refused_unless_tokens_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # C4
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    path = protocol(tmp_path, ENDING)
+    seats = {"author": "openai:nobody-knows-this-1", "critic": "openai:nobody-knows-this-2"}
+    with pytest.raises(rebut.UsageError, match=r"price of openai:nobody-knows-this-1 \(author\) is not known") as caught:
+        rebut.run(path, "t", limits={"usd": 5}, workspace=tmp_path, **seats)
+    assert "--max-tokens" in caught.value.hint
+    assert session.sessions(session.home()) == []
+    desk = Desk(workspace=tmp_path)
+    assert desk.plan(path, "t", limits={"usd": 5, "tokens": 1000}, **seats).limits.usd == 5
+
+
+# minutes
+
+
+def aged(seconds: float) -> None:
+    """Make the session older: as if its last event had come that much later than its first."""
+    place = voices.folder() / "journal.jsonl"
+    from datetime import datetime, timedelta
+
+    from rebut.journal import digest
+
+    out, prev = [], ""
+    rows = [json.loads(line) for line in place.read_bytes().splitlines()]
+    for n, row in enumerate(rows):
+        late = seconds if n == len(rows) - 1 else 0
+        row["at"] = (datetime.fromisoformat(row["at"]) + timedelta(seconds=late)).isoformat(timespec="milliseconds")
+        row["prev"] = prev
+        raw = json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
+        prev = digest(raw)
+        out.append(raw + b"\n")
+    place.write_bytes(b"".join(out))
+
+
+MINUTES = """
+closing_tokens = 6000
+judge = "critic"
+seats = {"author": 1, "critic": 1}
+
+async def run(debate):
+    n = 0
+    for r in debate.rounds(5):
+        await r.ask(debate.seat("author"), "say", "Say.")
+        n += 1
+    end = await debate.ask(debate.seat("critic"), "close", "Close.", closing=True)
+    return Outcome("done", "DONE", stopped=debate.stopped, data={"rounds": n, "end": end.value})
+"""
+
+
+def test_minutes_end_the_rounds_with_time_kept_for_the_closing_call_and_are_named(tmp_path: Path) -> None:
+    # C4
+    path = protocol(tmp_path, MINUTES)
+    run(path, Voice(), limits={"minutes": 10})
+    voices.crash_at(voices.is_("answered", "r1/say@author"))
+    aged(8 * 60)
+    outcome = resume(Voice())
+    assert outcome.data == {"rounds": 1, "end": "yes"}
+    assert outcome.stopped == "the limit of 10 min was reached"
+    again = asyncio.run(rebut.replay(outcome.session))
+    assert (again.data, again.stopped) == (outcome.data, outcome.stopped)
+
+
+def test_raising_the_minutes_lets_the_rounds_go_on(tmp_path: Path) -> None:
+    # C4
+    path = protocol(tmp_path, MINUTES)
+    run(path, Voice(), limits={"minutes": 10})
+    voices.crash_at(voices.is_("answered", "r1/say@author"))
+    aged(8 * 60)
+    resume(Voice())
+    voices.crash_at(voices.is_("fact", "r2/limits"))
+    assert voices.record().facts["r2/limits"].value
+    assert resume(Voice(), limits={"minutes": 60}).data["rounds"] == 5
+
+
+def test_time_between_two_runs_does_not_count(tmp_path: Path) -> None:
+    # C4: active minutes
+    path = protocol(tmp_path, MINUTES)
+    run(path, Voice(), limits={"minutes": 10})
+    voices.crash_at(voices.is_("answered", "r1/say@author"))
+    rows = voices.record().lines
+    from datetime import datetime, timedelta
+
+    from rebut.events import Line, Resumed
+
+    later = (datetime.fromisoformat(rows[-1].at) + timedelta(days=3)).isoformat(timespec="milliseconds")
+    assert Record([*rows, Line(len(rows) + 1, later, Resumed())]).active_seconds() < 60
+
+
+def test_a_persons_time_is_not_the_debates(tmp_path: Path) -> None:
+    # C4
+    def connect(spec: ModelSpec) -> Connection:
+        return Connection(Voice("of a person"), lambda i, o: 0.0, patient=True)
+
+    desk = Desk(workspace=tmp_path)
+    desk.connect, desk.table = connect, replace(desk.table, connect=connect)
+    path = protocol(tmp_path, MINUTES)
+    asyncio.run(rebut.start(path, "t", desk=desk, limits={"minutes": 10}, author="human", critic="human"))
+    voices.crash_at(voices.is_("attempt", "r1/say@author"))
+    place = voices.folder() / "journal.jsonl"
+    text = place.read_text()
+    import re
+
+    assert re.search(r'"kind":"attempt".*"patient":true', text)
+    place.write_text(re.sub(r'"patient":true', '"ms":540000,"patient":true', re.sub(r'"ms":\d+,', "", text)))
+    aged(9 * 60)
+    assert voices.record().active_seconds() < 60
+    assert asyncio.run(rebut.resume(voices.folder().name, desk=desk)).data["rounds"] == 5
+
+
+def test_the_hint_for_a_limit_names_the_flag_that_raises_it(tmp_path: Path) -> None:
+    # C4
+    path = protocol(tmp_path, 'await debate.ask(debate.seat("author"), "draft", "Write.")\nreturn done()')
+    run(path, Voice(), limits={"minutes": 10})
+    voices.crash_at(voices.is_("asked"))
+    aged(11 * 60)
+    with pytest.raises(rebut.ParticipantFailed, match="limit of 10 min") as caught:
+        resume(Voice())
+    assert "--budget-minutes" in caught.value.hint
+    with pytest.raises(rebut.ParticipantFailed) as caught:
+        run(path, Voice(), limits={"tokens": 1})
+    assert "--max-tokens" in caught.value.hint

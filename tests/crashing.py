@@ -9,14 +9,17 @@ seed, zone, locale and date; each job then has a process of its own (a fork), be
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import datetime
 import hashlib
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -63,7 +66,10 @@ class Job:
     """`before` or `after` the state file takes its place."""
     version: str = ""
     """Another version of rebut."""
-    uid: int | None = None
+    largest_file: int = 0
+    """A disk that is full: no file may grow beyond so many bytes."""
+    powerless: bool = False
+    """Held to file permissions, root or not."""
     spawn: bool = False
     """Each call starts a tool, and then hangs."""
     fake_start: str = ""
@@ -87,7 +93,7 @@ class Result:
 
 
 def play(jobs: Sequence[Job], *, days: int = 0, workers: int = 2, **env: str) -> list[Result]:
-    """Run the jobs in interpreters of their own; results in the order of the jobs. With one worker, one after another."""
+    """Run the jobs in interpreters of their own. With one worker they come one after another."""
     shares = [list(jobs[n::workers]) for n in range(workers)]
     with ThreadPoolExecutor(workers) as pool:
         done = list(pool.map(lambda share: _interpreter(share, days, env) if share else [], shares))
@@ -106,7 +112,8 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def _interpreter(jobs: list[Job], days: int, env: Mapping[str, str]) -> list[Result]:
-    with tempfile.TemporaryDirectory() as elsewhere:  # nobody's working folder
+    with tempfile.TemporaryDirectory() as elsewhere:  # a working folder that no debate was started in
+        Path(elsewhere).chmod(0o755)
         done = subprocess.run(
             [*command(), str(days)],
             input=json.dumps([asdict(job) for job in jobs]),
@@ -117,7 +124,9 @@ def _interpreter(jobs: list[Job], days: int, env: Mapping[str, str]) -> list[Res
             cwd=elsewhere,
         )
     assert done.returncode == 0, done.stderr
-    return [Result(**json.loads(line)) for line in done.stdout.splitlines()]
+    results = [Result(**json.loads(line)) for line in done.stdout.splitlines()]
+    assert all(r.code in (0, DIED) for r in results), done.stderr
+    return results
 
 
 def calls(folder: Path) -> list[tuple[str, str, str]]:
@@ -147,6 +156,7 @@ def repository(folder: Path) -> Path:
 
 def same(outcome: Mapping[str, Any]) -> dict[str, Any]:
     """What must not differ between two runs of one debate: all but ids, times and spend."""
+    assert outcome, "it came to no end"
     names = ("kind", "heading", "decision", "verdict", "final", "ledger", "data", "conclusive", "stopped", "notes")
     return {name: outcome[name] for name in names}
 
@@ -183,15 +193,24 @@ class Debater:
 
 async def _tool(folder: Path, on_spawn: Callable[[int], None]) -> NoReturn:
     # The child ignores the gentle signal, as tools do: to end it, the group must be ended by force.
-    script = 'trap "" TERM; sleep 1000 & echo $! > "$0"/tool.child; trap - TERM; wait'
-    tool = subprocess.Popen(["sh", "-c", script, str(folder)], start_new_session=True, stdout=subprocess.DEVNULL)
+    script = 'trap "" TERM; sleep 1000 & trap - TERM; echo $!; wait'
+    pipe = asyncio.subprocess.PIPE
+    tool = await asyncio.create_subprocess_exec("sh", "-c", script, start_new_session=True, stdout=pipe)
     on_spawn(tool.pid)
-    while not (folder / "tool.child").exists() or not (folder / "tool.child").read_text().strip():
-        await asyncio.sleep(0.01)
-    (folder / "tool.made").write_text(str(tool.pid))
-    (folder / "tool.made").rename(folder / "tool")
+    assert tool.stdout
+    child = int(await tool.stdout.readline())
+    (folder / "tools.part").write_text(json.dumps([tool.pid, child]))
+    (folder / "tools.part").rename(folder / "tools")
     await asyncio.Event().wait()
     raise AssertionError
+
+
+def _give_up_powers() -> None:
+    """Drop every capability. Another user would do too, but could perhaps not read the interpreter."""
+    version = 0x20080522
+    header, sets = (ctypes.c_uint32 * 2)(version, 0), (ctypes.c_uint32 * 6)()
+    if ctypes.CDLL(None, use_errno=True).capset(header, sets):
+        raise OSError(ctypes.get_errno(), "capset")
 
 
 def _act(job: Job) -> Result:
@@ -199,10 +218,11 @@ def _act(job: Job) -> Result:
     from rebut.errors import RebutError
 
     folder = Path(job.folder)
-    if job.uid is not None:
-        os.setgroups([])
-        os.setgid(job.uid)
-        os.setuid(job.uid)
+    os.environ["HOME"] = job.folder
+    if job.powerless and os.getuid() == 0:
+        _give_up_powers()
+    if job.largest_file:  # Python ignores the signal, so the write comes back short and then fails
+        resource.setrlimit(resource.RLIMIT_FSIZE, (job.largest_file, resource.RLIM_INFINITY))
     if job.fake_start:
         from rebut import processes
 
@@ -254,9 +274,11 @@ def _in_a_fork(job: Job) -> Result:
                 data = data[os.write(writer, data) :]
             code = 0
         finally:
+            if code:
+                traceback.print_exc()
             os._exit(code)
     os.close(writer)
-    with open(reader, "rb") as file:
+    with os.fdopen(reader, "rb") as file:
         said = file.read()
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return Result(**json.loads(said)) if code == 0 else Result(code)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -61,14 +63,22 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return repository(tmp_path / "work")
+def quick(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where the system has one: so many debates wait long for a disk."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as made:
+        yield Path(made)
 
 
 @pytest.fixture
-def make(tmp_path: Path, workspace: Path) -> Make:
+def workspace(quick: Path) -> Path:
+    return repository(quick / "work")
+
+
+@pytest.fixture
+def make(quick: Path, workspace: Path) -> Make:
     def one(name: str, **changes: Any) -> Job:
-        folder = tmp_path / name
+        folder = quick / name
         folder.mkdir()
         return Job(str(folder), said(), settings={"rounds": 3}, workspace=str(workspace), **changes)
 
@@ -181,15 +191,18 @@ def test_a_crash_while_the_state_file_is_written_leaves_it_ours(  # C3
     [id] = {folder.name for folder in Path(job.folder).glob("home/sessions/*")} - {first.outcome["session"]}
     all_end_like(whole.end, [job], play([replace(job, resume=id, die_at_file="")], days=1, **SECOND))
     [file] = [path for path in (workspace / "state/debate").iterdir() if not path.name.startswith(".")]
-    assert json.loads(file.read_text(encoding="utf-8"))["session"] == id
+    text = file.read_text(encoding="utf-8")
+    assert json.loads(text)["session"] == id and "Zurück zu Redis\u2028mit Replikat 🙂" in text
 
 
 @pytest.mark.parametrize("kind", ["attempt", "answered"])
-def test_a_journal_cut_at_any_byte_of_an_event_loses_that_event_alone(kind: str, tmp_path: Path) -> None:  # C3
+def test_a_journal_cut_at_any_byte_of_an_event_loses_that_event_alone(kind: str, quick: Path) -> None:  # C3
     # A small duel without a repository, so that each of some hundred resumes is quick.
-    short = duels.verdict(reasoning="D1 zählt 🙂.", recommendation="Go.", agreements=[], disagreements=[], unresolved=[])
+    short = duels.verdict(
+        reasoning="D1 zählt 🙂.", recommendation="Go.", agreements=[], disagreements=[], unresolved=[]
+    )
     answers = {key: [value] for key, value in duels.answers(1).items()} | {"verdict@judge": [short]}
-    first = Job(str(tmp_path / "whole"), answers, settings={"rounds": 1})
+    first = Job(str(quick / "whole"), answers, settings={"rounds": 1})
     Path(first.folder).mkdir()
     [result] = play([first], **FIRST)
     data = journal(first)
@@ -199,10 +212,10 @@ def test_a_journal_cut_at_any_byte_of_an_event_loses_that_event_alone(kind: str,
     end = start + len(lines[at]) + 1
     jobs = []
     for cut in range(start, end + 1):
-        folder = tmp_path / str(cut) / "home/sessions" / result.outcome["session"]
+        folder = quick / str(cut) / "home/sessions" / result.outcome["session"]
         folder.mkdir(parents=True)
         (folder / NAME).write_bytes(data[:cut])
-        jobs.append(Job(str(tmp_path / str(cut)), answers, resume=folder.name, forked=cut % 50 == 0))
+        jobs.append(Job(str(quick / str(cut)), answers, resume=folder.name, forked=cut % 50 == 0))
     assert len(jobs) > 200 and any(data[cut] & 0xC0 == 0x80 for cut in range(start, end)), "inside a character, too"
     all_end_like(end_of(result), jobs, play(jobs, days=1, **SECOND))
     for job, cut in zip(jobs, range(start, end + 1), strict=True):
@@ -252,8 +265,8 @@ def two_questions(folder: Path, joined: str, **changes: Any) -> Job:
     return Job(str(folder), said, protocol=source, seats={"speaker": "one"}, die_at_call=2, **changes)
 
 
-def test_a_prompt_that_depends_on_the_hash_seed_is_caught_on_resume(tmp_path: Path) -> None:  # C3
-    jobs = [two_questions(tmp_path / str(n), "' '.join(WORDS)") for n in range(2)]
+def test_a_prompt_that_depends_on_the_hash_seed_is_caught_on_resume(quick: Path) -> None:  # C3
+    jobs = [two_questions(quick / str(n), "' '.join(WORDS)") for n in range(2)]
     assert all(r.died for r in play(jobs, **FIRST))
     [other] = play([resumed(jobs[0])], **SECOND)
     assert other.error == "ReplayMismatch" and "first@speaker" in other.message
@@ -263,15 +276,15 @@ def test_a_prompt_that_depends_on_the_hash_seed_is_caught_on_resume(tmp_path: Pa
     assert same_seed.outcome["decision"] == "another", "in one process, or with one seed, it passes by luck"
 
 
-def test_a_prompt_that_is_put_in_order_passes_under_any_hash_seed(tmp_path: Path) -> None:  # C3
-    job = two_questions(tmp_path / "sorted", "' '.join(sorted(WORDS))")
+def test_a_prompt_that_is_put_in_order_passes_under_any_hash_seed(quick: Path) -> None:  # C3
+    job = two_questions(quick / "sorted", "' '.join(sorted(WORDS))")
     assert play([job], **FIRST)[0].died
     [result] = play([resumed(job)], **SECOND)
     assert result.outcome["decision"] == "another" and result.outcome["notes"] == []
 
 
-def test_after_an_upgrade_of_rebut_the_recorded_answer_wins_with_a_note(tmp_path: Path) -> None:  # C3
-    job = two_questions(tmp_path / "upgraded", "' '.join(WORDS)")
+def test_after_an_upgrade_of_rebut_the_recorded_answer_wins_with_a_note(quick: Path) -> None:  # C3
+    job = two_questions(quick / "upgraded", "' '.join(WORDS)")
     assert play([job], **FIRST)[0].died
     [result] = play([resumed(job, version="99.0")], **SECOND)
     assert result.outcome["decision"] == "another"
@@ -280,8 +293,8 @@ def test_after_an_upgrade_of_rebut_the_recorded_answer_wins_with_a_note(tmp_path
     assert [key for key, _ in questions(job)] == ["first@speaker", "second@speaker", "second@speaker"]
 
 
-def test_after_an_edit_of_the_protocol_the_recorded_answer_wins_if_it_still_fits(tmp_path: Path) -> None:  # C3
-    job = two_questions(tmp_path / "edited", "'proof'")
+def test_after_an_edit_of_the_protocol_the_recorded_answer_wins_if_it_still_fits(quick: Path) -> None:  # C3
+    job = two_questions(quick / "edited", "'proof'")
     assert play([job], **FIRST)[0].died
     protocol(Path(job.protocol), "'doubt'", more="size: int = 0")
     [result] = play([resumed(job)], **SECOND)
@@ -290,8 +303,8 @@ def test_after_an_edit_of_the_protocol_the_recorded_answer_wins_if_it_still_fits
     assert "first@speaker" in note and "the protocol was 1+" in note and "was kept" in note
 
 
-def test_after_an_edit_that_the_recorded_answer_does_not_fit_the_advice_is_to_fork(tmp_path: Path) -> None:  # C3
-    job = two_questions(tmp_path / "outgrown", "'proof'")
+def test_after_an_edit_that_the_recorded_answer_does_not_fit_the_advice_is_to_fork(quick: Path) -> None:  # C3
+    job = two_questions(quick / "outgrown", "'proof'")
     assert play([job], **FIRST)[0].died
     protocol(Path(job.protocol), "'proof'", more="size: int")
     [result] = play([resumed(job)], **SECOND)

@@ -73,7 +73,7 @@ def test_a_question_that_changed_by_itself_is_caught_and_fork_is_advised(
     before = len(voices.events())
     monkeypatch.setenv("SHADE", "Darker.")
     voice = Voice()
-    with pytest.raises(rebut.ReplayMismatch, match="draft@author.*nothing was upgraded") as caught:
+    with pytest.raises(rebut.ReplayMismatch, match=r"draft@author.*nothing was upgraded") as caught:
         resume(voice)
     assert f"rebut fork {voices.folder().name}" in caught.value.hint
     assert voice.asked == []
@@ -176,7 +176,10 @@ async def look():
 
 a = await debate.ask(debate.seat("author"), "draft", f"Write about {debate.topic}.")
 seen = await debate.once("seen", look, cls="input")
-length = await debate.once("length", lambda: f"{len(a.value)} in {(Path(__file__).parent / 'world.txt').read_text()}", of=a.value)
+async def measure():
+    return f"{len(a.value)} in {await look()}"
+
+length = await debate.once("length", measure, of=a.value)
 clock = await debate.once("clock", look, cls="limit")
 b = await debate.ask(debate.seat("critic"), "judge", f"{a.value}, {length}, {seen}")
 return done(seen=seen, length=length, clock=clock, draft=a.value, judged=b.value)
@@ -196,6 +199,24 @@ def test_a_fact_is_looked_up_once_and_read_from_the_record_after_a_crash(tmp_pat
     world(tmp_path, "autumn")
     after = resume(Voice())
     assert after.data == before.data == {**after.data, "seen": "spring", "length": "3 in spring", "clock": "spring"}
+
+
+def test_a_fact_is_the_same_value_in_the_first_run_as_in_a_resumed_one(tmp_path: Path) -> None:
+    # C3: what JSON cannot hold would else be one thing now and another one after a crash
+    path = protocol(
+        tmp_path,
+        """
+seen = await debate.once("seen", lambda: {1: ("a", "b\\ud800")})
+await debate.ask(debate.seat("author"), "draft", f"It is {seen}.")
+await debate.ask(debate.seat("critic"), "judge", "Judge.")
+return done()
+""",
+    )
+    run(path, Voice())
+    voices.crash_at(voices.is_("answered", "draft@author"))
+    voice = Voice()
+    resume(voice)
+    assert voice.keys == ["judge@critic"]
 
 
 def test_a_derived_fact_is_computed_anew_when_what_it_was_derived_from_differs(
@@ -280,7 +301,12 @@ return done(topic=debate.topic, draft=a.value)
 
 def test_no_secret_of_topic_or_reply_is_sent_or_written(tmp_path: Path) -> None:
     # C8
-    voice = Voice({"draft@author": f"I would use {SECRET} there.", "judge@critic": rebut.ParticipantFailed("auth", f"bad key {SECRET}")})
+    voice = Voice(
+        {
+            "draft@author": f"I would use {SECRET} there.",
+            "judge@critic": rebut.ParticipantFailed("auth", f"bad key {SECRET}"),
+        }
+    )
     with pytest.raises(rebut.ParticipantFailed):
         run(protocol(tmp_path, ECHO), voice, f"Is {SECRET} a good key?")
     assert len(voice.asked) == 2
@@ -291,12 +317,41 @@ def test_no_secret_of_topic_or_reply_is_sent_or_written(tmp_path: Path) -> None:
     assert [in_topic] == PLACEHOLDER.findall(voice.asked[1].prompt), "one secret, one placeholder, wherever it stands"
 
 
+def test_a_secret_behind_json_escapes_is_seen_at_the_door(tmp_path: Path) -> None:
+    # C8: what a reply says is what its JSON decodes to
+    path = protocol(
+        tmp_path,
+        """
+class Opinion(Form):
+    text: str
+
+seats = {"author": 1, "critic": 1}
+
+async def run(debate):
+    a = await debate.ask(debate.seat("author"), "draft", "Write.", schema=Opinion)
+    await debate.ask(debate.seat("critic"), "judge", debate.quote("draft", a.value.text))
+    return done(text=a.value.text)
+""",
+    )
+    hidden = json.dumps({"text": f'Use {SECRET} and "\\u0041".'}).replace("ghp_", "\\u0067hp\\u005f")
+    assert SECRET not in hidden and json.loads(hidden)["text"].startswith(f"Use {SECRET}")
+    voice = Voice({"draft@author": hidden})
+    outcome = run(path, voice)
+    assert SECRET not in str(outcome.data) and SECRET not in voice.asked[1].prompt
+    assert PLACEHOLDER.sub("X", str(outcome.data["text"])) == 'Use X and "\\u0041".', "the rest reads as it was written"
+    for file in (p for p in session.home().rglob("*") if p.is_file()):
+        assert SECRET.encode() not in file.read_bytes(), file
+
+
 def test_placeholders_and_fingerprints_are_the_same_in_a_new_process(tmp_path: Path, workspace: Path) -> None:
     # C8, C3: redacted replay
     path = protocol(tmp_path, ECHO)
     script = {
         "model": "m",
-        "answers": {"draft@author": {"text": f"Use {SECRET}."}, "judge@critic": [{"fail": "timeout"}, {"text": "fine"}]},
+        "answers": {
+            "draft@author": {"text": f"Use {SECRET}."},
+            "judge@critic": [{"fail": "timeout"}, {"text": "fine"}],
+        },
     }
     (tmp_path / "script.json").write_text(json.dumps(script))
     (tmp_path / "other.json").write_text(json.dumps(script))
@@ -456,8 +511,8 @@ def test_a_session_that_died_half_opened_is_told_so_and_not_run_without_its_file
 
 def test_a_usage_error_in_the_middle_of_a_debate_does_not_take_the_record_with_it(tmp_path: Path) -> None:
     # C3
-    body = 'await debate.ask(debate.seat("author"), "draft", "Write.")\nraise rebut.UsageError("a protocol of bad manners")'
-    path = protocol(tmp_path, f"import rebut\n{body}")
+    ask = 'await debate.ask(debate.seat("author"), "draft", "Write.")'
+    path = protocol(tmp_path, f'import rebut\n{ask}\nraise rebut.UsageError("a protocol of bad manners")')
     with pytest.raises(rebut.UsageError, match="bad manners"):
         run(path, Voice("worth money"))
     [answered] = voices.events("", "answered")

@@ -92,9 +92,7 @@ def test_an_answer_that_stays_the_same_lets_later_answers_be_reused(tmp_path: Pa
         ({"limits": {"calls": 50}}, []),
     ],
 )
-def test_only_what_a_change_touches_is_asked_anew(
-    tmp_path: Path, changes: dict[str, object], asked: list[str]
-) -> None:
+def test_only_what_a_change_touches_is_asked_anew(tmp_path: Path, changes: dict[str, object], asked: list[str]) -> None:
     # C13
     parent = run(protocol(tmp_path, CHAIN), Voice(lambda r: f"answer to {r.key}"))
     voice = Voice(lambda r: f"new answer to {r.key}")
@@ -204,10 +202,11 @@ async def run(debate):
     return done(mark=debate.ledger.claims[0].evidence[0].mark)
 """,
     )
-    parent = run(path, Voice("ttl = 3600"), workspace=workspace)
+    (workspace / "src/session.py").write_text("import redis\nttl = 7200\n")  # not committed: only the snapshot has it
+    parent = run(path, Voice("ttl = 7200"), workspace=workspace)
     (workspace / "src/session.py").write_text("everything is new\n")
     invented = asyncio.run(rebut.fork(parent.session, author="fake:c", backends={"fake": Voice("never said")}))
-    reworded = asyncio.run(rebut.fork(parent.session, author="fake:d", backends={"fake": Voice("ttl  =  3600")}))
+    reworded = asyncio.run(rebut.fork(parent.session, author="fake:d", backends={"fake": Voice("ttl  =  7200")}))
     assert [o.data["mark"] for o in (parent, invented, reworded)] == ["found", "absent", "found"]
 
 

@@ -7,18 +7,20 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
+from pydantic import Field
 
 from rebut.forms import Cites, Form
 from rebut.parsing import MAX_REPLY, Unreadable, parse
+
+calm = settings(deadline=None, derandomize=True)
 
 
 class Note(Form):
     """One remark."""
 
     text: str
-    evidence: Cites = []
+    evidence: Cites = Field(default_factory=list)
 
 
 class Sheet(Form):
@@ -26,7 +28,7 @@ class Sheet(Form):
 
     position: str
     notes: list[Note]
-    more: list[str] = []
+    more: list[str] = Field(default_factory=list)
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -46,6 +48,7 @@ def dump(value: Any, indent: int | None = None) -> str:
 # what survives
 
 
+@calm
 @given(
     sheets, st.sampled_from([None, 2]), st.sampled_from(["```", "~~~", "````"]), st.sampled_from(["", "json", "JSON"])
 )
@@ -54,12 +57,14 @@ def test_a_valid_reply_survives_a_code_fence(value: dict[str, Any], indent: int 
     assert parse(reply, Sheet) == Sheet.model_validate(value)
 
 
+@calm
 @given(sheets, plain_prose, plain_prose, st.booleans())
 def test_a_valid_reply_survives_prose_around_it(value: dict[str, Any], before: str, after: str, fenced: bool) -> None:
     body = f"```json\n{dump(value, 2)}\n```" if fenced else dump(value)
     assert parse(f"{before}\n{body}\n{after}", Sheet) == Sheet.model_validate(value)  # C5
 
 
+@calm
 @given(sheets)
 def test_a_valid_reply_survives_trailing_commas(value: dict[str, Any]) -> None:
     reply = dump(value)
@@ -74,6 +79,7 @@ def test_trailing_commas_inside_lists_and_objects_and_a_python_spelling_are_mend
     assert got.more == ["b"]
 
 
+@calm
 @given(sheets, st.sampled_from(["[%s]", " [\n%s\n] ", "```json\n[%s]\n```"]))
 def test_one_object_in_a_list_is_that_object(value: dict[str, Any], form: str) -> None:
     assert parse(form.replace("%s", dump(value)), Sheet) == Sheet.model_validate(value)  # C5
@@ -104,6 +110,7 @@ class Anything(Form):
     text: str = ""
 
 
+@calm
 @given(st.text(st.characters(exclude_characters="{}")))
 def test_prose_without_braces_is_never_an_answer(reply: str) -> None:
     with pytest.raises(Unreadable, match="no JSON object"):  # C5
@@ -135,7 +142,7 @@ def test_error_texts_login_notices_and_empty_replies_are_unreadable(reply: str) 
         parse(reply, Sheet)
 
 
-@settings(max_examples=200)
+@settings(calm, max_examples=200)
 @given(sheets, st.floats(0, 1, exclude_max=True), st.booleans())
 @example({"position": "}}", "notes": [{"text": "{", "evidence": []}], "more": ["a"]}, 0.7, False)
 @example({"position": "x", "notes": [{"text": "so }}}} it is", "evidence": []}], "more": ["a"]}, 0.86, False)
@@ -154,6 +161,7 @@ def test_every_prefix_of_a_reply_with_braces_in_its_words_is_unreadable(cut: int
         parse(whole[: cut - 1], Sheet)
 
 
+@calm
 @given(sheets)
 def test_what_the_provider_says_it_cut_is_not_read_even_if_it_looks_whole(value: dict[str, Any]) -> None:
     with pytest.raises(Unreadable, match="cut off"):  # C5
@@ -168,7 +176,7 @@ def test_a_reply_beyond_the_size_limit_is_not_read() -> None:
 # whatever comes, only Unreadable
 
 
-@settings(max_examples=300)
+@settings(calm, max_examples=300)
 @given(
     st.one_of(
         st.text(),

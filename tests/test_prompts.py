@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rebut.errors import ProtocolError
 from rebut.prompts import FENCES, fill, quote
+
+calm = settings(deadline=None, derandomize=True)
 
 KEY = b"the key of one session"
 OPEN = re.compile(r"\A«begin [^\n]* ([0-9a-f]{16})»\n")
@@ -26,6 +27,7 @@ def tag_of(fenced: str) -> str:
 # fences
 
 
+@calm
 @given(LABELS, BODIES)
 def test_no_body_holds_the_tag_of_its_own_fence(label: str, body: str) -> None:
     fenced = quote(KEY, label, body)
@@ -35,6 +37,7 @@ def test_no_body_holds_the_tag_of_its_own_fence(label: str, body: str) -> None:
     assert fenced.count(f"«end {label} {tag}»") == 1
 
 
+@calm
 @given(LABELS, BODIES, BODIES)
 def test_a_body_that_repeats_an_earlier_fence_gets_another_tag(label: str, first: str, around: str) -> None:
     seen = quote(KEY, label, first)
@@ -45,6 +48,7 @@ def test_a_body_that_repeats_an_earlier_fence_gets_another_tag(label: str, first
     assert fenced.count(tag_of(fenced)) == 2
 
 
+@calm
 @given(LABELS, BODIES)
 def test_the_same_text_is_fenced_the_same_way_on_replay_and_otherwise_in_another_session(label: str, body: str) -> None:
     assert quote(KEY, label, body) == quote(KEY, label, body)  # C7
@@ -73,6 +77,7 @@ def test_debaters_are_told_that_what_stands_in_fences_is_data() -> None:
 # filling
 
 
+@calm
 @given(st.text(), st.text())
 def test_values_come_through_word_for_word_whatever_slots_and_dollars_they_hold(a: str, b: str) -> None:
     filled = fill("<$a|${b_2}|$a>", a=a, b_2=b)  # C7

@@ -24,8 +24,8 @@ USAGE = Usage(10, 5)
 class Voice:
     """A model at the edge of rebut: says what it was told to say for a key, and remembers what it was asked.
 
-    What to say: a text, a `Reply`, an exception to raise, a list of these (one per attempt, the last repeats), a mapping
-    of key to these, or a function of the request that gives one of them, async or not.
+    What to say: a text, a `Reply`, an exception to raise, a list of these (one per attempt, the last repeats), a
+    mapping of key to these, or a function of the request that gives one of them, async or not.
     """
 
     def __init__(self, says: Any = "yes", model: str = "voice-1") -> None:

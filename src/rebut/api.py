@@ -148,7 +148,7 @@ class Desk:
                 self.connect(spec)
         known = {"topic", "limits", *(p.seat for p in seats)}
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in known}}
-        limits = Limits.from_json({**record.limits, **dict(changes.get("limits") or {})})
+        limits = Limits.from_json({**record.limits, **self.permitted_limits(changes.get("limits") or {})})
         plan = Plan(
             protocol=made,
             topic=str(changes.get("topic", was.topic)),
@@ -169,9 +169,16 @@ class Desk:
         """Flags win over the user's config; what the repository's file narrows stays narrowed."""
         of = self.config.limits
         base = {"minutes": of.minutes, "tokens": of.tokens, "usd": of.usd, "calls": of.calls, "timeout": of.timeout}
-        chosen = {**base, **{k: v for k, v in given.items() if v is not None}}
+        chosen = {**base, **self.permitted_limits(given)}
         chosen["timeout"] = chosen["timeout"] or Limits().timeout
         return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items() if v is not None})
+
+    def permitted_limits(self, given: Mapping[str, float | None]) -> dict[str, float]:
+        """Limits as given, lowered to what the repository permits. A misspelt one must not mean none."""
+        known = Limits.__dataclass_fields__
+        if unknown := sorted(set(given) - set(known)):
+            raise UsageError(f"there is no limit {unknown[0]!r}", f"Limits are {', '.join(known)}.")
+        return {k: self.config.capped(k, v) for k, v in given.items() if v is not None}
 
     def _inside(self, path: str | Path) -> str:
         full = (self.workspace / path).resolve()
@@ -207,10 +214,11 @@ async def resume(
 ) -> Outcome:
     """Go on with a session. `limits` raises or lowers limits; it is on record as amended."""
     desk = desk or Desk(**_for_desk(named))
+    _nothing_left(named, "resume", "limits; other changes need a fork")
     folder = desk.find(name)
     record = session.load(folder)
     desk = desk.of(record)
-    raised = {k: v for k, v in (limits or {}).items() if v is not None}
+    raised = desk.permitted_limits(limits or {})
     return await engine.resume(desk.plan_of(record, {"limits": raised}), desk.table, folder, raised)
 
 
@@ -235,6 +243,7 @@ async def fork_plan(name: str, *, desk: Desk | None = None, **changes: Any) -> t
 async def replay(name: str, *, desk: Desk | None = None, **named: Any) -> Outcome:
     """Run a session again from its record alone: offline, free, nothing written."""
     desk = desk or Desk(**_for_desk(named))
+    _nothing_left(named, "replay", "nothing; changes need a fork")
     folder = desk.find(name)
     record = session.load(folder)
     return await engine.replay(replay_plan(record), desk.table, folder)
@@ -264,6 +273,11 @@ def _for_desk(named: dict[str, Any]) -> dict[str, Any]:
     """Take out of the keywords those that are the desk's."""
     known = ("workspace", "env", "config", "backends", "control", "listener", "on_ready")
     return {name: named.pop(name) for name in known if name in named}
+
+
+def _nothing_left(named: Mapping[str, Any], act: str, takes: str) -> None:
+    if named:
+        raise UsageError(f"{act} has no {next(iter(named))!r}", f"A {act} changes {takes}.")
 
 
 def _settings(protocol: Protocol, values: Mapping[str, Any]) -> Any:

@@ -14,13 +14,13 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rebut import prompts
-from rebut.budget import shown
+from rebut.budget import MAX_OUTPUT, flag, shown
 from rebut.errors import DeadlineReached, NotOnRecord, ParticipantFailed, ReplayMismatch
 from rebut.events import Answered, Asked, Attempt, Fact, Failed
 from rebut.parsing import Unreadable, parse
 from rebut.record import Amount, Call
 from rebut.room import Connection, Room
-from rebut.text import cut, fingerprint, tokens
+from rebut.text import cut, fingerprint, tokens, unescaped
 from rebut.types import Json, ModelSpec, Participant, Request, ignore
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Question:
     schema: type[Form] | None = None
     check: Check | None = None
     closing: bool = False
-    max_output: int = 4096
+    max_output: int = MAX_OUTPUT
 
     @property
     def schema_name(self) -> str:
@@ -262,7 +262,7 @@ def _refused(room: Room, q: Question, step: Next, connection: Connection) -> Giv
         return None
     cap = getattr(room.limits, name)
     return GivenUp(
-        "budget", f"the limit of {shown(name, cap)} leaves no room for this call", f"Raise it with --max-{name}."
+        "budget", f"the limit of {shown(name, cap)} leaves no room for this call", f"Raise it with {flag(name)}."
     )
 
 
@@ -327,18 +327,9 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
     except TimeoutError as error:
         if room.control.ends is None or asyncio.get_running_loop().time() < room.control.ends:
             return Attempt(key=key, attempt=number, outcome="timeout", message=f"timed out ({error})")
-        late = Attempt(key=key, attempt=number, outcome="timeout", message="cut off by the deadline")
-        await room.append(
-            late,
-            Failed(
-                key=key,
-                seat=request.participant.seat,
-                fp="",
-                failure="timeout",
-                message="cut off by the deadline",
-                reopened=True,
-            ),
-        )
+        seat, why = request.participant.seat, "cut off by the deadline"
+        late = Attempt(key=key, attempt=number, outcome="timeout", message=why)
+        await room.append(late, Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True))
         raise DeadlineReached(f"the deadline of {room.control.deadline:g} s was reached") from None
     except ParticipantFailed as error:
         usage = getattr(error, "usage", None)
@@ -352,7 +343,7 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
             output=usage.output if usage else None,
             usd=getattr(error, "usd", None),
         )
-    text = room.door(reply.text)
+    text = room.door(unescaped(reply.text) if request.schema else reply.text)
     return Attempt(
         key=key,
         attempt=number,

@@ -10,6 +10,9 @@ from rebut.errors import UsageError
 from rebut.record import Amount
 from rebut.types import Json
 
+MAX_OUTPUT = 4096
+"""Tokens that one reply may have at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -52,6 +55,11 @@ class Limits:
             if cap is not None and value > cap + 1e-9:
                 return name
         return ""
+
+
+def flag(name: str) -> str:
+    """The option of the command line that sets a limit."""
+    return {"minutes": "--budget-minutes", "timeout": "--timeout"}.get(name, f"--max-{name}")
 
 
 def shown(name: str, value: float) -> str:

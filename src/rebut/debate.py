@@ -15,7 +15,7 @@ from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, TooFewRep
 from rebut.events import Answered, Fact, FactClass, Failed
 from rebut.ledger import Entry, Ledger, Slip
 from rebut.room import Room
-from rebut.text import fingerprint
+from rebut.text import as_recorded, fingerprint
 from rebut.types import Json, Participant
 
 if TYPE_CHECKING:
@@ -278,6 +278,7 @@ class Debate:
         value = fn()
         if inspect.isawaitable(value):
             value = await value
+        value = as_recorded(value)  # else the first run would see a tuple where a resumed one sees a list
         room.write(Fact(key=full, cls=cls, of=print_of, value=value))
         return value
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rebut import __version__, artifacts, session
-from rebut.budget import Limits
+from rebut.budget import MAX_OUTPUT, Limits
 from rebut.debate import Debate
 from rebut.endings import described, seated
 from rebut.errors import (
@@ -164,7 +164,7 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
 
 
 def _parent(record: Record, table: Table) -> Record | None:
-    """The session that this one was forked from: a fork that died before it had taken everything over goes on doing so."""
+    """The session that this one was forked from: a fork that died before it had taken all over goes on doing so."""
     if not record.opened.forked_from:
         return None
     try:
@@ -343,7 +343,7 @@ def _closing(plan: Plan, table: Table) -> Amount:
         return Amount()
     closer = next((p for p in plan.seats if p.seat == plan.protocol.judge), None)
     connection = table.connect(closer.spec) if closer and plan.limits.usd is not None else None
-    price = connection.price(size, size // 4) if connection else None
+    price = connection.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT) if connection else None
     return Amount(1, size, price or 0.0)
 
 

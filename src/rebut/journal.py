@@ -81,6 +81,20 @@ def read(folder: Path) -> Read:
     return Read(lines, start, data[start:], prev)
 
 
+def _set_aside(folder: Path, found: Read) -> None:
+    """Keep a torn tail in a file of its own; two may be torn at one place, when a resume dies as well."""
+    for n in range(1000):
+        with (
+            suppress(FileExistsError),
+            (folder / f"journal.torn-{found.good}{f'.{n}' if n else ''}").open("xb") as file,
+        ):
+            file.write(found.torn)
+            file.flush()
+            os.fsync(file.fileno())
+            return
+    raise RecordError(f"{folder.name}: there are too many torn tails already", f"Look at {folder}.")
+
+
 class Journal:
     """The writing end. Holds the session's lock from `open` to `close`."""
 
@@ -114,32 +128,29 @@ class Journal:
                 f"session {folder.name} is being run by another process{by}",
                 f"Wait for it to end, or watch it with `rebut show {folder.name}`.",
             ) from error
+        fd = -1
         try:
             os.ftruncate(lock, 0)
             os.pwrite(lock, str(os.getpid()).encode(), 0)
             fd = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             found = read(folder)
             if found.torn:
-                spare = folder / f"journal.torn-{found.good}"
-                spare.write_bytes(found.torn)
+                _set_aside(folder, found)
                 os.ftruncate(fd, found.good)
-        except OSError as error:
-            os.close(lock)
+        except (OSError, RecordError) as error:
+            for opened in (fd, lock):
+                if opened >= 0:
+                    os.close(opened)
+            if isinstance(error, RecordError):
+                raise
             raise RecordError(
                 f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
             ) from error
-        except RecordError:
-            os.close(lock)
-            raise
         return cls(folder, lock, fd, found, listener)
 
     def write(self, event: Event) -> None:
         """Put an event into the file now. Durable only after the next `sync`."""
-        if self._poison:
-            raise RecordPoisoned(
-                f"session {self.folder.name}: the record stopped at event {self._seq} because {self._poison}",
-                f"Look at the disk, then `rebut resume {self.folder.name}`.",
-            )
+        self._check()
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         seq = self._seq + 1
         raw = mend(_encode({"seq": seq, "prev": self._prev, "at": at, **to_json(event)})).encode()
@@ -150,14 +161,23 @@ class Journal:
         if self._listener:
             self._listener(line)
 
+    def _check(self) -> None:
+        if self._poison:
+            raise RecordPoisoned(
+                f"session {self.folder.name}: the record stopped at event {self._seq} because {self._poison}",
+                f"Look at the disk, then `rebut resume {self.folder.name}`.",
+            )
+
     def _put(self, data: bytes) -> None:
         done = 0
         try:
             while done < len(data):
                 done += os.write(self._fd, data[done:])
         except OSError as error:
-            with suppress(OSError):
+            try:
                 os.ftruncate(self._fd, self._good)
+            except OSError:  # half a line stands there: another one after it would make the record unreadable
+                self._poison = f"half an event could not be taken back ({error.strerror})"
             raise RecordError(
                 f"session {self.folder.name}: an event could not be recorded ({error.strerror})",
                 f"Everything before it is kept. Make room, then `rebut resume {self.folder.name}`.",
@@ -174,6 +194,8 @@ class Journal:
         """Wait until everything written so far is on disk. Callers that come while a sync runs share the next one."""
         target = self._good
         while self._synced < target:
+            # After a failed sync the next one may succeed without the pages that were lost.
+            self._check()
             if self._syncing is None:
                 self._syncing = asyncio.ensure_future(self._sync_once())
             # Shielded: a caller that is cancelled must not take the sync away from the others.

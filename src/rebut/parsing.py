@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
+from rebut.text import mend
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -17,6 +19,7 @@ MAX_REPLY = 4_000_000
 MAX_REPAIR = 200_000
 DEEPEST_REPAIR = 100
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*(?:json\w*)?[ \t]*\n(.*?)^[ \t]*\1[ \t]*$", re.S | re.M | re.I)
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 _COMMA = re.compile(rf"({_STRING.pattern})|,(?=\s*[}}\]])", re.S)
 
@@ -40,7 +43,7 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
     problem = "no JSON object was found in the reply"
     for found in _objects(text):
         try:
-            return schema.model_validate(found)
+            return schema.model_validate(_mended(found) if _HALF.search(text) else found)
         except ValidationError as error:
             problem = _said(error)
     raise Unreadable(problem)
@@ -78,6 +81,14 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
             continue
         if isinstance(found, dict) and found:  # prose gives '', two objects give a list: neither is an answer
             yield found
+
+
+def _mended(found: dict[str, object]) -> object:
+    """Without lone surrogates: half of an emoji may come in as an escape, behind the back of the door."""
+    try:
+        return json.loads(mend(json.dumps(found, ensure_ascii=False)))
+    except RecursionError:
+        return found
 
 
 def _is_cut(text: str) -> bool:

@@ -32,17 +32,19 @@ def end_group(pid: int, since: str, patience: float = 2.0) -> bool:
     """End the process group led by `pid`, if it is still the one that started at `since`. True if it was running."""
     if pid <= 1 or not since or started(pid) != since:
         return False
-    for sig in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(pid, sig)
-        except (ProcessLookupError, PermissionError):
-            return True
-        until = time.monotonic() + patience
-        while time.monotonic() < until:
-            if started(pid) != since or _is_zombie(pid):
-                return True
-            time.sleep(0.02)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGTERM)
+        _wait(pid, since, patience)
+        # Even if the leader is gone: others of its group may be deaf. The number stays theirs while one of them lives.
+        os.killpg(pid, signal.SIGKILL)
+        _wait(pid, since, patience)
     return True
+
+
+def _wait(pid: int, since: str, patience: float) -> None:
+    until = time.monotonic() + patience
+    while time.monotonic() < until and started(pid) == since and not _is_zombie(pid):
+        time.sleep(0.02)
 
 
 def _is_zombie(pid: int) -> bool:

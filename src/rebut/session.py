@@ -40,7 +40,14 @@ def home(env: Mapping[str, str] | None = None) -> Path:
 
 def repository(folder: Path) -> Path:
     """The root of the repository that `folder` lies in, else the folder itself; found without running git."""
-    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+    return next((above for above in (folder, *folder.parents) if _is_repository(above)), folder)
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / ".git").exists()
+    except OSError:  # a folder above that is closed to us
+        return False
 
 
 def slug(topic: str, limit: int = 40) -> str:

@@ -10,6 +10,8 @@ from rebut.types import Json
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
+_ESCAPE = re.compile(r"\\(?:(/)|u00([2-7][0-9A-Fa-f])|.)", re.S)
+
 
 def mend(text: str) -> str:
     """Join surrogate pairs and replace lone surrogates, which UTF-8 cannot hold."""
@@ -23,6 +25,22 @@ def mend(text: str) -> str:
 def clean(text: str) -> str:
     """Text as it may enter a debate: whole characters, plain line ends, no terminal escapes or other controls."""
     return _CONTROL.sub("", mend(text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def unescaped(text: str) -> str:
+    """JSON without needless escapes: behind `\\u0067hp_…` or `\\/` a secret would pass the door unseen."""
+
+    def plain(match: re.Match[str]) -> str:
+        char = "/" if match[1] else chr(int(match[2] or "22", 16))
+        return match[0] if char in '"\\\x7f' else char
+
+    return _ESCAPE.sub(plain, text) if "\\" in text else text
+
+
+def as_recorded(value: Json) -> Json:
+    """A value as it will be read back from a record: tuples as lists, keys as text, whole characters."""
+    found: Json = json.loads(mend(json.dumps(value, ensure_ascii=False)))
+    return found
 
 
 def tokens(text: str) -> int:

@@ -74,8 +74,9 @@ def given_limits(values: dict[str, Any]) -> dict[str, float | None]:
     found = {name: values.pop(name) for name in ("timeout", "minutes", "usd", "tokens", "calls")}
     for name, value in found.items():
         if value is not None and value <= 0:
-            flag = {"minutes": "--budget-minutes", "timeout": "--timeout"}.get(name, f"--max-{name}")
-            raise click.UsageError(f"{flag} must be above 0, got {value:g}")
+            from rebut.budget import flag
+
+            raise click.UsageError(f"{flag(name)} must be above 0, got {value:g}")
     return found
 
 

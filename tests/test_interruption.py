@@ -1,0 +1,266 @@
+"""Stopping and going on: Ctrl-C once and twice, a deadline, waiting for a person. Signals go to real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+import rebut
+from rebut import errors
+from tests import duels, voices
+from tests.loopback import Loopback
+from tests.voices import Voice, protocol
+
+SEATS = {"author": "fake:a", "critic": "fake:b"}
+CHAIN = """
+a = await debate.ask(debate.seat("author"), "draft", "Write.")
+b = await debate.ask(debate.seat("critic"), "judge", f"Judge {a.value}")
+return done(said=[a.value, b.value])
+"""
+
+
+def script(folder: Path, **answers: object) -> list[str]:
+    """Seats for the command line: both read the same answers."""
+    out = []
+    for role in ("author", "critic"):
+        (folder / f"{role}.json").write_text(json.dumps({"model": role, "answers": answers}))
+        out += ["--seat", f"{role}=scripted:{folder}/{role}.json"]
+    return out
+
+
+# Ctrl-C
+
+
+def test_the_first_ctrl_c_lets_the_call_in_flight_finish_and_starts_nothing_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # C14, C3
+    release = threading.Event()
+
+    def answer(body: dict[str, object]) -> str:
+        assert release.wait(30)
+        return "worth waiting for"
+
+    with Loopback(answer) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        path = protocol(tmp_path, CHAIN)
+        process = voices.begin("run", str(path), "t", "--seat", "author=openai:m1", "--seat", "critic=openai:m2")
+        try:
+            voices.wait_for(lambda: server.calls == 1, process)
+            process.send_signal(signal.SIGINT)
+            seen = ""
+            assert process.stderr
+            while "Ctrl-C again to drop it" not in seen:
+                line = process.stderr.readline()
+                assert line, seen
+                seen += line
+            release.set()
+            _, err = process.communicate(timeout=30)
+        finally:
+            release.set()
+            process.kill()
+        assert process.returncode == 130, err
+        assert "letting the author finish" in seen
+        assert f"Go on with   rebut resume {voices.folder().name[:4]}" in err
+        assert "1 answer is on record, nothing is in doubt" in err
+        assert server.calls == 1
+        assert [e.value for e in voices.events("", "answered")] == ["worth waiting for"]
+        assert [e.key for e in voices.events("", "asked")] == ["draft@author"]
+        assert voices.events("", "failed") == []
+        resumed = voices.cli("resume", voices.folder().name, "--json")
+        assert resumed.returncode == 0, resumed.stderr
+        assert server.calls == 2, "only what was never asked"
+
+
+def test_the_second_ctrl_c_drops_the_call_and_leaves_it_in_doubt(tmp_path: Path) -> None:
+    # C14, C3
+    seats = script(
+        tmp_path, **{"draft@author": [{"hang": True}, {"text": "at last"}], "judge@critic": {"text": "fine"}}
+    )
+    process = voices.begin("run", str(protocol(tmp_path, CHAIN)), "t", *seats)
+    try:
+        voices.wait_for(voices.on_record("asked"), process)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr
+        while "Ctrl-C again" not in (line := process.stderr.readline()):
+            assert line
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "1 call is in doubt" in err and "rebut resume" in err
+    assert [e.kind for e in voices.events()][-1] == "asked", "no attempt, no failure: nobody knows"
+    done = voices.cli("resume", voices.folder().name, "--json")
+    assert done.returncode == 0, done.stderr
+    assert [e.value for e in voices.events("", "answered")] == ["at last", "fine"]
+    assert json.loads(done.stdout)["spent"]["in_doubt"] == 1
+
+
+def test_a_drain_keeps_the_answers_of_a_parallel_step(tmp_path: Path) -> None:
+    # C14
+    path = protocol(
+        tmp_path,
+        """
+both = [Ask(debate.seat(s), "?") for s in ("author", "critic")]
+got = await debate.ask_all("both", both, need=2)
+await debate.ask(debate.seat("author"), "then", "Then?")
+return done()
+""",
+    )
+    control = rebut.Control()
+
+    async def say(request: rebut.Request) -> str:
+        control.drain()
+        await asyncio.sleep(0)
+        return f"of {request.participant.seat}"
+
+    voice = Voice(say)
+    with pytest.raises(errors.Interrupted):
+        rebut.run(path, "t", backends={"fake": voice}, workspace=tmp_path, control=control, **SEATS)
+    kept = [e.value for e in voices.events("", "answered")]
+    # The second may not have been started when the first one drained the debate; what was started is kept.
+    assert kept == [f"of {r.participant.seat}" for r in voice.asked] and kept
+    assert "then@author" not in voice.keys
+    again = Voice()
+    asyncio.run(rebut.resume(voices.folder().name, backends={"fake": again}))
+    assert set(again.keys) | set(voice.keys) == {"both@author", "both@critic", "then@author"}
+    assert not set(again.keys) & set(voice.keys)
+
+
+def test_a_drain_asks_for_no_repair_and_resume_takes_the_reply_up_where_it_stood(tmp_path: Path) -> None:
+    # C14, C3
+    path = protocol(
+        tmp_path,
+        """
+class Opinion(Form):
+    text: str
+
+seats = {"author": 1, "critic": 1}
+
+async def run(debate):
+    a = await debate.ask(debate.seat("author"), "draft", "Write.", schema=Opinion)
+    return done(said=a.value.text)
+""",
+    )
+    control = rebut.Control()
+
+    def prose(request: rebut.Request) -> str:
+        control.drain()
+        return "prose"
+
+    with pytest.raises(errors.Interrupted):
+        rebut.run(path, "t", backends={"fake": Voice(prose)}, workspace=tmp_path, control=control, **SEATS)
+    assert [e.kind for e in voices.events("", "asked", "attempt", "answered", "failed")] == ["asked", "attempt"]
+    voice = Voice('{"text": "mended"}')
+    assert asyncio.run(rebut.resume(voices.folder().name, backends={"fake": voice})).data == {"said": "mended"}
+    assert [(r.attempt, "prose" in r.followup) for r in voice.asked] == [(2, True)]
+
+
+# the deadline
+
+
+def test_a_deadline_gives_the_best_typed_result_so_far_and_the_debate_can_go_on(
+    tmp_path: Path, workspace: Path
+) -> None:
+    # C17, C14
+    hanging = {"r2/defense@proposer": [{"hang": True}, duels.defense(2)]}
+    seats = duels.seats(tmp_path, hanging)
+    flags = [word for role, spec in seats.items() for word in (f"--{role}", spec)]
+    got = voices.cli("duel", "Redis?", *flags, "--deadline", "3", "--json")
+    assert got.returncode == 5, got.stderr
+    result = json.loads(got.stdout)
+    assert (result["kind"], result["complete"], result["conclusive"]) == ("partial", False, False)
+    assert result["basis"] == "round 1" and result["verdict"] is None and result["exit"] == 5
+    assert "NO VERDICT YET, 1 OF 2 ROUNDS" in result["heading"]
+    assert result["decision"] == "Use Redis for user sessions."
+    assert "deadline of 3 s" in result["stopped"]
+    [failure] = voices.events("", "failed")
+    assert (failure.key, failure.failure, failure.reopened) == ("r2/defense@proposer", "timeout", True)
+    [late] = [e for e in voices.events("", "attempt") if e.outcome != "ok"]
+    assert (late.key, late.outcome) == ("r2/defense@proposer", "timeout")
+    assert voices.record().in_doubt == [] and voices.record().closed is None
+    done = voices.cli("resume", voices.folder().name, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["heading"] == "VERDICT"
+    assert [e.attempt for e in voices.events("", "asked") if e.key == "r2/defense@proposer"] == [1, 2]
+
+
+def test_a_protocol_without_a_partial_result_gets_one_that_says_how_much_is_on_record(tmp_path: Path) -> None:
+    # C17
+    async def hang(request: rebut.Request) -> str:
+        if request.key == "judge@critic":
+            await asyncio.Event().wait()
+        return "yes"
+
+    outcome = rebut.run(
+        protocol(tmp_path, CHAIN),
+        "t",
+        backends={"fake": Voice(hang)},
+        workspace=tmp_path,
+        control=rebut.Control(deadline=0.3),
+        **SEATS,
+    )
+    assert (outcome.heading, outcome.complete, outcome.exit_code) == ("PARTIAL", False, 5)
+    assert outcome.decision.startswith("1 answer")
+    voice = Voice("now")
+    assert asyncio.run(rebut.resume(outcome.session, backends={"fake": voice})).data["said"] == ["yes", "now"]
+
+
+def test_a_deadline_that_passed_between_two_calls_starts_nothing_new(tmp_path: Path) -> None:
+    # C17
+    control = rebut.Control(deadline=5)
+
+    def say(request: rebut.Request) -> str:
+        control._ends = 0.0  # the clock strikes
+        return "just in time"
+
+    voice = Voice(say)
+    outcome = rebut.run(
+        protocol(tmp_path, CHAIN), "t", backends={"fake": voice}, workspace=tmp_path, control=control, **SEATS
+    )
+    assert voice.keys == ["draft@author"] and not outcome.complete
+    assert [e.value for e in voices.events("", "answered")] == ["just in time"]
+    assert [e.kind for e in voices.events("", "asked")] == ["asked"]
+
+
+# people
+
+
+def test_waiting_for_a_person_is_neither_a_failure_nor_in_doubt(tmp_path: Path) -> None:
+    # C14, C17
+    seats = script(tmp_path, **{"judge@critic": {"text": "fine"}, "draft@author": {"text": "mine"}})
+    seats[3] = "critic=human"
+    got = voices.cli("run", str(protocol(tmp_path, CHAIN)), "t", *seats)
+    assert got.returncode == 4, got.stderr
+    assert "it is the critic's turn" in got.stderr and "rebut resume" in got.stderr
+    assert "nothing is in doubt" in got.stderr
+    assert [e.kind for e in voices.events("", "asked", "attempt", "answered", "failed")] == [
+        "asked",
+        "attempt",
+        "answered",
+    ]
+    assert voices.record().in_doubt == []
+    again = voices.cli("resume", voices.folder().name, "--json")
+    assert again.returncode == 4 and json.loads(again.stdout)["resume"] == f"rebut resume {voices.folder().name}"
+
+
+def test_siblings_of_a_missing_person_are_asked_and_kept(tmp_path: Path) -> None:
+    # C14
+    path = protocol(
+        tmp_path,
+        """
+got = await debate.ask_all("both", [Ask(debate.seat(s), "?") for s in ("author", "critic")], need=2)
+return done()
+""",
+    )
+    seats = script(tmp_path, **{"both@critic": {"text": "here", "delay": 0.2}})
+    seats[1] = "author=human"
+    assert voices.cli("run", str(path), "t", *seats).returncode == 4
+    assert [(e.key, e.value) for e in voices.events("", "answered")] == [("both@critic", "here")]
+    assert voices.record().in_doubt == []

@@ -39,7 +39,9 @@ def rows() -> list[Row]:
 
 async def _measure(where: server.Server, workspace: Path) -> list[Row]:
     bodies = await sent(workspace)
-    await asyncio.gather(*(bare(where.url, bodies[:1]) for _ in range(AT_ONCE)))  # all connections are open from here on
+    await asyncio.gather(
+        *(bare(where.url, bodies[:1]) for _ in range(AT_ONCE))
+    )  # all connections are open from here on
     before = _peak()
     peak = 0.0
     paths: list[float] = []

@@ -199,7 +199,7 @@ def test_the_synthesis_says_who_won_why_how_good_it_was_and_what_to_do(workspace
     assert "**Rounds**: 2  \n" in final
     assert "cha (challenger) had the stronger argument because: D1 was conceded and C2 cites nothing." in final
     assert "**Genuine disagreement**: high" in final and "**Evidence quality**: medium" in final
-    assert "- a replica is needed (evidence: src/session.py:1)" in final
+    assert "- a replica is needed (evidence: src/session.py:1; risk that remains: cost)" in final
     assert "- the port: pro argues it is closed, cha argues it is open" in final
     assert "- What does a replica cost?" in final
     assert final.rstrip().endswith("### Recommendation\n\nSign cookies, and drop the store.")

@@ -252,7 +252,7 @@ def test_a_fork_may_not_seat_one_model_twice_nor_one_that_is_not_allowed(
 ) -> None:
     # C2, C16: the same rules as at the start
     parent = run(protocol(tmp_path, CHAIN), Voice())
-    with pytest.raises(rebut.UsageError, match="both be fake:b"):
+    with pytest.raises(rebut.UsageError, match="are both fake:b"):
         asyncio.run(rebut.fork(parent.session, author="fake:b", backends={"fake": Voice()}))
     config = tmp_path / "config.toml"
     config.write_text('[egress]\nallow = ["fake"]\n')
@@ -300,5 +300,5 @@ def test_the_program_says_beforehand_how_much_a_fork_reuses(tmp_path: Path, work
     assert len(session.sessions(session.home())) == 1, "a dry run opens nothing"
     real = voices.cli("fork", parent.session, "--judge", other)
     assert real.returncode == 0, real.stderr
-    said = real.stderr.index("reuses 4 answers, asks about 1 anew")
+    said = real.stderr.index("reuses 4 answers and asks about 1 anew")
     assert said < real.stderr.index("verdict"), "it is said before the first call"

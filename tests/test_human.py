@@ -228,7 +228,7 @@ def test_without_a_terminal_the_debate_waits_for_the_person() -> None:  # C17
     with pytest.raises(WaitingForPerson) as caught:
         asyncio.run(human.complete(Request("k", JUDGE, "?")))
     assert caught.value.message == "it is the judge's turn, and that seat is a person's"
-    assert caught.value.hint == "Run `rebut resume ID` in a terminal."
+    assert caught.value.hint == "Resume it in a terminal."
     assert caught.value.exit_code == 4
 
 

@@ -281,7 +281,10 @@ def test_a_closed_session_stays_closed_whatever_the_limits(tmp_path: Path) -> No
     closed = run(path, Voice(), limits={"calls": 3})
     before = (voices.folder() / "journal.jsonl").read_bytes()
     voice = Voice()
-    assert resume(voice, limits={"calls": 99}) == closed
+    assert resume(voice) == closed
+    with pytest.raises(rebut.UsageError, match="is closed") as caught:
+        resume(voice, limits={"calls": 99})
+    assert "rebut fork" in caught.value.hint
     assert voice.asked == [] and (voices.folder() / "journal.jsonl").read_bytes() == before
 
 

@@ -32,8 +32,12 @@ LAYERS: list[set[str]] = [
     {"asking"},
     {"debate"},
     {"protocol"},
+    {"plan"},
+    {"opening", "resuming"},
     {"engine"},
-    {"config", "report"},
+    {"config", "report", "reading"},
+    {"export"},
+    {"transcript"},
     {"seating"},
     {"api"},
     {"cli", "__main__"},
@@ -43,7 +47,17 @@ LAYERS: list[set[str]] = [
 SEEN_BY_PROTOCOLS = {
     *("debate", "errors", "forms", "ledger", "outcome", "prompts", "protocol", "record", "text", "types"),
 }
-READERS = ("report.py", "endings.py", "cli/reading.py", "cli/check.py", "cli/screen.py")
+READERS = (
+    "report.py",
+    "reading.py",
+    "export.py",
+    "transcript.py",
+    "endings.py",
+    "cli/reading.py",
+    "cli/keeping.py",
+    "cli/check.py",
+    "cli/screen.py",
+)
 
 
 def parsed(path: Path) -> ast.Module:
@@ -187,7 +201,7 @@ def test_no_class_has_a_name_that_says_nothing() -> None:
 
 def test_a_broad_except_stands_only_where_it_must_and_says_why() -> None:
     # house rule 6: the CLI's last resort and the backend boundary
-    allowed = {"backends.timed", "cli.app"}
+    allowed = {"backends.timed", "cli.stage"}
     for path in FILES:
         lines = path.read_text(encoding="utf-8").splitlines()
         for node in ast.walk(parsed(path)):
@@ -236,7 +250,7 @@ def test_the_door_is_exact() -> None:
         [
             *("start", "resume", "fork", "replay", "run", "Control"),
             *("Debate", "Round", "Ask", "Answer", "Answers", "Failure", "Outcome", "Verdict"),
-            *("Claim", "Point", "Move", "Ledger", "Form", "Cite", "fill"),
+            *("Claim", "Point", "Move", "Evidence", "Ledger", "Form", "Cite", "fill"),
             *("Participant", "ModelSpec", "Request", "Reply", "Backend", "Usage"),
             *("RebutError", "UsageError", "ParticipantFailed", "TooFewReplies", "Aborted", "RecordError"),
             *("ReplayMismatch", "DuplicateKey", "Paused", "__version__"),

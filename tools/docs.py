@@ -1,13 +1,16 @@
-"""Writes the generated pages: the help text and docs/reference.md. With --check it only says whether they are current."""
+"""Writes the generated pages, help text and docs/reference.md; with --check, only says whether they are current."""
 
 from __future__ import annotations
 
+import inspect
 import sys
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 import click
+from pydantic import BaseModel
 
+import rebut
 from rebut import __all__ as door
 from rebut.cli.app import EXITS, app, page
 from rebut.cli.index import COMMANDS
@@ -27,20 +30,46 @@ def reference() -> str:
     rows += ["", "## Commands", ""]
     for name in COMMANDS:
         command = app.get_command(click.Context(app), name)  # type: ignore[attr-defined]
-        with click.Context(command, info_name=f"rebut {name}", terminal_width=100) as ctx:
+        with click.Context(
+            command, info_name=f"rebut {name}", terminal_width=100, help_option_names=["-h", "--help"]
+        ) as ctx:
             rows += [f"### rebut {name}", "", "```", command.get_help(ctx), "```", ""]
     rows += ["## Exit codes", "", EXITS, ""]
     rows += ["## Events", "", "One JSON object per line; `seq`, `prev`, `at` and `kind` stand in each. Schema 1.", ""]
     for kind, cls in KINDS.items():
         rows += [f"### {kind}", "", (cls.__doc__ or "").strip(), "", "| field | default |", "|---|---|"]
         for f in fields(cls):
-            default = "required" if f.default is MISSING and f.default_factory is MISSING else repr(
-                f.default if f.default is not MISSING else {}
+            default = (
+                "required"
+                if f.default is MISSING and f.default_factory is MISSING
+                else repr(f.default if f.default is not MISSING else {})
             )
             rows.append(f"| {f.name} | {default} |")
         rows.append("")
-    rows += ["## The library's door", "", ", ".join(f"`{name}`" for name in door), ""]
+    rows += [
+        "## The library's door",
+        "",
+        "What `import rebut` offers. `start`, `resume`, `fork` and `replay` are async.",
+        "",
+    ]
+    for name in door:
+        rows += _member(name, getattr(rebut, name))
     return "\n".join(rows)
+
+
+def _member(name: str, value: object) -> list[str]:
+    """A name of the door: its signature or its fields, and its first words."""
+    if not callable(value):
+        return [f"### {name}", "", f"`{value!r}`", ""]
+    about = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+    if not inspect.isclass(value):
+        return [f"### {name}{inspect.signature(value)}", "", about, ""]
+    shown = [f"### {name}", "", about, ""]
+    if is_dataclass(value):
+        shown += [f"Fields: {', '.join(f'`{f.name}`' for f in fields(value) if not f.name.startswith('_'))}.", ""]
+    public = [n for n, v in vars(value).items() if not n.startswith("_") and (callable(v) or isinstance(v, property))]
+    own = [n for n in public if not hasattr(BaseModel, n)]
+    return shown + ([f"Also: {', '.join(f'`{n}`' for n in own)}.", ""] if own else [])
 
 
 PAGES = {"src/rebut/cli/help.txt": page, "docs/reference.md": reference}

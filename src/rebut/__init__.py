@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         UsageError as UsageError,
     )
     from rebut.forms import Cite as Cite, Form as Form
-    from rebut.ledger import Claim as Claim, Ledger as Ledger, Move as Move, Point as Point
+    from rebut.ledger import Claim as Claim, Evidence as Evidence, Ledger as Ledger, Move as Move, Point as Point
     from rebut.outcome import Outcome as Outcome, Verdict as Verdict
     from rebut.prompts import fill as fill
     from rebut.room import Control as Control
@@ -63,6 +63,7 @@ _DOOR = {
     "Form": "forms",
     "Cite": "forms",
     "Claim": "ledger",
+    "Evidence": "ledger",
     "Point": "ledger",
     "Move": "ledger",
     "Ledger": "ledger",

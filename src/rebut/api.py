@@ -17,14 +17,14 @@ from typing import Any
 
 from rebut import config as configs, engine, session
 from rebut.budget import Limits
-from rebut.engine import Plan, Table
 from rebut.errors import UsageError
 from rebut.events import Line
 from rebut.outcome import Outcome
+from rebut.plan import Plan, Table, participants
 from rebut.protocol import Protocol, load
 from rebut.record import Record
 from rebut.room import Control
-from rebut.seating import Given, connector, differs, permitted, seat
+from rebut.seating import Given, connector, fill, is_self_debate, seat
 from rebut.types import Backend, ModelSpec
 
 Named = str | Sequence[str] | int | float | bool
@@ -43,11 +43,13 @@ class Desk:
         control: Control | None = None,
         listener: Callable[[Line], None] | None = None,
         on_ready: Callable[[Record, Path], None] | None = None,
+        rehearsal: bool = False,
     ) -> None:
         self.env = dict(os.environ if env is None else env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
         self.config = config or configs.load(workspace=session.repository(self.workspace), env=self.env)
-        self.connect = connector(self.config, self.env, self.workspace, backends)
+        self.rehearsal = rehearsal  # nothing will be called, so no key is needed and nobody need be watching
+        self.connect = connector(self.config, self.env, self.workspace, backends, rehearsal=rehearsal)
         self._backends, self._config = backends, config
         self.table = Table(
             connect=self.connect,
@@ -82,7 +84,7 @@ class Desk:
         protocol: str | Path,
         topic: str,
         *,
-        context: Sequence[str | Path] = (),
+        context: Sequence[str | Path] | str | Path = (),
         limits: Mapping[str, float | None] | None = None,
         fallbacks: Given | None = None,
         allow_same_model: bool = False,
@@ -111,7 +113,7 @@ class Desk:
             models=models,
             fallbacks=fallbacks,
             allow_same_model=allow_same_model,
-            attended=sys.stdin is not None and sys.stdin.isatty(),
+            attended=self.rehearsal or (sys.stdin is not None and sys.stdin.isatty()),
         )
         plan = Plan(
             protocol=made,
@@ -120,7 +122,7 @@ class Desk:
             settings=settings,
             workspace=self.workspace,
             limits=self._limits(limits or {}),
-            context=[self._inside(path) for path in context],
+            context=[self._inside(path) for path in ([context] if isinstance(context, str | Path) else context)],
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *self.config.notices),
         )
@@ -129,34 +131,34 @@ class Desk:
 
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
         """The plan of a session on record, with what a fork changes."""
-        changes = {k: v for k, v in (changes or {}).items() if v not in (None, "", ())}
+        changes = {k: v for k, v in (changes or {}).items() if v not in (None, "", (), False)}
         was = record.opened
         made = load(was.source or was.protocol)
-        seats, fallbacks = engine.participants(record)
-        seats = [
-            replace(p, spec=(spec := ModelSpec.parse(str(changes[p.seat]))), family=self.connect(spec).family)
-            if p.seat in changes
-            else p
-            for p in seats
-        ]
-        parties = {p.seat: p.spec for p in seats if p.seat != made.judge}
-        for p in seats:
-            if p.seat in changes:
-                differs(p.seat, p.spec, parties)
-            for spec in (p.spec, *fallbacks.get(p.seat, ())):
-                permitted(self.config, p.seat, spec)
-                self.connect(spec)
-        known = {"topic", "limits", *(p.seat for p in seats)}
+        before, fallbacks = participants(record)
+        # A judge that nobody named follows the party whose model it is, also into a fork.
+        specs = {p.seat: p.spec for p in before if not p.default or p.seat in changes}
+        specs |= {seat: ModelSpec.parse(str(changes[seat])) for seat in [p.seat for p in before] if seat in changes}
+        seats = fill(
+            made,
+            specs,
+            self.config,
+            self.connect,
+            fallbacks={seat: [str(s) for s in more] for seat, more in fallbacks.items()},
+            allow_same_model=bool(changes.get("allow_same_model")) or is_self_debate(before, made),
+        )
+        personas = {p.seat: p.persona for p in before}
+        known = {"topic", "limits", "allow_same_model", *personas}
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in known}}
         limits = Limits.from_json({**record.limits, **self.permitted_limits(changes.get("limits") or {})})
         plan = Plan(
             protocol=made,
             topic=str(changes.get("topic", was.topic)),
-            seats=seats,
+            seats=[replace(p, persona=personas[p.seat]) for p in seats.participants],
             settings=_settings(made, values),
             workspace=Path(was.workspace),
             limits=limits,
-            fallbacks=fallbacks,
+            fallbacks=seats.fallbacks,
+            notes=(*seats.notes, *self.config.notices),
         )
         self._affordable(plan)
         return plan
@@ -252,7 +254,7 @@ async def replay(name: str, *, desk: Desk | None = None, **named: Any) -> Outcom
 def replay_plan(record: Record) -> Plan:
     """A plan that can be run over its record without reaching any model."""
     made = load(record.opened.source or record.opened.protocol)
-    seats, fallbacks = engine.participants(record)
+    seats, fallbacks = participants(record)
     return Plan(
         protocol=made,
         topic=record.opened.topic,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Check = Callable[[Any], Sequence[str]]
 REPAIRS = 1
+SCHEMA_TOKENS = 1500
 FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
 
 
@@ -91,9 +92,10 @@ async def settle(room: Room, q: Question) -> Answered | GivenUp:
         step = await _next(room, q, call)
         if isinstance(step, Next):
             connection = room.connection(step.spec)
-            refusal = _refused(room, q, step, connection)
+            worst = _worst(q, step, connection)
+            refusal = _refused(room, q, worst, connection)
             if not refusal:
-                await _call(room, q, call, step, connection)
+                await _call(room, q, call, step, connection, worst)
                 continue
             step = _best(q, call) or refusal
         if isinstance(step, GivenUp):
@@ -188,7 +190,7 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
                 return best or GivenUp("bad reply", f"the reply did not fit what was asked for: {error}")
             why = "repair"
             quoted = prompts.quote(room.fence_key, "your earlier reply", cut(attempt.text, 2000))
-            followup = prompts.fill(REPAIR, problem=str(error), reply=quoted)
+            followup = prompts.fill(prompts.REPAIR, problem=str(error), reply=quoted)
             continue
         complaints = tuple(q.check(value)) if q.check else ()
         settled = Settled(value, complaints, attempt)
@@ -196,7 +198,7 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
         if needs and not served and room.view is not None:
             served, best, why = True, settled, "context"
             text = await _serve(room, q.key, needs)
-            followup = prompts.fill(SERVED, served=prompts.quote(room.fence_key, "served context", text))
+            followup = prompts.fill(prompts.SERVED, served=prompts.quote(room.fence_key, "served context", text))
             continue
         if best is not None and sent_back and len(complaints) > len(best.complaints):
             return best
@@ -204,7 +206,7 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
             return settled
         sent_back, best, why = True, settled, "send-back"
         quoted = prompts.quote(room.fence_key, "your earlier reply", attempt.text)
-        followup = prompts.fill(SEND_BACK, complaints="\n".join(f"- {c}" for c in complaints), reply=quoted)
+        followup = prompts.fill(prompts.SEND_BACK, complaints="\n".join(f"- {c}" for c in complaints), reply=quoted)
     return Next(why, followup, specs[at])
 
 
@@ -249,13 +251,13 @@ async def _serve(room: Room, key: str, needs: Sequence[str]) -> str:
     return text
 
 
-def _refused(room: Room, q: Question, step: Next, connection: Connection) -> GivenUp | None:
+def _refused(room: Room, q: Question, worst: Amount, connection: Connection) -> GivenUp | None:
     """Whether a limit forbids the call; the closing call draws on what was set aside for it."""
     room.control.check()
     if connection.patient:
         return None
     kept = Amount() if q.closing else room.closing
-    name = room.limits.refuses(room.record.committed, _worst(q, step, connection), kept)
+    name = room.limits.refuses(room.record.committed, worst, kept)
     if not name and room.seconds_left(closing=q.closing) <= 0:
         name = "minutes"
     if not name:
@@ -271,10 +273,9 @@ def _worst(q: Question, step: Next, connection: Connection) -> Amount:
     return Amount(1, sent + q.max_output, connection.price(sent, q.max_output) or 0.0)
 
 
-async def _call(room: Room, q: Question, call: Call, step: Next, connection: Connection) -> None:
+async def _call(room: Room, q: Question, call: Call, step: Next, connection: Connection, worst: Amount) -> None:
     """One call: reserved and on record before it starts, on record when it comes back, whatever comes back."""
     number = call.next_attempt
-    worst = _worst(q, step, connection)
     asked = Asked(
         key=q.key,
         seat=q.who.seat,
@@ -287,6 +288,7 @@ async def _call(room: Room, q: Question, call: Call, step: Next, connection: Con
         schema=q.schema_name,
         tokens=0 if connection.patient else worst.tokens,
         usd=worst.usd,
+        patient=connection.patient,
     )
     if not connection.patient:  # waiting for a person is not in doubt
         await room.append(asked)
@@ -307,6 +309,10 @@ async def _call(room: Room, q: Question, call: Call, step: Next, connection: Con
     began = time.monotonic()
     attempt = await _attempt(room, request, connection)
     took = time.monotonic() - began
+    if attempt.outcome == "timeout" and request.timeout < room.limits.timeout:
+        cap = shown("minutes", room.limits.minutes or 0)
+        hint = f"Raise it with {flag('minutes')}."
+        attempt = replace(attempt, message=f"the limit of {cap} cut this call off after {took:.0f} s", hint=hint)
     if connection.patient:
         room.waited += took
         room.write(asked)
@@ -327,6 +333,8 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
     except TimeoutError as error:
         if room.control.ends is None or asyncio.get_running_loop().time() < room.control.ends:
             return Attempt(key=key, attempt=number, outcome="timeout", message=f"timed out ({error})")
+        if connection.patient:  # a person who has not answered yet is no failure
+            raise DeadlineReached(f"the deadline of {room.control.deadline:g} s was reached") from None
         seat, why = request.participant.seat, "cut off by the deadline"
         late = Attempt(key=key, attempt=number, outcome="timeout", message=why)
         await room.append(late, Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True))
@@ -366,29 +374,3 @@ def _spawned(room: Room, key: str, attempt: int, pid: int) -> None:
 
     value: dict[str, Json] = {"pid": pid, "started": started(pid), "attempt": attempt}
     room.write(Fact(key=f"{key}#process.{attempt}", cls="limit", value=value))
-
-
-SCHEMA_TOKENS = 1500
-
-REPAIR = """Your earlier reply could not be read.
-
-$reply
-
-The problem: $problem
-
-Answer the question above again. Reply with one JSON object that fits the schema, and nothing around it."""
-
-SEND_BACK = """Your earlier reply breaks the rules of this debate:
-
-$reply
-
-What is missing or wrong:
-$complaints
-
-Answer the question above again, whole, with these mended. Keep what was right."""
-
-SERVED = """You asked to see more. This is what the program found, once and for all:
-
-$served
-
-Answer the question above now, whole, with an empty `need`."""

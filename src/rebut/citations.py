@@ -51,7 +51,8 @@ COMMANDS = _words_of(
 )
 
 URL = re.compile(r"(?:[a-z][a-z0-9+.-]{1,20}://|www\.|mailto:)\S*", re.I)
-DOMAIN = re.compile(r"(?:[\w-]+\.)+(?:com|org|net|io|dev|ai|co|edu|gov|app|sh|rs|me)/", re.I)
+ENDINGS = "com|org|net|io|dev|ai|co|edu|gov|app|sh|rs|me"
+DOMAIN = re.compile(rf"(?:[\w-]+\.)+(?:{ENDINGS})/|(?:[\w-]+\.){{2,}}(?:{ENDINGS})$", re.I)
 TAIL = re.compile(
     r"(?::L?(?P<a>\d{1,9})(?:\s?[-–—]\s?L?(?P<b>\d{1,9})|:\d{1,9})?"
     r"|#L(?P<c>\d{1,9})(?:C\d{1,9})?(?:-L?(?P<d>\d{1,9})(?:C\d{1,9})?)?)$"
@@ -162,7 +163,9 @@ def is_place(text: str, ticked: bool = False) -> bool:
         return False
     if DOMAIN.match(path) or path.lower() in NOT_FILES or not re.search(r"[^\W\d]", path):
         return False
-    if path.startswith("/") and not line.start:
+    if path.startswith(("/", "../")) and line.start:
+        return True  # it leads out of the workspace, or says so: to be looked up, and absent
+    if path.startswith("/"):
         return False
     last = path.rstrip("/").rpartition("/")[2]
     extension = _extension(last)
@@ -209,6 +212,8 @@ MAKES = re.compile(rf"\b(?:{MAKING})\b", re.I)
 PLANS = re.compile(
     rf"\b(?:{MAKING}|replace|change|rename|insert|move|update|should|will|would|must|instead|propose|proposed)\b", re.I
 )
+SOME_PLACE = re.compile(r"\w[./:#]\w|[./]{1,2}/|`|commit|revision|\brev\b|\bsha|Makefile|Dockerfile|\]\(", re.I)
+BOTH = re.compile(r"(?P<place>\S+)[ :]{1,3}[\"“'](?P<quote>[^\"“”]+)[\"”']")
 SENTENCE = re.compile(r"[.;!?]\s")
 
 
@@ -239,7 +244,7 @@ def find(text: str) -> list[Found]:
             fence = mark[1]
             if mark[2].strip().lower().partition(" ")[0] in NO_QUOTE:
                 waiting = -1
-        elif line.strip():
+        elif SOME_PLACE.search(line):
             pieces = list(_pieces(line))
             before = len(found)
             found += _on_line(line, number, pieces)
@@ -266,7 +271,15 @@ def _pieces(line: str) -> Iterator[_Piece]:
         start, end = token.span()
         if token["code"] is not None:
             code = token["code"].strip()
-            yield _Piece(start, end, code, "", "tick") if is_place(code, True) else _Piece(start, end, "", code, "tick")
+            if is_place(code, True):
+                yield _Piece(start, end, code, "", "tick")
+            elif (both := BOTH.fullmatch(code)) and is_place(both["place"], True):
+                # `a.py:3 "x = 1"`: place and quote in one pair of backticks
+                middle = start + token[0].index(both["quote"]) - 1
+                yield _Piece(start, middle, both["place"], "", "tick")
+                yield _Piece(middle, end, "", both["quote"], "said")
+            else:
+                yield _Piece(start, end, "", code, "tick")
         elif token["link"] is not None:
             target = token["link"].removeprefix("file:")
             if URL.match(target) or is_place(target, True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from rebut import ledger as ledgers, prompts
 from rebut.asking import Check, GivenUp, Question, settle
 from rebut.budget import shown
-from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, TooFewReplies
+from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.events import Answered, Fact, FactClass, Failed
 from rebut.ledger import Entry, Ledger, Slip
 from rebut.room import Room
@@ -68,6 +68,9 @@ class Answers(Generic[V]):
 
     all: tuple[Answer[V] | Failure, ...]
 
+    def __iter__(self) -> Iterator[Answer[V] | Failure]:
+        return iter(self.all)
+
     @property
     def answered(self) -> tuple[Answer[V], ...]:
         return tuple(a for a in self.all if isinstance(a, Answer))
@@ -101,8 +104,11 @@ class Debate:
 
     def seat(self, role: str) -> Participant:
         """The one participant in this role."""
-        [one] = self.seats(role)
-        return one
+        found = self.seats(role)
+        if len(found) != 1:
+            seats = ", ".join(p.seat for p in self._room.seats)
+            raise ProtocolError(f"{len(found)} seats are called {role!r}; there are {seats}")
+        return found[0]
 
     def seats(self, role: str) -> list[Participant]:
         """All participants in this role: `author` finds `author.1` and `author.2`."""
@@ -296,6 +302,7 @@ class Debate:
         from rebut.marking import marked
 
         room = self._room
+        entries = [ledgers.with_evidence(e) for e in entries]
         given = [ledgers.to_json(e) for e in entries]
 
         async def check() -> Json:

@@ -14,8 +14,9 @@ def seated(record: Record) -> tuple[Seated, ...]:
         seat = str(row["seat"])
         calls = [c for c in record.calls.values() if c.key.rpartition("@")[2] == seat]
         answered = [c.answered for c in calls if c.answered]
-        # A call that a limit forbade is no fault of the seat's.
-        failed = [c.failed for c in calls if c.failed and not c.answered and c.failed.failure != "budget"]
+        # A call that a limit forbade, or a deadline cut off, is no fault of the seat's.
+        failed = [c.failed for c in calls if c.failed and not c.answered]
+        failed = [f for f in failed if f.failure != "budget" and not f.reopened]
         out.append(
             Seated(
                 seat=seat,

@@ -5,14 +5,14 @@ All four do one thing: run the protocol's coroutine from the top over a `Room`. 
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from rebut import __version__, artifacts, session
 from rebut.budget import MAX_OUTPUT, Limits
@@ -23,120 +23,59 @@ from rebut.errors import (
     DeadlineReached,
     NotOnRecord,
     ParticipantFailed,
+    ProtocolError,
     RecordError,
     TooFewReplies,
     UsageError,
 )
-from rebut.events import Amended, Closed, Fact, Failed, Line, Opened, Resumed, Wrote
+from rebut.events import Closed, Fact, Resumed, Wrote
 from rebut.journal import Journal
 from rebut.ledger import Ledger
+from rebut.opening import keys_of, redactor_of, snapshot, view_of
 from rebut.outcome import Outcome
-from rebut.processes import end_group
+from rebut.plan import Plan, Table, debatable, opened
 from rebut.protocol import Ended, Protocol
 from rebut.record import Amount, Record
 from rebut.redaction import Redactor
-from rebut.room import Connection, Control, Room
+from rebut.resuming import amend, end_orphans, parent_of
+from rebut.room import Room
 from rebut.text import clean
-from rebut.types import Json, ModelSpec, Participant
+from rebut.types import Json
 
 if TYPE_CHECKING:
     from rebut.view import View
 
-TOPIC_LIMIT = 100_000
 
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The outside of a debate, none of it on record: how to reach models, what is secret, who listens."""
-
-    connect: Callable[[ModelSpec], Connection]
-    root: Path
-    """The folder of all sessions."""
-    known_secrets: Sequence[str] = ()
-    never: Sequence[str] = ()
-    control: Control = field(default_factory=Control)
-    listener: Callable[[Line], None] | None = None
-    on_ready: Callable[[Record, Path], None] | None = None
-    """Called once the debate is on record and before anything is asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A debate as asked for, everything checked."""
-
-    protocol: Protocol
-    topic: str
-    seats: Sequence[Participant]
-    settings: Any
-    workspace: Path
-    limits: Limits = Limits()
-    context: Sequence[str] = ()
-    fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
-    notes: Sequence[str] = ()
+NOTHING_KEPT = "citations of files cannot be looked up: this is no git repository, and no --context was given"
 
 
 async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
-    _debatable(plan.topic)
+    debatable(plan.topic)
     keys = {"fence": secrets.token_bytes(32), "redaction": secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
     topic = redact(clean(plan.topic)).strip()
-    folder = session.create(table.root)
+    folder = await asyncio.to_thread(session.create, table.root)  # it waits for the disk, and others may be debating
     journal = Journal.open(folder, table.listener)
     try:
         facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
         # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
-        view = await _snapshot(plan, folder, lambda text: redact(clean(text)), table.never, facts)
+        view = await snapshot(plan, folder, lambda text: redact(clean(text)), table, facts)
+        if view is None:
+            facts["notes"] = [*plan.notes, NOTHING_KEPT]
         journal.write(opened(plan, folder, topic))
-        facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `_keys`
+        facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `keys_of`
         for name, value in facts.items():
             journal.write(Fact(key=name, cls="input", value=value))
         await journal.sync()
         room = _room(journal.record, plan, table, journal=journal, view=view)
         return await _run(room, plan, table, folder)
-    except UsageError:
+    except (UsageError, RecordError):
         if not journal.record.calls:
             shutil.rmtree(folder, ignore_errors=True)  # nothing was asked yet: there is nothing to keep
         raise
     finally:
         journal.close()
-
-
-def _debatable(topic: str) -> None:
-    if not clean(topic).strip():
-        raise UsageError("the topic is empty", "Say what to debate, in quotes.")
-    if len(topic) > TOPIC_LIMIT:
-        raise UsageError(
-            f"the topic is {len(topic):,} characters long; at most {TOPIC_LIMIT:,} are taken",
-            "Ask the question in a sentence and give the material with --context FILE.",
-        )
-
-
-def opened(plan: Plan, folder: Path, topic: str, parent: str = "") -> Opened:
-    seats: list[dict[str, Json]] = [
-        {
-            "seat": p.seat,
-            "spec": (f"{p.spec.name}=" if p.spec.name else "") + str(p.spec),
-            "family": p.family,
-            "persona": p.persona,
-            "fallbacks": [str(s) for s in plan.fallbacks.get(p.seat, ())],
-        }
-        for p in plan.seats
-    ]
-    return Opened(
-        id=folder.name,
-        protocol=plan.protocol.name,
-        topic=topic,
-        rebut=__version__,
-        protocol_version=plan.protocol.version,
-        source=plan.protocol.source,
-        slug=session.slug(topic),
-        workspace=str(plan.workspace),
-        settings=plan.settings.model_dump(mode="json"),
-        seats=seats,
-        limits=plan.limits.to_json(),
-        forked_from=parent,
-    )
 
 
 async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, float] | None = None) -> Outcome:
@@ -147,48 +86,45 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
         if not record.lines:
             raise RecordError(f"session {folder.name} is empty: its process died before anything was on record")
         if record.closed:
+            if raised:
+                raise UsageError(
+                    f"session {folder.name} is closed, so its limits cannot change any more",
+                    f"Go on with `rebut fork {folder.name}` and the new limits: what still fits is reused.",
+                )
             return Outcome.from_json(record.closed.outcome)
-        _keys(record)
-        orphans = _end_orphans(record)
+        keys_of(record)
+        orphans = end_orphans(record)
         journal.write(
             Resumed(rebut=__version__, protocol_version=plan.protocol.version, torn=journal.torn, orphans=orphans)
         )
         if raised:
-            _amend(journal, raised)
+            amend(journal, raised)
         await journal.sync()
-        parent = _parent(record, table)
-        room = _room(record, plan, table, journal=journal, view=_view_of(record, folder, table), parent=parent)
+        parent = parent_of(record, table)
+        room = _room(record, plan, table, journal=journal, view=view_of(record, folder, table), parent=parent)
         return await _run(room, plan, table, folder)
     finally:
         journal.close()
 
 
-def _parent(record: Record, table: Table) -> Record | None:
-    """The session that this one was forked from: a fork that died before it had taken all over goes on doing so."""
-    if not record.opened.forked_from:
-        return None
-    try:
-        return session.load(table.root / record.opened.forked_from)
-    except RecordError:
-        return None  # deleted since: the fork needs it no more than for what it has not yet copied
-
-
 async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
     """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew."""
-    _debatable(plan.topic)
+    debatable(plan.topic)
     old = session.load(parent)
     folder = session.create(table.root)
     if (parent / "snapshot").is_dir():
         shutil.copytree(parent / "snapshot", folder / "snapshot")
     journal = Journal.open(folder, table.listener)
     try:
-        topic = _redactor(old, table)(clean(plan.topic)).strip()
+        topic = redactor_of(old, table)(clean(plan.topic)).strip()
         journal.write(opened(plan, folder, topic, parent=old.opened.id))
-        for name in ("snapshot", "context", "notes", "keys"):
+        if plan.notes:
+            journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
+        for name in ("snapshot", "context", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
         await journal.sync()
-        view = _view_of(journal.record, folder, table)
+        view = view_of(journal.record, folder, table)
         room = _room(journal.record, plan, table, journal=journal, view=view, parent=old)
         return await _run(room, plan, table, folder)
     finally:
@@ -197,16 +133,17 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
 
 async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     """How many answers a fork would take over, and about how many it would ask anew; calls nothing."""
-    _debatable(plan.topic)
+    debatable(plan.topic)
     old = session.load(parent)
-    topic = _redactor(old, table)(clean(plan.topic)).strip()
+    topic = redactor_of(old, table)(clean(plan.topic)).strip()
     record = Record()
-    room = _room(record, plan, table, view=_view_of(old, parent, table), parent=old)
+    room = _room(record, plan, table, view=view_of(old, parent, table), parent=old)
     room.write(opened(plan, parent, topic, parent=old.opened.id))
     with suppress(NotOnRecord, ParticipantFailed, TooFewReplies, Aborted):
         await plan.protocol.run(_debate(room, plan))
     await _close(room)
-    return record.answers, max(0, old.answers - record.answers)
+    whole = sum(plan.protocol.calls(plan.settings).values()) if plan.protocol.calls else old.answers
+    return record.answers, max(0, whole - record.answers)
 
 
 async def replay(plan: Plan, table: Table, folder: Path) -> Outcome:
@@ -236,10 +173,13 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
         await room.sync()
         return _partial(room, plan, debate, str(error.message))
     except (ParticipantFailed, TooFewReplies, Aborted) as error:
-        await _leave(room, plan, table, folder, Ended(room.record, plan.settings, error=error))
+        for note in await _leave(room, plan, table, folder, Ended(room.record, plan.settings, error=error)):
+            error.add_note(note)
         raise
     finally:
         await _close(room)
+    if not isinstance(outcome, Outcome):
+        raise ProtocolError(f"{plan.protocol.name} returned {outcome!r:.60}, not an Outcome", "Mend it, then resume.")
     outcome = _filled(outcome, room)
     ended = Ended(room.record, plan.settings, outcome=outcome)
     notes = await _leave(room, plan, table, folder, ended)
@@ -288,7 +228,7 @@ async def _leave(room: Room, plan: Plan, table: Table, folder: Path, ended: Ende
         # On record before it is there: a process that dies in between must know the file for its own.
         room.write(Wrote(path=str(path), sha=artifacts.sha(one.text)))
         try:
-            artifacts.save(path, one.text)
+            await asyncio.to_thread(artifacts.save, path, one.text)
         except RecordError as error:
             notes.append(error.message)
             continue
@@ -314,7 +254,7 @@ def _room(
     journal: Journal | None = None,
     parent: Record | None = None,
 ) -> Room:
-    keys = _keys(parent or record)
+    keys = keys_of(parent or record)
     redactor = Redactor(base64.b64decode(keys["redaction"]), table.known_secrets)
     return Room(
         record=record,
@@ -356,89 +296,3 @@ def _upgraded(record: Record, protocol: Protocol) -> str:
     if was.protocol_version != protocol.version:
         return f"the protocol was {was.protocol_version}, is {protocol.version}"
     return ""
-
-
-def _keys(record: Record) -> Mapping[str, str]:
-    """The session's own keys. They are the last fact of an opening: where they stand, all of it stands."""
-    if "keys" not in record.facts:
-        raise RecordError(
-            f"session {record.opened.id} died while it was being opened, before anything was asked", "Start it anew."
-        )
-    return cast(Mapping[str, str], record.facts["keys"].value)
-
-
-def _redactor(record: Record, table: Table) -> Callable[[str], str]:
-    return Redactor(base64.b64decode(_keys(record)["redaction"]), table.known_secrets).redact
-
-
-async def _snapshot(
-    plan: Plan, folder: Path, door: Callable[[str], str], never: Sequence[str], facts: dict[str, Json]
-) -> View | None:
-    """Keep the workspace as it stands, and read the context that the user gave."""
-    if not (session.repository(plan.workspace) / ".git").exists() and not plan.context:
-        return None
-    from rebut.context import gather
-    from rebut.snapshot import take
-    from rebut.view import View
-
-    keep = folder / "snapshot"
-    taken = await take(plan.workspace, keep, door, include=plan.context, never=never)
-    facts["snapshot"] = taken.to_json()
-    view = View(taken, keep, door)
-    if plan.context:
-        facts["context"] = (await gather(view, taken.included, never=never)).to_json()
-    return view
-
-
-def _view_of(record: Record, folder: Path, table: Table) -> View | None:
-    fact = record.facts.get("snapshot")
-    if fact is None:
-        return None
-    from rebut.snapshot import Snapshot
-    from rebut.view import View
-
-    redact = _redactor(record, table)
-    taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
-    return View(taken, folder / "snapshot", lambda text: redact(clean(text)))
-
-
-def _end_orphans(record: Record) -> list[str]:
-    """End the tools that a dead process of ours left running."""
-    ended: list[str] = []
-    for key, fact in record.facts.items():
-        name, mark, _ = key.partition("#process.")
-        if not mark or not isinstance(fact.value, dict):
-            continue
-        pid, since, attempt = fact.value["pid"], fact.value["started"], fact.value["attempt"]
-        if attempt not in record.call(name).attempts and end_group(cast(int, pid), str(since)):
-            ended.append(f"{name} (process {pid})")
-    return ended
-
-
-def _amend(journal: Journal, raised: Mapping[str, float]) -> None:
-    """Change limits, and open again what an old limit ended, unless the debate has already gone on from there."""
-    record = journal.record
-    journal.write(Amended(limits=dict(raised)))
-    for line in reversed(list(record.lines)):
-        match line.event:
-            case Failed(failure="budget", reopened=False) as e:
-                journal.write(
-                    Failed(key=e.key, seat=e.seat, fp=e.fp, failure="budget", message=e.message, reopened=True)
-                )
-            case Fact(cls="limit", value=str(reason)) as e if reason:
-                journal.write(Fact(key=e.key, cls="limit", value=""))
-            case e if e.kind == "asked":
-                break
-            case _:
-                pass
-
-
-def participants(record: Record) -> tuple[list[Participant], dict[str, list[ModelSpec]]]:
-    """The seats as they were filled when the debate opened."""
-    seats, fallbacks = [], {}
-    for row in record.opened.seats:
-        seat = str(row["seat"])
-        spec = ModelSpec.parse(str(row["spec"]))
-        seats.append(Participant(seat, spec, str(row.get("family", "")), str(row.get("persona", ""))))
-        fallbacks[seat] = [ModelSpec.parse(str(s)) for s in cast(list[Json], row.get("fallbacks", []))]
-    return seats, fallbacks

@@ -80,6 +80,8 @@ class Asked:
     schema: str = ""
     tokens: int = 0
     usd: float | None = None
+    patient: bool = False
+    """A person is asked: no call is made, nothing is reserved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +154,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrote:
-    """A file was written outside the session; the hash shows later whether it is still ours."""
+    """A file is about to be written outside the journal; the hash shows later whether it is still ours."""
 
     kind: ClassVar[str] = "wrote"
     path: str

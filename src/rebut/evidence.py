@@ -112,7 +112,7 @@ async def _file(citation: Citation, place: Place, view: Workspace, base: str) ->
     if not isinstance(read, Text):
         return Mark("located", citation.place, "a folder")
     mark = _in_lines(citation, place, read)
-    return Mark(mark.mark, mark.place, "; ".join(filter(None, (note, mark.note, read.note))), mark.moved_to)
+    return Mark(mark.mark, mark.place, "; ".join(filter(None, (mark.note, note, read.note))), mark.moved_to)
 
 
 async def _open(path: str, view: Workspace, base: str) -> tuple[object, str]:
@@ -141,6 +141,8 @@ async def _open(path: str, view: Workspace, base: str) -> tuple[object, str]:
 def _in_lines(citation: Citation, place: Place, text: Text) -> Mark:
     count, start, end = len(text.lines), place.start, place.end
     beyond = "" if start <= count else f"the file ends at line {count}"
+    if re.search(r":0+(?:-|$)", citation.place.strip()):
+        beyond = "there is no line 0"
     if not citation.quote.strip():
         if beyond:
             return Mark("absent", citation.place, beyond)

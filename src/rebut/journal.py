@@ -221,7 +221,7 @@ class Journal:
         if self._fd < 0:
             return
         with suppress(OSError):
-            if not self._poison:
+            if not self._poison and self._synced < self._good:
                 _sync(self._fd)
         os.close(self._fd)
         os.close(self._lock)

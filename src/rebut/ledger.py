@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rebut.types import Json
@@ -156,6 +156,17 @@ class Ledger:
             return Slip("dropped", move.point, move.by, move.round)
         return None
 
+    def upto(self, round: int) -> Ledger:
+        """The ledger as it stood at the end of a round."""
+        return Ledger(
+            self.letter,
+            claims=tuple(c for c in self.claims if c.round <= round),
+            points=tuple(p for p in self.points if p.round <= round),
+            moves=tuple(m for m in self.moves if m.round <= round),
+            unmatched=tuple(m for m in self.unmatched if m.round <= round),
+            slips=tuple(s for s in self.slips if s.round <= round),
+        )
+
     def point(self, id: str) -> Point | None:
         return next((p for p in self.points if p.id == id), None)
 
@@ -233,9 +244,29 @@ def _merged(a: tuple[Evidence, ...], b: tuple[Evidence, ...]) -> tuple[Evidence,
     return (*a, *(e for e in b if e not in a))
 
 
+def with_evidence(entry: Entry) -> Entry:
+    """The entry with plain evidence: protocols may hand in the citations of a form as they are."""
+    if isinstance(entry, Slip):
+        return entry
+    cited: Sequence[Any] = entry.evidence
+    return replace(entry, evidence=tuple(e if isinstance(e, Evidence) else e.evidence() for e in cited))
+
+
 def to_json(entry: Entry) -> dict[str, Json]:
     """An entry for the record."""
-    return {"entry": type(entry).__name__.lower(), **asdict(entry)}
+    return {"entry": type(entry).__name__.lower(), **_row(entry)}
+
+
+def _row(entry: Entry) -> dict[str, Json]:
+    """The fields of an entry. `dataclasses.asdict` copies every string on its way and takes twenty times as long."""
+    row = _fields(entry)
+    if not isinstance(entry, Slip):
+        row["evidence"] = [_fields(e) for e in entry.evidence]
+    return row
+
+
+def _fields(value: Entry | Evidence) -> dict[str, Json]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
 def from_json(data: Mapping[str, Any]) -> Entry:
@@ -254,11 +285,11 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
     """The folded ledger, with the status of each point, for outcomes and `--json`."""
     return {
         "letter": ledger.letter,
-        "claims": [asdict(c) for c in ledger.claims],
-        "points": [{**asdict(p), "status": ledger.final_status(p.id)} for p in ledger.points],
-        "moves": [asdict(m) for m in ledger.moves],
-        "unmatched": [asdict(m) for m in ledger.unmatched],
-        "slips": [asdict(s) for s in ledger.slips],
+        "claims": [_row(c) for c in ledger.claims],
+        "points": [{**_row(p), "status": ledger.final_status(p.id)} for p in ledger.points],
+        "moves": [_row(m) for m in ledger.moves],
+        "unmatched": [_row(m) for m in ledger.unmatched],
+        "slips": [_row(s) for s in ledger.slips],
     }
 
 

@@ -46,3 +46,27 @@ def quote(key: bytes, label: str, body: str) -> str:
     if tag in body:
         raise ProtocolError("a quoted text holds its own fence tag; that takes knowing the session's key")
     return f"«begin {label} {tag}»\n{body}\n«end {label} {tag}»"
+
+
+REPAIR = """Your earlier reply could not be read.
+
+$reply
+
+The problem: $problem
+
+Answer the question above again. Reply with one JSON object that fits the schema, and nothing around it."""
+
+SEND_BACK = """Your earlier reply breaks the rules of this debate:
+
+$reply
+
+What is missing or wrong:
+$complaints
+
+Answer the question above again, whole, with these mended. Keep what was right."""
+
+SERVED = """You asked to see more. This is what the program found, once and for all:
+
+$served
+
+Answer the question above now, whole, with an empty `need`."""

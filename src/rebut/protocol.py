@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,6 +60,8 @@ class Protocol:
     """The role that is filled by default: with a third family, else a fresh call of a party's model."""
     closing_tokens: int = 0
     """What to set aside at the start for the closing call; 0 for a protocol without one."""
+    calls: Callable[[Any], Mapping[str, int]] | None = None
+    """Settings → how many calls each role makes when all goes well."""
     partial: Callable[[Debate], Outcome] | None = None
     artifacts: Callable[[Ended], Sequence[Artifact]] | None = None
     source: str = ""
@@ -95,6 +98,8 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
     for needed in ("seats", "run"):
         if not hasattr(module, needed):
             raise UsageError(f"{where} is no protocol: it has no `{needed}`", "See docs/writing-a-protocol.md.")
+    if not inspect.iscoroutinefunction(module.run):
+        raise UsageError(f"{where}: `run` is not async", "Write `async def run(debate)`.")
     version = str(getattr(module, "version", "1"))
     return Protocol(
         name=getattr(module, "name", Path(where).stem),
@@ -106,6 +111,7 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
         letter=getattr(module, "letter", "P"),
         judge=getattr(module, "judge", ""),
         closing_tokens=getattr(module, "closing_tokens", 0),
+        calls=getattr(module, "calls", None),
         partial=getattr(module, "partial", None),
         artifacts=getattr(module, "artifacts", None),
         source=source,

@@ -12,6 +12,8 @@ from datetime import datetime
 from rebut.events import Amended, Answered, Asked, Attempt, Closed, Fact, Failed, Line, Opened, Resumed, Wrote
 from rebut.types import Json
 
+TURNED_AWAY = ("auth", "rate limit", "missing tool")
+
 
 @dataclass(slots=True)
 class Call:
@@ -152,7 +154,7 @@ class Record:
         # A reply without a price, or a failure that was metered, makes the sum unknown, never smaller.
         unknown = any(a.usd is None and (a.outcome == "ok" or a.input is not None) for a in returned)
         return Spent(
-            calls=sum(len(c.asked) for c in self.calls.values()),
+            calls=sum(1 for c in self.calls.values() for a in c.asked.values() if not a.patient),
             tokens=sum((a.input or 0) + (a.output or 0) for a in metered),
             usd=None if unknown else sum(a.usd or 0.0 for a in returned),
             seconds=self.active_seconds(),
@@ -179,16 +181,20 @@ class Record:
 
 def reserved(asked: Asked) -> Amount:
     """What a call may cost at worst."""
-    return Amount(1, asked.tokens, asked.usd or 0.0)
+    return Amount() if asked.patient else Amount(1, asked.tokens, asked.usd or 0.0)
 
 
 def settled(asked: Asked | None, attempt: Attempt) -> Amount:
-    """What a call did cost. A provider that reports no usage is charged what was reserved, never less."""
-    if attempt.input is not None or attempt.output is not None:
-        counted = (attempt.input or 0) + (attempt.output or 0)
-    else:
-        counted = asked.tokens if asked and attempt.outcome == "ok" else 0
-    return Amount(1, counted, attempt.usd or 0.0)
+    """What a call is held to have cost. Where nothing was reported, what was reserved: never less than the truth.
+
+    A call that timed out or broke off may well be billed; only one that was turned away at the door is not.
+    """
+    if attempt.patient:
+        return Amount()
+    worst = Amount() if asked is None or attempt.outcome in TURNED_AWAY else reserved(asked)
+    metered = attempt.input is not None or attempt.output is not None
+    counted = (attempt.input or 0) + (attempt.output or 0) if metered else worst.tokens
+    return Amount(1, counted, attempt.usd if attempt.usd is not None else 0.0 if metered else worst.usd)
 
 
 def seconds(at: str) -> float:

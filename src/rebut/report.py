@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rebut.budget import shown
-from rebut.endings import progress
 from rebut.events import Answered, Fact, Opened
-from rebut.ledger import Evidence, Ledger, Point, from_json
+from rebut.ledger import Evidence, Ledger, Point
 from rebut.outcome import Outcome
-from rebut.record import Call, Record, Spent
+from rebut.record import Record, Spent
 from rebut.text import cut
-from rebut.types import Json
+
+MOST_NOTES = 6
 
 
 def duration(seconds: float) -> str:
@@ -47,17 +46,19 @@ def header(record: Record, *, width: int = 80) -> list[str]:
     rows = [f"{opened.protocol:<6} {cut(opened.topic, width - 10)}"]
     fact = record.facts.get("notes")
     notes = [str(n) for n in fact.value] if fact and isinstance(fact.value, list) else []
+    if opened.forked_from:
+        rows.append(f"{'fork of':<12} {opened.forked_from}")
     for row in opened.seats:
         seat = str(row["seat"])
         family = str(row.get("family") or "")
         mine = next((n for n in notes if n.startswith(f"the {seat} is ")), "")
         about = mine.partition(" is ")[2] if mine else family
-        rows += _wrapped(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
+        rows += wrapped(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
     if context := _context_line(record):
-        rows += _wrapped(f"{'context':<12} {context}", width, 13)
+        rows += wrapped(f"{'context':<12} {context}", width, 13)
     rows.append(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}")
     rows.append(f"{'session':<12} {opened.id}  {opened.slug}")
-    rows += [line for n in notes if not n.startswith("the ") for line in _wrapped(f"{'note':<12} {n}", width, 13)]
+    rows += [line for n in notes if not n.startswith("the ") for line in wrapped(f"{'note':<12} {n}", width, 13)]
     return [f"  {row}" for row in rows]
 
 
@@ -106,7 +107,11 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
         cost += "" if None in usd else f"  {money(sum(u for u in usd if u is not None))}"
     tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
     brought = "; ".join([*tries, *(counted(ledger_fact) if ledger_fact else [])])
-    return "\n".join(_wrapped(f"    {seat:<11} {step:<11} {cost}   {brought}".rstrip(), width, 28))
+    head = f"    {seat:<11} {step:<11} {cost}"
+    if not brought or len(head) + len(brought) + 3 <= width:
+        return f"{head}   {brought}".rstrip()
+    # What does not fit beside it stands below it, in one piece.
+    return "\n".join([head, *wrapped(f"{'':16} {brought}", width, 17)])
 
 
 def counted(fact: Fact) -> list[str]:
@@ -148,8 +153,8 @@ def _tally(names: Iterable[str]) -> str:
     return ", ".join(f"{n} {name}" for name, n in counts.items())
 
 
-def ending(outcome: Outcome, *, width: int = 80, short: str = "") -> str:
-    """The end of a debate, for people."""
+def ending(outcome: Outcome, *, width: int = 80, short: str = "", told: Sequence[str] = ()) -> str:
+    """The end of a debate, for people. `told` are notes that the reader has seen already."""
     won = f"  {outcome.verdict.winner}" if outcome.verdict else ""
     rows = [f"  {outcome.heading}{won}"]
     if outcome.verdict:
@@ -159,12 +164,15 @@ def ending(outcome: Outcome, *, width: int = 80, short: str = "") -> str:
     if outcome.decision:
         rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
     rows += ["", *ledger_rows(outcome.ledger, width)]
-    rows += _wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
+    rows += wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
-        rows += _wrapped(f"  {'failed':<12}  {', '.join(missing)}", width, 16)
-    for note in outcome.notes:
-        rows += _wrapped(f"  {'note':<12}  {note}", width, 16)
+        rows += wrapped(f"  {'failed':<12}  {', '.join(missing)}", width, 16)
+    notes = [note for note in outcome.notes if note not in told]
+    for note in notes[:MOST_NOTES]:
+        rows += wrapped(f"  {'note':<12}  {note}", width, 16)
+    if len(notes) > MOST_NOTES:
+        rows.append(f"  {'':<12}  … {len(notes) - MOST_NOTES} more notes in `rebut export {short or outcome.session}`")
     if short:
         rows += ["", *_next(outcome, short, width)]
     return "\n".join(rows)
@@ -203,8 +211,9 @@ def ledger_rows(ledger: Ledger, width: int) -> list[str]:
     for name, items in groups:
         if not items and name in ("absent", "dropped"):
             continue
-        rows.append(f"  {name:<12} {len(items):>2}" + (f"   {cut(items[0], width - 20)}" if items else ""))
-        rows += [f"  {'':<12}      {cut(item, width - 20)}" for item in items[1:5]]
+        rows += wrapped(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
+        for item in items[1:5]:
+            rows += wrapped(f"  {'':<12}      {item}", width, 20)
         if len(items) > 5:
             rows.append(f"  {'':<12}      … {len(items) - 5} more")
     return rows
@@ -228,167 +237,6 @@ def _indented(text: str, width: int) -> list[str]:
     return [f"    {row}".rstrip() for row in rows]
 
 
-def _wrapped(text: str, width: int, indent: int) -> list[str]:
+def wrapped(text: str, width: int, indent: int) -> list[str]:
     """Wrapped, with the first line's own indent kept."""
     return textwrap.wrap(text, max(30, width - 2), subsequent_indent=" " * indent, break_long_words=False) or [""]
-
-
-def ledger_of(record: Record) -> Ledger:
-    """The ledger as the record has it: no protocol code needed, also for a debate that is still open."""
-    ledger: Ledger | None = None
-    for line in record.lines:
-        event = line.event
-        if isinstance(event, Fact) and event.key.endswith("#ledger") and isinstance(event.value, dict):
-            ledger = ledger or Ledger(str(event.value["letter"]))
-            ledger = ledger.add(from_json(row) for row in event.value["entries"])  # type: ignore[union-attr,arg-type]
-    return ledger or Ledger()
-
-
-def outcome_of(record: Record) -> Outcome | None:
-    return Outcome.from_json(record.closed.outcome) if record.closed else None
-
-
-def status(record: Record) -> str:
-    """How a session stands, in a few words."""
-    if outcome := outcome_of(record):
-        return outcome.heading.lower() + (f": {outcome.verdict.winner}" if outcome.verdict else "")
-    return f"open, {progress(record)}"
-
-
-def prose(value: Json, depth: int = 0) -> str:
-    """Any structured answer as readable Markdown."""
-    pad = "  " * depth
-    match value:
-        case dict():
-            rows = []
-            for key, item in value.items():
-                if item in (None, "", [], {}):
-                    continue
-                name = key.replace("_", " ")
-                if isinstance(item, dict | list):
-                    rows.append(f"{pad}- **{name}**:\n{prose(item, depth + 1)}")
-                else:
-                    rows.append(f"{pad}- **{name}**: {item}")
-            return "\n".join(rows)
-        case list():
-            rows = []
-            for item in value:
-                if isinstance(item, dict):
-                    first, *rest = [(k, v) for k, v in item.items() if v not in (None, "", [], {})] or [("", "")]
-                    rows.append(f"{pad}- {first[1]}" if not isinstance(first[1], dict | list) else f"{pad}- {first[0]}")
-                    rows.append(prose(dict(rest), depth + 1))
-                else:
-                    rows.append(f"{pad}- {item}")
-            return "\n".join(row for row in rows if row)
-        case _:
-            return f"{pad}{value}"
-
-
-def markdown(record: Record) -> str:
-    """A whole session as one Markdown document."""
-    opened, outcome = record.opened, outcome_of(record)
-    rows = [
-        f"# {opened.protocol}: {cut(opened.topic, 120)}",
-        "",
-        f"Session `{opened.id}`, opened {record.lines[0].at}.",
-        "",
-    ]
-    rows += ["| seat | model | family |", "|---|---|---|"]
-    rows += [f"| {s['seat']} | {_cell(s['spec'])} | {_cell(s.get('family', ''))} |" for s in opened.seats]
-    if len(opened.topic) > 120:
-        rows += ["", "## Topic", "", opened.topic]
-    rows += ["", "## Outcome", "", f"**{outcome.heading}**" if outcome else f"Still {status(record)}.", ""]
-    if outcome:
-        rows += [outcome.final or outcome.decision, ""]
-    rows += ["## What was said", ""]
-    for call in record.calls.values():
-        if call.answered:
-            rows += [f"### {call.key} ({call.answered.model or 'unknown model'})", "", prose(call.answered.value), ""]
-            rows += [f"> rule broken after one send-back: {c}" for c in call.answered.complaints]
-        elif call.failed:
-            rows += [f"### {call.key}", "", f"No answer: {call.failed.failure}, {call.failed.message}", ""]
-    rows += points_table(ledger_of(record))
-    rows += ["## Cost", "", spent(record.spent()), ""]
-    return "\n".join(rows).rstrip() + "\n"
-
-
-def points_table(ledger: Ledger) -> list[str]:
-    if not ledger.points and not ledger.claims:
-        return []
-    rows = ["## Claims and points", "", "| id | who | what | status | evidence |", "|---|---|---|---|---|"]
-    for c in ledger.claims:
-        rows.append(
-            f"| {c.id} | {c.by} | {_cell(c.text)} | {'unsupported' if c.unsupported else ''} | {_cited(c.evidence)} |"
-        )
-    for p in ledger.points:
-        state = f"{p.severity}, {ledger.final_status(p.id)}"
-        rows.append(f"| {p.id} | {', '.join(p.voices)} | {_cell(p.text)} | {state} | {_cited(p.evidence)} |")
-    return [*rows, ""]
-
-
-def _cited(evidence: Iterable[Any]) -> str:
-    return _cell("; ".join(f"{e.place} ({e.mark or 'unchecked'})" for e in evidence))
-
-
-def _cell(value: object) -> str:
-    return cut(str(value), 300).replace("|", "\\|")
-
-
-def as_json(record: Record) -> dict[str, Json]:
-    """A whole session for machines; the session's keys stay behind."""
-    from rebut.events import to_json
-    from rebut.ledger import ledger_to_json
-
-    hidden = {"keys"}
-    events: list[Json] = [
-        {"seq": line.seq, "at": line.at, **to_json(line.event)}
-        for line in record.lines
-        if not (isinstance(line.event, Fact) and line.event.key in hidden)
-    ]
-    outcome = outcome_of(record)
-    return {
-        "id": record.opened.id,
-        "status": status(record),
-        "outcome": outcome.to_json() if outcome else None,
-        "ledger": ledger_to_json(ledger_of(record)),
-        "events": events,
-    }
-
-
-def dumps(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def failures(record: Record) -> list[str]:
-    """What failed, each attempt with its class."""
-    rows = []
-    for call in record.calls.values():
-        for n, attempt in sorted(call.attempts.items()):
-            if attempt.outcome != "ok":
-                rows.append(f"  {call.key}, attempt {n}: {attempt.outcome}, {attempt.message}")
-        if call.failed and not call.answered:
-            rows.append(f"  {call.key}: {call.failed.failure}, {call.failed.message}")
-        rows += [
-            f"  {call.key}, attempt {a.attempt}: in doubt, it was started and never seen to end" for a in call.in_doubt
-        ]
-    return rows
-
-
-def said(call: Call) -> list[str]:
-    """One answer or failure, for reading."""
-    if call.answered:
-        a = call.answered
-        rows = [f"  {call.key}  ({a.model or 'unknown model'})", "", textwrap.indent(prose(a.value), "    "), ""]
-        return rows + [f"    rule broken after one send-back: {c}" for c in a.complaints]
-    if call.failed:
-        return [f"  {call.key}  failed: {call.failed.failure}, {call.failed.message}", ""]
-    return [f"  {call.key}  not answered yet", ""]
-
-
-def questions(call: Call) -> list[str]:
-    """What was asked under one key, follow-ups included."""
-    rows = []
-    for n, asked in sorted(call.asked.items()):
-        rows += [f"  {call.key}, attempt {n} ({asked.why}) to {asked.spec}:", ""]
-        rows += [textwrap.indent(asked.prompt or asked.followup, "  | "), ""]
-    return rows

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rebut.budget import Limits
@@ -26,7 +27,7 @@ def price_unknown(input_tokens: int, output_tokens: int) -> float | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Connection:
     """A backend as the engine needs it: the call, the price of its worst case, and whether a person is behind it."""
 
@@ -35,7 +36,7 @@ class Connection:
     patient: bool = False
     family: str = ""
 
-    @property
+    @cached_property
     def free(self) -> bool:
         """Known to cost nothing, which is not the same as a price that nobody knows."""
         return self.price(1000, 1000) == 0.0

@@ -24,7 +24,12 @@ def free(input_tokens: int, output_tokens: int) -> float | None:
 
 
 def connector(
-    config: Config, env: Mapping[str, str], workspace: Path, custom: Mapping[str, Backend] | None = None
+    config: Config,
+    env: Mapping[str, str],
+    workspace: Path,
+    custom: Mapping[str, Backend] | None = None,
+    *,
+    rehearsal: bool = False,
 ) -> Callable[[ModelSpec], Connection]:
     """How the engine reaches a model. Says what is wrong with a spec before anything is called."""
     custom = custom or {}
@@ -35,6 +40,8 @@ def connector(
         if spec.provider in BUILT_IN:
             return BUILT_IN[spec.provider](spec, workspace)
         provider = config.need_provider(spec.provider)
+        if rehearsal and provider.api_key_env:  # a dry run calls nothing, so it needs no key
+            return WIRES[provider.wire](spec, provider, {provider.api_key_env: "none", **env})
         return WIRES[provider.wire](spec, provider, env)
 
     return connect
@@ -116,7 +123,6 @@ def seat(
     if effort and effort not in EFFORTS:
         raise UsageError(f"effort must be {', '.join(EFFORTS)}, got {effort!r}")
     specs: dict[str, ModelSpec] = {}
-    notes: list[str] = []
     for role, count in protocol.seats.items():
         named = given.get(role) or _configured(config, role) or ()
         wanted = [named] if isinstance(named, str) else list(named)
@@ -128,27 +134,46 @@ def seat(
             raise UsageError(
                 f"{protocol.name} needs {'a' if count == 1 else count} {role}{'s' if count > 1 else ''}"
                 + (f", got {len(wanted)}" if wanted else ""),
-                f"Name one with --{role} SPEC, for example --{role} openai:MODEL, or in [seats] of your config.",
+                _how_to_name(protocol, role),
             )
         for n, text in enumerate(wanted, 1):
             spec = ModelSpec.parse(text)
             if models and models.get(role):
                 spec = replace(spec, model=models[role])
             specs[role if count == 1 else f"{role}.{n}"] = replace(spec, effort=spec.effort or effort)
-    _must_differ(specs, allow_same_model, notes)
-    if protocol.judge and protocol.judge not in specs:
-        party, spec = next(iter(specs.items()))
-        specs[protocol.judge] = replace(spec, name="")
-        notes.append(f"the {protocol.judge} is a fresh call of the {party}'s model ({spec}), not an independent third")
+    return fill(protocol, specs, config, connect, fallbacks=fallbacks, allow_same_model=allow_same_model)
+
+
+def fill(
+    protocol: Protocol,
+    named: Mapping[str, ModelSpec],
+    config: Config,
+    connect: Callable[[ModelSpec], Connection],
+    *,
+    fallbacks: Given | None = None,
+    allow_same_model: bool = False,
+) -> Seats:
+    """Seat the named specs, and the judge by default; say what the reader must know of this company."""
+    specs, notes = dict(named), list[str]()
+    parties = {role: spec for role, spec in specs.items() if role != protocol.judge}
+    _must_differ(parties, allow_same_model, notes)
+    default = protocol.judge if protocol.judge and protocol.judge not in specs else ""
+    if default:
+        party, spec = next(iter(parties.items()))
+        specs[default] = replace(spec, name="")
+        notes.append(f"the {default} is a fresh call of the {party}'s model ({spec}), not an independent third")
+    for role, spec in parties.items():
+        if not default and protocol.judge in specs and specs[protocol.judge].identity == spec.identity:
+            notes.append(f"the {protocol.judge} is the {role}'s model too ({spec}), not an independent third")
     for role, spec in specs.items():
         permitted(config, role, spec)
-    filled = [Participant(role, spec, connect(spec).family) for role, spec in specs.items()]
-    parties = [p for p in filled if p.seat != protocol.judge]
-    if len({p.family for p in parties}) == 1 < len({p.spec.identity for p in parties}) and parties[0].family:
-        notes.append(f"all debaters are of one family ({parties[0].family}): less independent than two families")
+    filled = [Participant(role, spec, connect(spec).family, default=role == default) for role, spec in specs.items()]
+    families = {p.family for p in filled if p.seat in parties}
+    if len(families) == 1 < len({spec.identity for spec in parties.values()}) and "" not in families:
+        notes.append(f"all debaters are of one family ({families.pop()}): less independent than two families")
     others = {
-        role: tuple(ModelSpec.parse(s) for s in ([specs_] if isinstance(specs_, str) else specs_))
-        for role, specs_ in (fallbacks or {}).items()
+        role: tuple(ModelSpec.parse(s) for s in ([more] if isinstance(more, str) else more))
+        for role, more in (fallbacks or {}).items()
     }
     for role, more in others.items():
         if role not in specs:
@@ -159,6 +184,12 @@ def seat(
     return Seats(tuple(filled), others, tuple(notes))
 
 
+def _how_to_name(protocol: Protocol, role: str) -> str:
+    if protocol.source:
+        return f"Name each with --seat {role}=SPEC, for example --seat {role}=openai:MODEL."
+    return f"Name one with --{role} SPEC, for example --{role} openai:MODEL, or in [seats] of your config."
+
+
 def permitted(config: Config, role: str, spec: ModelSpec) -> None:
     """Text may go to this provider, as far as the user and the repository say (C16)."""
     if not config.allowed(spec.provider):
@@ -166,13 +197,6 @@ def permitted(config: Config, role: str, spec: ModelSpec) -> None:
             f"{spec.provider} ({role}) is not among the providers that [egress] allow lists",
             "Choose another, or add it there: `rebut config path` tells where your own list is.",
         )
-
-
-def differs(role: str, spec: ModelSpec, others: Mapping[str, ModelSpec]) -> None:
-    """A model that comes into a debate must not sit there already (C2)."""
-    for other, there in others.items():
-        if other != role and there.identity == spec.identity and spec.provider != "human":
-            raise UsageError(f"{other} and {role} would both be {spec.identity}; name two different models")
 
 
 def _listed(wanted: Sequence[str], role: str, config: Config) -> None:
@@ -206,3 +230,9 @@ def _must_differ(specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]
         notes.append(
             f"self-debate: {first} and {role} are both {spec.identity}, so this is not two independent opinions"
         )
+
+
+def is_self_debate(seats: Sequence[Participant], protocol: Protocol) -> bool:
+    """Whether one model already fills two sides, which somebody once allowed."""
+    parties = [p.spec.identity for p in seats if p.seat != protocol.judge and p.spec.provider != "human"]
+    return len(set(parties)) < len(parties)

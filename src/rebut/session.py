@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rebut import journal
-from rebut.errors import RecordError, UnknownSession
+from rebut.errors import RecordError, UnknownSession, UsageError
 from rebut.events import Opened, from_json
 from rebut.record import Record
 
@@ -75,7 +76,7 @@ def create(root: Path) -> Path:
             _sync_folder(root)
             return folder
     except OSError as error:
-        raise RecordError(
+        raise UsageError(
             f"no session can be kept in {root}: {error.strerror}",
             "Nothing was called. Set REBUT_HOME to a folder that can be written.",
         ) from error
@@ -143,6 +144,21 @@ def load(folder: Path) -> Record:
     if not lines:
         raise RecordError(f"session {folder.name} is empty: its process died before the first event was written")
     return Record(lines)
+
+
+def running(folder: Path) -> str:
+    """The number of the process that works on a session, told by its lock; empty for none."""
+    try:
+        fd = os.open(folder / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return os.pread(fd, 32, 0).decode(errors="replace").strip() or "?"
+    finally:
+        os.close(fd)
+    return ""
 
 
 def short(root: Path, id: str) -> str:

@@ -8,8 +8,9 @@ import re
 
 from rebut.types import Json
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _ESCAPE = re.compile(r"\\(?:(/)|u00([2-7][0-9A-Fa-f])|.)", re.S)
 
 
@@ -50,7 +51,7 @@ def tokens(text: str) -> int:
 
 def canonical(value: Json | object) -> str:
     """One spelling per value, whatever the order of its keys."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return _canonical(value)
 
 
 def fingerprint(value: Json | object) -> str:
@@ -60,6 +61,11 @@ def fingerprint(value: Json | object) -> str:
 def squeeze(text: str) -> str:
     """White space aside: runs of it become one space."""
     return " ".join(text.split())
+
+
+def tame(text: str) -> str:
+    """Somebody's words in a Markdown document of ours: they may be long, but they cannot open a heading or a table."""
+    return re.sub(r"^([ \t]*)(#|>|\||```|~~~|---|===|\*\*\*)", r"\1\\\2", text, flags=re.M)
 
 
 def cut(text: str, limit: int) -> str:

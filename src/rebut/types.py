@@ -38,7 +38,7 @@ class ModelSpec:
     def parse(cls, text: str) -> ModelSpec:
         """Read a spec as a person types it.
 
-        A model name may itself hold `@` or `:`, so only a known effort after the last `@` is taken as one.
+        A model name may itself hold `:` or `@VERSION`; a plain word after the last `@` can only be meant as an effort.
         """
         rest, name = text.strip(), ""
         if named := re.match(r"([A-Za-z][\w.-]*)=(?=.)", rest):
@@ -50,7 +50,7 @@ class ModelSpec:
             head, _, tail = holder.rpartition("@")
             if tail in EFFORTS:
                 holder, effort = head, tail
-            elif not colon:
+            elif not colon or re.fullmatch(r"[A-Za-z]+", tail):
                 raise UsageError(f"unknown effort {tail!r} in {text!r}", f"Efforts are {', '.join(EFFORTS)}.")
             provider, model = (provider, holder) if colon else (holder, "")
         if not re.fullmatch(r"[A-Za-z][\w.-]*", provider) or (colon and not model):
@@ -77,6 +77,8 @@ class Participant:
     spec: ModelSpec
     family: str = ""
     persona: str = ""
+    default: bool = False
+    """Nobody named it: it sits there because somebody must."""
 
     @property
     def label(self) -> str:

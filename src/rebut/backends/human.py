@@ -28,7 +28,7 @@ HOW_TO = (
     "A line that ends with \\ goes on in the next. An empty line leaves out what is optional, and ends a list.\n"
     "Ctrl-D stops here; nothing is lost but this form."
 )
-HINT = "Run `rebut resume ID` in a terminal."
+HINT = "Resume it in a terminal."
 # Whole colour and cursor sequences go; of longer ones (titles, links) only the control characters, so that a model
 # cannot hide text from the person by opening a sequence and never closing it.
 CURSOR = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import json
 import sys
 from importlib import import_module
 
 import click
 
 from rebut.cli.index import COMMANDS
-from rebut.errors import RebutError
+from rebut.errors import RebutError, UsageError
 
 EXITS = """\
-Exit codes: 0 done; 2 wrong usage or configuration, nothing was called; 3 inconclusive (a seat failed, a limit was hit);
-4 waiting for a person; 5 partial result at --deadline; 130 interrupted."""
+Exit codes: 0 done; 1 `check` found a citation absent; 2 wrong usage or
+configuration, nothing was called; 3 inconclusive (a seat failed, a limit was
+hit, a record is not sound); 4 waiting for a person; 5 partial result at
+--deadline; 130 interrupted."""
 
 
 class Group(click.Group):
@@ -49,7 +52,7 @@ def app() -> None:
 
 def page() -> str:
     """The help page, as `cli/help.txt` holds it."""
-    rows = ["rebut: let AI models argue about a plan, a change or a question, and hold them to evidence.", ""]
+    rows = ["rebut: let AI models argue, hold them to evidence, keep the record.", ""]
     rows += ["Usage: rebut COMMAND …        rebut COMMAND --help for its options"]
     heading = ""
     for name, entry in COMMANDS.items():
@@ -57,8 +60,8 @@ def page() -> str:
             heading = entry.heading
             rows += ["", f"{heading}:"]
         rows.append(f"  {name:<8} {entry.help}")
-    rows += ["", "A seat is filled by a model spec: PROVIDER[:MODEL][@EFFORT], optionally NAME=SPEC, such as"]
-    rows += ["openai:gpt-5@high, any [providers.NAME] of your config, human, or scripted:FILE.", "", EXITS]
+    rows += ["", "A seat is filled by a model spec, PROVIDER[:MODEL][@EFFORT], or NAME=SPEC:"]
+    rows += ["openai:gpt-5@high, any [providers.NAME] of your config, human, scripted:FILE.", "", EXITS]
     return "\n".join(rows) + "\n"
 
 
@@ -70,21 +73,29 @@ def enter(words: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        where = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
-        print(f"rebut: {_lower(error.format_message())}{where}", file=sys.stderr)
-        return 2
+        where = f"See `{error.ctx.command_path} --help`." if error.ctx else "See `rebut --help`."
+        return _fail(UsageError(_lower(error.format_message()), where), words)
     except click.ClickException as error:
-        print(f"rebut: {error.format_message()}", file=sys.stderr)
-        return 2
+        return _fail(UsageError(error.format_message()), words)
     except (click.Abort, KeyboardInterrupt):
         return 130
     except RebutError as error:
-        print(f"rebut: {error}", file=sys.stderr)
-        return error.exit_code
+        return _fail(error, words)
     except BrokenPipeError:
         # The reader went away (`rebut show … | head`): not our fault, and nothing to say on a closed pipe.
         sys.stdout = None
         return 0
+    except OSError as error:
+        sys.stdout = None  # what could not be written now cannot be flushed at exit either
+        return _fail(UsageError(f"the output could not be written: {error.strerror}"), [])
+
+
+def _fail(error: RebutError, words: list[str]) -> int:
+    if "--json" in words:
+        print(json.dumps({"error": error.message, "hint": error.hint, "exit": error.exit_code}, indent=2))
+    else:
+        print(f"rebut: {error}", file=sys.stderr)
+    return error.exit_code
 
 
 def _short(word: str) -> str:

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
 BAD = ("absent", "moved")
 LARGEST = 20_000_000
+MOST = 200
 
 
 @click.command("check")
 @click.argument("file")
 @click.option("--all", "everything", is_flag=True, help="Every citation, not only those that are absent or moved.")
 @click.option(
-    "--root", type=click.Path(file_okay=False, path_type=Path), help="The folder that citations are looked up in."
+    "--root",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder that citations are looked up in. [this one, or the repository it is in]",
 )
 @json_flag
 def check_command(file: str, everything: bool, root: Path | None, as_json: bool) -> int:
@@ -32,9 +35,9 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
 
     Exit code 1 when a citation is absent. Found means that the words stand there, not that they prove anything.
     """
-    from rebut import report
-    from rebut.cli.screen import say, width
+    from rebut.cli.saying import say, say_json, width
     from rebut.errors import UsageError
+    from rebut.report import wrapped
     from rebut.text import cut
 
     if root is not None and not root.is_dir():
@@ -47,23 +50,21 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
     code = 1 if counts.get("absent") else 0
     if as_json:
         rows = [{"line": f.line, "place": f.citation.place, "quote": f.citation.quote, **m.to_json()} for f, m in found]
-        say(report.dumps({"file": name, "counts": counts, "citations": rows, "exit": code}))  # type: ignore[dict-item]
+        say_json({"file": name, "counts": counts, "citations": rows, "exit": code})
         return code
     order = ("found", "moved", "located", "absent", "uncheckable")
     tally = ", ".join(f"{counts[k]} {k}" for k in order if counts.get(k))
     say(f"  {len(found)} citation{'' if len(found) == 1 else 's'} in {name}" + (f": {tally}" if tally else ""))
-    for f, m in found:
-        if not everything and m.mark not in BAD:
-            continue
-        quote = f'"{cut(f.citation.quote, 40)}"' if f.citation.quote else ""
+    listed = [(f, m) for f, m in found if everything or m.mark in BAD]
+    for f, m in listed[:MOST]:
+        quote = f'  "{cut(f.citation.quote, 60)}"' if f.citation.quote else ""
         note = f"now at {m.moved_to}" if m.moved_to else m.note
-        row = f"    {m.mark:<11} {f.citation.place:<24} {quote:<22} {note}"
-        say(cut_right(f"{row}  (line {f.line})", max(width(), 100)))
+        head = f"    {m.mark:<11} {f.citation.place}{quote}  (line {f.line})"
+        beside = len(head) + len(note) + 3 <= width()
+        say(f"{head}   {note}".rstrip() if beside else "\n".join([head, *wrapped(f"{'':16}{note}", width(), 16)]))
+    if len(listed) > MOST:
+        say(f"    … {len(listed) - MOST:,} more; --json has them all")
     return code
-
-
-def cut_right(row: str, limit: int) -> str:
-    return row if len(row) <= limit else row[: limit - 1] + "…"
 
 
 def _text(file: str) -> tuple[str, str, Path | None]:

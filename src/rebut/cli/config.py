@@ -15,12 +15,15 @@ from rebut.cli.options import json_flag
 @json_flag
 def config_command(what: str, as_json: bool) -> int:
     """Tell where your config file is (`path`), or what it and the repository's file come to (`show`)."""
-    from rebut import config, report, session
-    from rebut.cli.screen import say
+    from rebut import config, session
+    from rebut.cli.saying import say, say_json
 
     path = config.user_path(os.environ)
     if what == "path":
-        say(report.dumps({"path": str(path), "exists": path.exists()}) if as_json else str(path))
+        if as_json:
+            say_json({"path": str(path), "exists": path.exists()})
+        else:
+            say(str(path))
         return 0
     found = config.load(workspace=session.repository(Path.cwd().resolve()), env=os.environ)
     shown = {
@@ -33,7 +36,7 @@ def config_command(what: str, as_json: bool) -> int:
         "notices": list(found.notices),
     }
     if as_json:
-        say(report.dumps(shown))  # type: ignore[arg-type]
+        say_json(shown)
         return 0
     say(f"{path}{'' if path.exists() else '  (not there yet)'}")
     for p in found.providers:

@@ -37,6 +37,7 @@ def resume_command(id: str, as_json: bool, quiet: bool, deadline: float | None, 
 @click.option("--rounds", type=int, metavar="1–5", help="Another number of rounds.")
 @click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Another model in any seat.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another value of any setting.")
+@click.option("--allow-same-model", is_flag=True, help="Let one model fill two seats: a self-debate.")
 @click.option("--dry-run", is_flag=True, help="Only say how much would be reused and asked anew.")
 @limits
 @output
@@ -54,7 +55,7 @@ def fork_command(
     from rebut import api
     from rebut.api import Desk
     from rebut.cli.run import _pairs
-    from rebut.cli.screen import say
+    from rebut.cli.saying import say, say_json
     from rebut.cli.stage import perform
     from rebut.outcome import Outcome
 
@@ -64,15 +65,20 @@ def fork_command(
     async def act(desk: Desk) -> Outcome:
         reused, anew = await api.fork_plan(id, desk=desk, **changes)
         if not quiet and not as_json:
-            say(f"  fork of {id}: reuses {reused} answers, asks about {anew} anew", sys.stderr)
+            say(f"  {_counted(reused, anew)}", sys.stderr)
         return await api.fork(id, desk=desk, **changes)
 
     if dry_run:
         import asyncio
 
         reused, anew = asyncio.run(api.fork_plan(id, desk=Desk(), **changes))
-        from rebut.report import dumps
-
-        say(dumps({"reused": reused, "anew": anew}) if as_json else f"reuses {reused} answers, asks about {anew} anew")
+        if as_json:
+            say_json({"reused": reused, "anew": anew})
+        else:
+            say(f"  {_counted(reused, anew)}")
         return 0
     return perform(act, as_json=as_json, quiet=quiet, deadline=deadline)
+
+
+def _counted(reused: int, anew: int) -> str:
+    return f"this fork reuses {reused} answer{'' if reused == 1 else 's'} and asks about {anew} anew"

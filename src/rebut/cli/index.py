@@ -16,15 +16,15 @@ class Entry(NamedTuple):
 DEBATE, SESSIONS, OTHER = "Debate", "Sessions", "Without a model"
 
 COMMANDS: dict[str, Entry] = {
-    "duel": Entry("duel", "Proposer against challenger, every claim cited, until a judge picks a side.", DEBATE),
+    "duel": Entry("duel", "Proposer against challenger, until a judge picks a side.", DEBATE),
     "run": Entry("run", "Run a protocol of your own from its Python file.", DEBATE),
-    "list": Entry("reading", "List the sessions of this folder.", SESSIONS),
-    "show": Entry("reading", "Show a session: who said what, the points at issue, the outcome.", SESSIONS),
-    "resume": Entry("going_on", "Go on with a session that was stopped; nothing on record is asked again.", SESSIONS),
-    "fork": Entry("going_on", "Branch a session with another seat, setting or limit; what fits is reused.", SESSIONS),
-    "replay": Entry("reading", "Run a session again from its record: offline, free, nothing written.", SESSIONS),
-    "export": Entry("reading", "Write a session as Markdown or JSON.", SESSIONS),
-    "verify": Entry("reading", "Check that a session's record is whole and unaltered.", SESSIONS),
-    "check": Entry("check", "Look up every citation in a text: a plan, a review, an agent's message.", OTHER),
+    "list": Entry("listing", "List the sessions of this folder.", SESSIONS),
+    "show": Entry("reading", "Show a session: who said what, the points, the outcome.", SESSIONS),
+    "resume": Entry("going_on", "Go on with a session; nothing on record is asked again.", SESSIONS),
+    "fork": Entry("going_on", "Branch a session with another seat; what fits is reused.", SESSIONS),
+    "replay": Entry("reading", "Run a session again from its record, offline.", SESSIONS),
+    "export": Entry("keeping", "Write a session as Markdown or JSON.", SESSIONS),
+    "verify": Entry("keeping", "Check that a session's record is whole and unaltered.", SESSIONS),
+    "check": Entry("check", "Look up every citation in a plan, a review, a message.", OTHER),
     "config": Entry("config", "Tell where your config file is and what it says.", OTHER),
 }

@@ -28,7 +28,15 @@ class Many(click.Command):
             else:
                 taking = False
                 out.append(word)
-        return super().parse_args(ctx, out)
+        try:
+            return super().parse_args(ctx, out)
+        except click.MissingParameter as error:
+            if "--context" in args:
+                name = (error.param.name if error.param else None) or "topic"
+                raise click.UsageError(
+                    f"missing argument '{name.upper()}': put it before --context, which takes every path after it", ctx
+                ) from error
+            raise
 
 
 def limits(f: F) -> F:

@@ -1,40 +1,23 @@
-"""The screen: plain lines to a pipe, a live view on a terminal; never colour without one, never text it cannot show."""
+"""The screen: a debate as it goes on, as plain lines to a pipe, as a live view on a terminal."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from rebut import report
+from rebut.cli.saying import say, width
 from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.record import Record
 from rebut.text import clean, cut
 
 if TYPE_CHECKING:
     from rich.live import Live
-
-_ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "«": "<<", "»": ">>", "“": '"', "”": '"', "’": "'", "→": "->"})
-
-
-def width() -> int:
-    return max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
-
-
-def say(text: str, file: TextIO | None = None) -> None:
-    """Print what the other end can show. Text of models must not drive the terminal, so controls are taken out."""
-    file = file or sys.stdout
-    text = clean(text)
-    encoding = file.encoding or "ascii"
-    try:
-        text.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        text = text.translate(_ASCII).encode("ascii", "replace").decode()
-    print(text, file=file, flush=True)
+    from rich.text import Text
 
 
 class Screen:
@@ -49,6 +32,8 @@ class Screen:
         self._asked: dict[str, tuple[Asked, float]] = {}
         self._tail: dict[str, str] = {}
         self._stopping = 0.0
+        self.told: list[str] = []
+        """Notes that were shown at the start, and need not be shown again at the end."""
 
     # what is printed for good
 
@@ -57,27 +42,32 @@ class Screen:
         if self.quiet:
             return
         self.record = record
+        fact = record.facts.get("notes")
+        self.told = [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
         self._line("")
         for row in report.header(record, width=width()):
             self._line(row)
         self._line("")
         for line in record.lines:
             self._settled(line)
-        if record.answers and not any(c.answered and c.answered.copied_from for c in record.calls.values()):
-            self._flush()
-        self._start_live()
+        self._flush()
+        if record.answers and not record.closed:
+            self._line("  (so far from the record)")
 
     def event(self, line: Line) -> None:
         """Called by the journal for each event."""
         if self.quiet or self.record is None:
             return
         match line.event:
-            case Asked() as e:
+            case Asked(patient=False) as e:
                 self._flush()
                 self._asked[e.key] = (e, time.monotonic())
+                self._start_live()
             case Attempt() as e:
                 self._asked.pop(e.key, None)
                 self._tail.pop(e.key, None)
+                if not self._asked:
+                    self._stop_live()  # it must not redraw while a person types
             case _:
                 pass
         self._settled(line)
@@ -93,7 +83,7 @@ class Screen:
                 self._flush()
                 step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                 self._heading(e.key)
-                self._line(f"    {seat:<11} {step:<11} failed: {e.failure}, {cut(e.message, 160)}")
+                self._line(f"    {seat:<11} {step:<11} failed: {cut(f'{e.failure}, {e.message}', width() - 38)}")
             case _:
                 pass
 
@@ -113,24 +103,37 @@ class Screen:
     def _line(self, text: str) -> None:
         with suppress(OSError):  # a terminal that went away must not take the debate with it
             if self.live:
-                self.live.console.print(clean(text), markup=False, highlight=False, soft_wrap=True)
+                self.live.console.print(clean(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
             else:
                 say(text, sys.stderr)
 
     # what moves while models think
 
     def _start_live(self) -> None:
-        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        if self.live or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             return
         from rich.console import Console
         from rich.live import Live
 
         console = Console(file=sys.stderr, highlight=False)
-        self.live = Live(console=console, get_renderable=self._moving, refresh_per_second=5, transient=True)
+        # Nothing is redirected: what others print is not ours to interpret.
+        self.live = Live(
+            console=console,
+            get_renderable=self._moving,
+            refresh_per_second=5,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
         self.live.start()
 
-    def _moving(self) -> str:
-        from rich.markup import escape
+    def _stop_live(self) -> None:
+        if self.live:
+            self.live.stop()
+            self.live = None
+
+    def _moving(self) -> Text:
+        from rich.text import Text
 
         rows = []
         for key, (asked, since) in list(self._asked.items()):
@@ -143,8 +146,9 @@ class Screen:
             rows.append(head + (f'  "{said[-room:]}"' if said and room > 10 else ""))
         if self._stopping and rows:
             left = max(0.0, self._stopping - time.monotonic())
-            rows.append(f"  letting them finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
-        return escape("\n".join(clean(r) for r in rows))
+            who = " and ".join(f"the {key.rpartition('@')[2]}" for key in self._asked)
+            rows.append(f"  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
+        return Text("\n".join(clean(r) for r in rows), no_wrap=True)
 
     def text(self, key: str, piece: str) -> None:
         """Text streams in: progress only."""
@@ -159,6 +163,8 @@ class Screen:
         left = max(0.0, self._stopping - time.monotonic())
         if self.quiet:
             return
+        if self.live and waiting:
+            return  # the moving lines say it
         if waiting:
             who = " and ".join(f"the {w}" for w in dict.fromkeys(waiting))
             self._line(f"\n  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
@@ -166,10 +172,7 @@ class Screen:
             self._line("\n  stopping …")
 
     def close(self) -> None:
-        if self.live:
-            self._flush()
-            self.live.stop()
-            self.live = None
+        self._stop_live()
         self._flush()
 
 

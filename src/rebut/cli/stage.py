@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from rebut import report, session
 from rebut.api import Desk
-from rebut.cli.screen import Screen, say, width
+from rebut.cli.saying import say, say_json, width
+from rebut.cli.screen import Screen
 from rebut.endings import progress
-from rebut.errors import Interrupted, Paused, RebutError
+from rebut.errors import Interrupted, Paused, ProtocolError, RebutError
+from rebut.events import Asked, Attempt, Line
 from rebut.outcome import Outcome
 from rebut.record import Record
 from rebut.room import Control
@@ -31,7 +34,19 @@ def perform(
         outcome = asyncio.run(stage.run(act))
     except RebutError as error:
         return stage.failed(error)
+    except Exception as error:
+        # The last resort: a protocol of one's own may break in any way, and its debate is still on record.
+        if stage.record is None or not stage.record.opened.source:
+            raise
+        return stage.failed(_broken(error, stage.record.opened.source))
     return stage.ended(outcome)
+
+
+def _broken(error: Exception, source: str) -> ProtocolError:
+    """A bug in somebody's protocol, told by its own last line and not by ours."""
+    at = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == source]
+    where = f"{Path(source).name}, line {at[-1]}" if at else Path(source).name
+    return ProtocolError(f"{where}: {type(error).__name__}: {error}", "Mend the file, then resume.")
 
 
 class Stage:
@@ -48,9 +63,10 @@ class Stage:
         self.record: Record | None = None
         self.root: Path | None = None
         self._signals = 0
+        self._in_flight: set[str] = set()
 
     async def run(self, act: Callable[[Desk], Awaitable[Outcome]]) -> Outcome:
-        desk = Desk(control=self.control, listener=self.screen.event, on_ready=self._ready)
+        desk = Desk(control=self.control, listener=self._event, on_ready=self._ready)
         self.root = desk.table.root
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(act(desk))
@@ -67,10 +83,17 @@ class Stage:
         self.record = record
         self.screen.ready(record)
 
+    def _event(self, line: Line) -> None:
+        if isinstance(line.event, Asked):
+            self._in_flight.add(line.event.key)
+        elif isinstance(line.event, Attempt):
+            self._in_flight.discard(line.event.key)
+        self.screen.event(line)
+
     def _signal(self, task: asyncio.Future[Outcome]) -> None:
         """The first signal starts nothing new and waits; the second drops what is in flight."""
         self._signals += 1
-        if self._signals == 1 and self.record is not None and self.record.in_doubt:
+        if self._signals == 1 and self.record is not None and self._in_flight:
             self.control.drain()
             limit = self.record.limits.get("timeout")
             self.screen.stopping(float(limit) if isinstance(limit, int | float) else 240.0)
@@ -84,10 +107,10 @@ class Stage:
             said = {"error": error.message, "hint": error.hint, "exit": error.exit_code, "session": id or None}
             if isinstance(error, Paused) and id:
                 said["resume"] = f"rebut resume {id}"
-            say(report.dumps(said))  # type: ignore[arg-type]
+            say_json(said)
             return error.exit_code
         if not isinstance(error, Interrupted):
-            say(f"rebut: {error}", sys.stderr)
+            say("\n".join([f"rebut: {error}", *(f"  {note}" for note in getattr(error, "__notes__", ()))]), sys.stderr)
         if self.record and self.root:
             short = session.short(self.root, id)
             word = "stopped" if isinstance(error, Paused) else "this debate can go on"
@@ -96,11 +119,13 @@ class Stage:
 
     def ended(self, outcome: Outcome) -> int:
         if self.as_json:
-            say(report.dumps(brief(outcome)))  # type: ignore[arg-type]
+            say_json(brief(outcome))
         else:
             say("", sys.stderr)
             short = session.short(self.root, outcome.session) if self.root else outcome.session
-            say(report.ending(outcome, width=width(), short=short))
+            say(report.ending(outcome, width=width(), short=short, told=self.screen.told), emphasis=True)
+            if self.record is None and outcome.complete:
+                say(f"\n  this session is closed; go on from it with   rebut fork {short} …", sys.stderr)
         return outcome.exit_code
 
 

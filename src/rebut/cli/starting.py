@@ -11,12 +11,14 @@ from typing import Any
 
 from rebut import report, session
 from rebut.api import Desk
-from rebut.cli.screen import say
+from rebut.cli.saying import say, say_json
 from rebut.cli.stage import perform
-from rebut.engine import Plan, start
+from rebut.engine import start
 from rebut.outcome import Outcome
+from rebut.plan import Plan
 from rebut.text import clean, tokens
 
+MOST_SHOWN = 20
 ROUND_TOKENS = 3000
 """What a round adds to a prompt, for the estimate of --dry-run: a guess, on the high side."""
 
@@ -32,9 +34,12 @@ def launch(
     deadline: float | None,
 ) -> int:
     if dry_run:
-        desk = Desk()
+        desk = Desk(rehearsal=True)
         shown = asyncio.run(egress(desk, desk.plan(protocol, topic, **named)))
-        say(report.dumps(shown) if as_json else "\n".join(rows(shown)))
+        if as_json:
+            say_json(shown)
+        else:
+            say("\n".join(rows(shown)))
         return 0
 
     async def act(desk: Desk) -> Outcome:
@@ -57,21 +62,26 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
 
     topic = door(plan.topic)
     removed = set(PLACEHOLDER.findall(topic))
-    files, left_out, size = 0, list[str](), 0
+    files, left_out, size = list[str](), list[str](), 0
     if plan.context:
         with tempfile.TemporaryDirectory() as keep:
             taken = await take(plan.workspace, Path(keep) / "s", door, include=plan.context, never=desk.table.never)
             view = View(taken, Path(keep) / "s", door)
             given = await gather(view, taken.included, never=desk.table.never)
             await view.close()
-        files, size = len(given.files), given.total
+        files, size = [piece.path for piece in given.files], given.total
         removed |= {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
-        kept_back = never_sent(plan.context, session.repository(plan.workspace), desk.table.never)
-        left_out = [*kept_back, *(f"{path} ({why})" for path, why in given.left_out if path not in kept_back)]
+        reasons = dict(given.left_out)
+        top = session.repository(plan.workspace)
+        left_out = [f"{path} ({reasons.get(path, why)})" for path, why in kept_back(plan.context, top, files, desk)]
+        left_out += [
+            f"{path} ({why})" for path, why in given.left_out if not any(row.startswith(f"{path} ") for row in left_out)
+        ]
     rounds = int(getattr(plan.settings, "rounds", 1))
-    out: dict[str, Any] = {"topic_bytes": len(topic.encode()), "never_sent": left_out, "providers": {}}
+    planned = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
+    out: dict[str, Any] = {"topic_bytes": len(topic.encode()), "files": files, "not_sent": left_out, "providers": {}}
     for p in plan.seats:
-        calls = rounds if p.seat != plan.protocol.judge else 1 + max(0, rounds - 2)
+        calls = planned.get(p.seat.partition(".")[0], rounds)
         sent = (0 if p.seat == plan.protocol.judge else size // 3) + tokens(topic) + ROUND_TOKENS * rounds
         price = desk.connect(p.spec).price(sent, 4096)
         row = out["providers"].setdefault(
@@ -82,21 +92,31 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
         row["calls"] += calls
         row["usd"] = None if price is None or row["usd"] is None else row["usd"] + price * calls
         if p.seat != plan.protocol.judge:
-            row["files"], row["bytes"] = files, size
+            row["files"], row["bytes"] = len(files), size
     return out
 
 
-def never_sent(context: Sequence[str], root: Path, globs: Sequence[str]) -> list[str]:
-    """The files in the given folders that stay here by their name; listed so that nobody has to take it on trust."""
-    from rebut.snapshot import is_never_sent
+def kept_back(context: Sequence[str], top: Path, sent: Sequence[str], desk: Desk) -> list[tuple[str, str]]:
+    """The files of the given folders that would not go, each with the reason: nobody has to take it on trust."""
+    from rebut.snapshot import FILE_CAP, is_never_sent
 
-    found: list[str] = []
+    out: dict[str, str] = {}
     for path in context:
         for folder, inner, files in os.walk(path):
             inner[:] = sorted(name for name in inner if name != ".git")
-            names = [Path(folder, name).relative_to(root).as_posix() for name in sorted(files)]
-            found += [name for name in names if is_never_sent(name, globs)]
-    return list(dict.fromkeys(found))[:200]
+            for file in sorted(Path(folder, name) for name in files):
+                name = file.relative_to(top).as_posix()
+                if name in sent:
+                    continue
+                if is_never_sent(name, desk.table.never):
+                    out[name] = "never read"
+                elif file.is_symlink():
+                    out[name] = "a link"
+                elif file.stat().st_size > FILE_CAP:
+                    out[name] = "too big"
+                else:
+                    out[name] = "ignored, binary or unreadable"
+    return list(out.items())
 
 
 def rows(shown: Mapping[str, Any]) -> list[str]:
@@ -106,6 +126,8 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
         files = f"{row['files']} file{'' if row['files'] == 1 else 's'}, {report.size(row['bytes'], 'B')}"
         secrets = f"{row['secrets_removed']} secret{'' if row['secrets_removed'] == 1 else 's'} removed"
         out.append(f"  {name:<10} ←  the topic, {files}, {secrets}; {row['calls']} calls, {cost}")
-    for n, path in enumerate(shown["never_sent"]):
-        out.append(f"  {'never sent' if n == 0 else '':<13} {path}")
+    for title, paths in (("files", shown["files"]), ("not sent", shown["not_sent"])):
+        out += [f"  {title if n == 0 else '':<13} {path}" for n, path in enumerate(paths[:MOST_SHOWN])]
+        if len(paths) > MOST_SHOWN:
+            out.append(f"  {'':<13} … {len(paths) - MOST_SHOWN} more; --json has them all")
     return [*out, "  nothing was called"]

@@ -1,7 +1,7 @@
 """Proposer against challenger, every claim cited, until a judge picks a side."""
 
 from rebut.protocols.duel.artifacts import artifacts
-from rebut.protocols.duel.run import Settings, partial, run
+from rebut.protocols.duel.run import Settings, calls, partial, run
 
 name = "duel"
 version = "1"
@@ -10,4 +10,16 @@ judge = "judge"
 letter = "D"
 closing_tokens = 16_000
 
-__all__ = ["Settings", "artifacts", "closing_tokens", "judge", "letter", "name", "partial", "run", "seats", "version"]
+__all__ = [
+    "Settings",
+    "artifacts",
+    "calls",
+    "closing_tokens",
+    "judge",
+    "letter",
+    "name",
+    "partial",
+    "run",
+    "seats",
+    "version",
+]

@@ -37,6 +37,9 @@ def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
             if not agreed.risk:
                 wrong.append(f"agreement {n} names no remaining risk")
         called = set(reply.unsupported)
+        claims = {c.id for c in ledger.claims}
+        for id in sorted((called | {f.about for f in reply.flaws if f.about}) - claims):
+            wrong.append(f"there is no claim {id}: the claims are {', '.join(sorted(claims))}")
         for claim in ledger.unsupported:
             if claim.by == "proposer" and claim.id not in called:
                 wrong.append(f"{claim.id} cites nothing and is not called out under `unsupported`")

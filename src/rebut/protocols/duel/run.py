@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from pydantic import BaseModel, Field
 
 from rebut.debate import Debate, Failure, Round
@@ -13,8 +11,8 @@ from rebut.ledger import Claim, Entry, Evidence, Move, MoveKind, Point, Slip
 from rebut.outcome import Outcome, Verdict
 from rebut.prompts import FENCES, fill
 from rebut.protocols.duel import rules, synthesis, words
-from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
-from rebut.text import squeeze
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening
+from rebut.protocols.duel.minutes import Course, Said, background
 from rebut.types import Json
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
@@ -34,30 +32,10 @@ class Settings(BaseModel):
     state_dir: str = Field(default="", description="where debate/last-debate.json is written")
 
 
-@dataclass
-class Said:
-    """One turn, as the other side, the judge and the reader see it."""
-
-    round: int
-    role: str
-    text: str
-    quotable: str
-    """The author's own words, in which a concession must be found verbatim."""
-
-
-@dataclass
-class Course:
-    """What was said so far, and what became of earlier rounds."""
-
-    said: list[Said] = field(default_factory=list)
-    summary: str = ""
-    notes: list[str] = field(default_factory=list)
-
-    def round(self, n: int) -> list[Said]:
-        return [s for s in self.said if s.round == n]
-
-    def whole_rounds(self) -> int:
-        return sum(1 for s in self.said if s.role == "challenger")
+def calls(settings: Settings) -> dict[str, int]:
+    """How many calls a whole duel makes."""
+    rounds = settings.rounds
+    return {"proposer": rounds, "challenger": rounds, "judge": 1 + max(0, rounds - 2)}
 
 
 async def run(debate: Debate) -> Outcome:
@@ -157,39 +135,6 @@ async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
     return Said(r.n, "challenger", synthesis.follow_up(form, new, r.ledger, r.n), quotable)
 
 
-async def background(r: Round, course: Course) -> str:
-    """What was said before: in full for two rounds; from the third on, all but the last round as a summary."""
-    if r.n == 1:
-        return ""
-    latest = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 1))
-    if r.n < 3:
-        return latest
-    course.summary = await summarize(r, course)
-    return f"{r.quote(f'summary of rounds 1 to {r.n - 2}', course.summary)}\n\n{latest}"
-
-
-async def summarize(r: Round, course: Course) -> str:
-    """Roll the summary forward by one round: prompts stay as long as they are, however many rounds there are."""
-    old = r.quote(f"summary of rounds 1 to {r.n - 3}", course.summary) if course.summary else ""
-    turns = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 2))
-    upto = r.n - 2
-    conceded = [m for m in r.ledger.moves if m.kind == "concede" and m.round <= upto]
-    # The old summary is no source: its writer's own words would turn into a debater's on the second round.
-    earlier = [s.quotable for s in course.said if s.round <= upto] + [f"{m.point}: {m.reason}" for m in conceded]
-    prompt = fill(words.SUMMARY, fences=FENCES, upto=str(upto), material=f"{old}\n\n{turns}".strip())
-    answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=rules.summary(earlier))
-    if isinstance(answer, Failure):
-        course.notes.append(
-            f"round {r.n}: no summary was written ({answer.kind}); the program's own list of points served"
-        )
-        return synthesis.own_summary(r.ledger, conceded)
-    said = [squeeze(text) for text in earlier]
-    kept = [c for c in answer.value.concessions if rules.is_verbatim(c, said)]
-    if dropped := len(answer.value.concessions) - len(kept):
-        course.notes.append(f"round {r.n}: {dropped} concession(s) in the summary were not verbatim and were left out")
-    return synthesis.summary(answer.value, kept, conceded)
-
-
 def uncontested(debate: Debate, course: Course) -> Outcome:
     """The challenger never spoke: the position stands alone, and is called that."""
     text = course.said[0].text
@@ -198,7 +143,7 @@ def uncontested(debate: Debate, course: Course) -> Outcome:
         heading="UNCONTESTED",
         decision=course.said[0].quotable,
         conclusive=False,
-        stopped=debate.stopped,
+        stopped=f"the challenger never spoke: {debate.stopped}",
         final=f"{words.UNCONTESTED}\n\n{text}\n",
         data={"position": course.said[0].quotable, "rounds_completed": 0, "exchanges": _exchanges(course)},
     )
@@ -207,17 +152,18 @@ def uncontested(debate: Debate, course: Course) -> Outcome:
 async def verdict(debate: Debate, course: Course) -> Outcome:
     rounds, asked = course.whole_rounds(), debate.settings.rounds
     whole = [s for s in course.said if s.round <= rounds]
+    ledger = debate.ledger.upto(rounds)  # half a round is not weighed
     prompt = fill(
         words.VERDICT,
         fences=FENCES,
         topic=debate.quote("topic", debate.topic),
         transcript="\n\n".join(debate.quote(f"round {s.round}, {s.role}", s.text) for s in whole),
-        points=debate.quote("the points at issue", synthesis.points(debate.ledger)),
-        checked=synthesis.checked(debate.ledger),
-        rounds=f"{rounds} of {asked} rounds were completed."
-        + (f" {_sentence(debate.stopped)}" if debate.stopped else ""),
+        points=debate.quote("the points at issue", synthesis.points(ledger)),
+        checked=synthesis.checked(ledger),
+        # Why it ended early is not said: limits and providers' messages have no business in a prompt.
+        rounds=f"{rounds} of {asked} rounds were completed.",
     )
-    judge, check = debate.seat("judge"), rules.decision(debate.ledger)
+    judge, check = debate.seat("judge"), rules.decision(ledger)
     data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": _exchanges(course)}
     try:
         answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True)
@@ -233,7 +179,7 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         ),
         conclusive=rounds == asked,
         stopped=debate.stopped,
-        final=synthesis.report(debate, answer.value, rounds, course.notes),
+        final=synthesis.report(debate, ledger, answer.value, rounds, course.notes),
         data={**data, "decision": answer.value.model_dump(mode="json")},
         notes=tuple(course.notes),
     )
@@ -300,7 +246,3 @@ def _ended_by(failure: Failure, n: int) -> str:
     if failure.kind == "budget":
         return failure.message
     return f"the {failure.who.seat} failed in round {n} ({failure.kind}: {failure.message})"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

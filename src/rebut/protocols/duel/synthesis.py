@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from rebut.debate import Debate
 from rebut.ledger import Claim, Entry, Evidence, Ledger, Move, Point
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
+from rebut.text import squeeze, tame
 
 NOTHING = " (cites nothing)"
 
@@ -112,20 +113,22 @@ def _bare(move: Move) -> bool:
     return move.kind in ("defend", "partly", "resolve") and not move.evidence
 
 
-def report(debate: Debate, decision: Decision, rounds: int, notes: Sequence[str]) -> str:
+def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, notes: Sequence[str]) -> str:
     """The synthesis in its fixed format."""
     names = {role: debate.seat(role).label for role in ("proposer", "challenger")}
     agreed = [
-        f"{a.text} (evidence: {', '.join(c.place for c in a.evidence) or 'none given'})" for a in decision.agreements
+        f"{a.text} (evidence: {', '.join(c.place for c in a.evidence) or 'none given'}"
+        + (f"; risk that remains: {a.risk})" if a.risk else ")")
+        for a in decision.agreements
     ]
     differ = [
         f"{d.point}: {names['proposer']} argues {d.proposer}, {names['challenger']} argues {d.challenger}"
         for d in decision.disagreements
     ]
     parts = [
-        _head(debate, rounds),
+        _head(debate, ledger, rounds),
         f"### Verdict\n\n{names[decision.winner]} ({decision.winner}) had the stronger argument because: "
-        f"{decision.reasoning}",
+        f"{tame(decision.reasoning)}",
         "### Debate Quality\n\n"
         f"- **Genuine disagreement**: {decision.genuine_disagreement}\n"
         f"- **Evidence quality**: {decision.evidence_quality}\n"
@@ -133,28 +136,27 @@ def report(debate: Debate, decision: Decision, rounds: int, notes: Sequence[str]
         _section("Key Agreements", agreed),
         _section("Key Disagreements", differ),
         _section("Unresolved Questions", decision.unresolved),
-        _section("Unsupported Claims", unsupported(debate.ledger)),
+        _section("Unsupported Claims", unsupported(ledger)),
         _section("Notes", [*([debate.stopped] if debate.stopped else []), *notes]) if debate.stopped or notes else "",
-        f"### Recommendation\n\n{decision.recommendation}",
+        f"### Recommendation\n\n{tame(decision.recommendation)}",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
 def without_verdict(debate: Debate, why: str) -> str:
     rounds = sum(1 for key in debate.answers if key.endswith("@challenger"))
-    return f"{_head(debate, rounds)}\n\n### Verdict\n\nNone: {why}.\n\n### Points at issue\n\n{points(debate.ledger)}\n"
+    head, left = _head(debate, debate.ledger, rounds), points(debate.ledger)
+    return f"{head}\n\n### Verdict\n\nNone: {why}.\n\n### Points at issue\n\n{left}\n"
 
 
-def _head(debate: Debate, rounds: int) -> str:
-    rows = ["## Debate Summary", "", f"**Topic**: {debate.topic}"]
+def _head(debate: Debate, ledger: Ledger, rounds: int) -> str:
+    rows = [f"**Topic**: {squeeze(debate.topic)}"]
     for role in ("proposer", "challenger"):
         who = debate.seat(role)
         rows.append(f"**{role.capitalize()}**: {who.label} ({who.spec.model or 'default model'})")
     rows.append(f"**Rounds**: {rounds}" + ("" if rounds == debate.settings.rounds else f" of {debate.settings.rounds}"))
-    rows.append(
-        f"**Rigor**: Two positions compared under adversarial rules. The program checked: {checked(debate.ledger)}"
-    )
-    return "  \n".join(rows[:2]) + "\n" + "  \n".join(rows[2:])
+    rows.append(f"**Rigor**: Two positions compared under adversarial rules. The program checked: {checked(ledger)}")
+    return "## Debate Summary\n\n" + "  \n".join(rows)
 
 
 def _claims(entries: Iterable[Entry]) -> str:
@@ -191,5 +193,5 @@ def _list(title: str, items: Sequence[str]) -> str:
 
 
 def _section(title: str, items: Sequence[str]) -> str:
-    rows = [f"- {item}" for item in items if item] or ["- none"]
+    rows = [f"- {squeeze(item)}" for item in items if item] or ["- none"]
     return f"### {title}\n\n" + "\n".join(rows)

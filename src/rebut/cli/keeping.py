@@ -1,0 +1,101 @@
+"""`rebut export` and `rebut verify`: a session as a document, and whether its record can be trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rebut.cli.options import json_flag
+from rebut.cli.reading import folder_of
+
+if TYPE_CHECKING:
+    from rebut.record import Record
+
+
+@click.command("export")
+@click.argument("id")
+@click.option("--format", "form", type=click.Choice(["md", "json"]), default="md", show_default=True)
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the screen.")
+@click.option("--force", is_flag=True, help="Replace that file if it exists.")
+@json_flag
+def export_command(id: str, form: str, output: Path | None, force: bool, as_json: bool) -> int:
+    """Write a session as Markdown or JSON."""
+    from rebut import export, session
+    from rebut.cli.saying import say
+    from rebut.errors import UsageError
+
+    record = session.load(folder_of(id))
+    plain = as_json or form == "json"
+    text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n" if plain else export.markdown(record)
+    if output is None:
+        say(text.rstrip("\n"))
+        return 0
+    if output.exists() and not force:
+        raise UsageError(f"{output} is there already", "Give --force to replace it.")
+    try:
+        output.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written: {error.strerror}") from error
+    return 0
+
+
+@click.command("verify")
+@click.argument("id")
+@json_flag
+def verify_command(id: str, as_json: bool) -> int:
+    """Check that a session's record is whole and unaltered, and that the files it wrote are still as written.
+
+    Exit code 0 when all is well, else 3. The hash that is printed covers the whole record: keep it elsewhere, and a
+    record that was cut short later can be told from this one.
+    """
+    from rebut import journal, reading
+    from rebut.cli.saying import say, say_json
+    from rebut.record import Record
+
+    folder = folder_of(id)
+    found = journal.read(folder)
+    record = Record(found.lines)
+    problems = [] if found.lines else ["the journal is empty"]
+    if found.torn:
+        problems.append(f"{len(found.torn)} bytes of an unfinished last line; resume sets them aside")
+    problems += [f"changed or gone since it was written: {path}" for path in _changed(record)]
+    problems += [f"gone from the snapshot: {name}" for name in _missing(record, folder)]
+    shown = {
+        "id": folder.name,
+        "ok": not problems,
+        "events": len(found.lines),
+        "last_hash": found.last_hash,
+        "status": reading.status(record) if found.lines else "empty",
+        "problems": problems,
+    }
+    if as_json:
+        say_json(shown)
+        return 3 if problems else 0
+    if found.lines:
+        say(f"  {folder.name}: {len(found.lines)} events, each with the hash of the one before; {shown['status']}")
+        say(f"  the last hash is {found.last_hash}")
+    say("\n".join(f"  {problem}" for problem in problems) or "  ok")
+    return 3 if problems else 0
+
+
+def _changed(record: Record) -> list[str]:
+    out = []
+    for path, wrote in record.wrote.items():
+        try:
+            same = hashlib.sha256(Path(path).read_bytes()).hexdigest() == wrote.sha
+        except OSError:
+            same = False
+        if not same:
+            out.append(path)
+    return out
+
+
+def _missing(record: Record, folder: Path) -> list[str]:
+    fact = record.facts.get("snapshot")
+    copies = fact.value.get("copies") if fact and isinstance(fact.value, dict) else None
+    names = copies.items() if isinstance(copies, dict) else ()
+    return [path for path, name in names if not (folder / "snapshot" / str(name)).exists()]

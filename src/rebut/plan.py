@@ -1,0 +1,100 @@
+"""The plan of a debate, everything checked, and the table it is held at: what is on record, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from rebut import __version__, session
+from rebut.budget import Limits
+from rebut.errors import UsageError
+from rebut.events import Line, Opened
+from rebut.protocol import Protocol
+from rebut.record import Record
+from rebut.room import Connection, Control
+from rebut.text import clean
+from rebut.types import Json, ModelSpec, Participant
+
+TOPIC_LIMIT = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The outside of a debate, none of it on record: how to reach models, what is secret, who listens."""
+
+    connect: Callable[[ModelSpec], Connection]
+    root: Path
+    """The folder of all sessions."""
+    known_secrets: Sequence[str] = ()
+    never: Sequence[str] = ()
+    control: Control = field(default_factory=Control)
+    listener: Callable[[Line], None] | None = None
+    on_ready: Callable[[Record, Path], None] | None = None
+    """Called once the debate is on record and before anything is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A debate as asked for, everything checked."""
+
+    protocol: Protocol
+    topic: str
+    seats: Sequence[Participant]
+    settings: Any
+    workspace: Path
+    limits: Limits = Limits()
+    context: Sequence[str] = ()
+    fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+def debatable(topic: str) -> None:
+    if not clean(topic).strip():
+        raise UsageError("the topic is empty", "Say what to debate, in quotes.")
+    if len(topic) > TOPIC_LIMIT:
+        raise UsageError(
+            f"the topic is {len(topic):,} characters long; at most {TOPIC_LIMIT:,} are taken",
+            "Ask the question in a sentence and give the material with --context FILE.",
+        )
+
+
+def opened(plan: Plan, folder: Path, topic: str, parent: str = "") -> Opened:
+    seats: list[dict[str, Json]] = [
+        {
+            "seat": p.seat,
+            "spec": (f"{p.spec.name}=" if p.spec.name else "") + str(p.spec),
+            "family": p.family,
+            "persona": p.persona,
+            "fallbacks": [str(s) for s in plan.fallbacks.get(p.seat, ())],
+            "default": p.default,
+        }
+        for p in plan.seats
+    ]
+    return Opened(
+        id=folder.name,
+        protocol=plan.protocol.name,
+        topic=topic,
+        rebut=__version__,
+        protocol_version=plan.protocol.version,
+        source=plan.protocol.source,
+        slug=session.slug(topic),
+        workspace=str(plan.workspace),
+        settings=plan.settings.model_dump(mode="json"),
+        seats=seats,
+        limits=plan.limits.to_json(),
+        forked_from=parent,
+    )
+
+
+def participants(record: Record) -> tuple[list[Participant], dict[str, list[ModelSpec]]]:
+    """The seats as they were filled when the debate opened."""
+    seats, fallbacks = [], {}
+    for row in record.opened.seats:
+        seat = str(row["seat"])
+        spec = ModelSpec.parse(str(row["spec"]))
+        family, persona = str(row.get("family", "")), str(row.get("persona", ""))
+        seats.append(Participant(seat, spec, family, persona, bool(row.get("default"))))
+        fallbacks[seat] = [ModelSpec.parse(str(s)) for s in cast(list[Json], row.get("fallbacks", []))]
+    return seats, fallbacks

@@ -228,7 +228,7 @@ def test_a_session_folder_that_cannot_be_written_is_left_as_it_is_and_says_why(t
         folder.chmod(0o700)
     assert refused.error == "RecordError" and "cannot be written: Permission denied" in refused.message
     assert str(folder) in refused.hint
-    assert started.error == "RecordError" and "no session can be kept" in started.message
+    assert started.error == "UsageError" and "no session can be kept" in started.message
     assert "Nothing was called" in started.hint and "REBUT_HOME" in started.hint
     assert (folder / NAME).read_bytes() == before and len(crashing.calls(tmp_path)) == 3
     for path in folder.iterdir():

@@ -30,7 +30,7 @@ from rebut.errors import (
 )
 from rebut.events import Closed, Fact, Resumed, Wrote
 from rebut.journal import Journal
-from rebut.ledger import Ledger
+from rebut.ledger import NOTHING_KEPT, Ledger
 from rebut.opening import keys_of, redactor_of, snapshot, view_of
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, debatable, opened
@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     from rebut.view import View
 
 
-NOTHING_KEPT = "citations of files cannot be looked up: this is no git repository, and no --context was given"
-
-
 async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
     debatable(plan.topic)
@@ -61,8 +58,6 @@ async def start(plan: Plan, table: Table) -> Outcome:
         facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
         # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
         view = await snapshot(plan, folder, lambda text: redact(clean(text)), table, facts)
-        if view is None:
-            facts["notes"] = [*plan.notes, NOTHING_KEPT]
         journal.write(opened(plan, folder, topic))
         facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `keys_of`
         for name, value in facts.items():
@@ -70,10 +65,15 @@ async def start(plan: Plan, table: Table) -> Outcome:
         await journal.sync()
         room = _room(journal.record, plan, table, journal=journal, view=view)
         return await _run(room, plan, table, folder)
-    except (UsageError, RecordError):
+    except UsageError:
         if not journal.record.calls:
             shutil.rmtree(folder, ignore_errors=True)  # nothing was asked yet: there is nothing to keep
         raise
+    except RecordError as error:
+        if "keys" in journal.record.facts:
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+        raise UsageError(error.message, "Nothing was called. Make room, then start it again.") from error
     finally:
         journal.close()
 
@@ -201,6 +201,8 @@ def _debate(room: Room, plan: Plan) -> Debate:
 def _filled(outcome: Outcome, room: Room) -> Outcome:
     record = room.record
     notes = [*outcome.notes, *described(record), *room.notes]
+    if any(e.note == NOTHING_KEPT for e in room.ledger.evidence):
+        notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
     return outcome.filled(
         ledger=room.ledger,
         seats=seated(record),

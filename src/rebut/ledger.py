@@ -26,6 +26,8 @@ AFTER: Mapping[MoveKind, Status] = {
     "resolve": "resolved",
     "maintain": "unresolved",
 }
+NOTHING_KEPT = "no workspace was kept"
+"""Why a citation could not be looked up: there was nothing to look it up in."""
 SETTLED: frozenset[Status] = frozenset({"conceded", "withdrawn", "resolved"})
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rebut.citations import Citation, find
 from rebut.evidence import check
-from rebut.ledger import Evidence
+from rebut.ledger import NOTHING_KEPT, Evidence
 
 if TYPE_CHECKING:
     from rebut.view import View
@@ -31,7 +31,7 @@ async def marked(evidence: Sequence[Evidence], prose: str, view: View | None) ->
 
 async def _mark(evidence: Evidence, view: View | None) -> Evidence:
     if view is None:
-        return replace(evidence, mark="uncheckable", note="no workspace was kept")
+        return replace(evidence, mark="uncheckable", note=NOTHING_KEPT)
     mark = await check(Citation.of(evidence.place, evidence.quote), view)
     # A moved quote is corrected: later readers should look where it really stands.
     return replace(evidence, place=mark.moved_to or evidence.place, mark=mark.mark, note=mark.note)

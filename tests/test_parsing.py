@@ -31,7 +31,12 @@ class Sheet(Form):
     more: list[str] = Field(default_factory=list)
 
 
-words = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+words = st.text(
+    st.characters(
+        exclude_categories=["Cs", "Cc"], exclude_characters="\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    ),
+    max_size=40,
+)
 notes = st.fixed_dictionaries(
     {"text": words, "evidence": st.lists(st.fixed_dictionaries({"place": words, "quote": words}), max_size=2)}
 )

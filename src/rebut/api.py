@@ -24,7 +24,7 @@ from rebut.plan import Plan, Table, participants
 from rebut.protocol import Protocol, load
 from rebut.record import Record
 from rebut.room import Control
-from rebut.seating import Given, connector, fill, is_self_debate, seat
+from rebut.seating import Given, check_effort, connector, fill, is_self_debate, seat
 from rebut.types import Backend, ModelSpec
 
 Named = str | Sequence[str] | int | float | bool
@@ -103,6 +103,8 @@ class Desk:
                 if chosen
                 else state_dir(self.env, self.workspace)
             )
+        if "rounds" in made.settings.model_fields and isinstance(wanted.get("rounds"), int):
+            wanted["rounds"] = int(self.config.capped("rounds", wanted["rounds"]))
         settings = _settings(made, {**self._config_settings(made), **wanted})
         seats = seat(
             made,
@@ -138,6 +140,9 @@ class Desk:
         # A judge that nobody named follows the party whose model it is, also into a fork.
         specs = {p.seat: p.spec for p in before if not p.default or p.seat in changes}
         specs |= {seat: ModelSpec.parse(str(changes[seat])) for seat in [p.seat for p in before] if seat in changes}
+        if effort := str(changes.get("effort") or ""):
+            check_effort(effort)
+            specs = {seat: spec if seat in changes else replace(spec, effort=effort) for seat, spec in specs.items()}
         seats = fill(
             made,
             specs,
@@ -149,6 +154,8 @@ class Desk:
         personas = {p.seat: p.persona for p in before}
         known = {"topic", "limits", "allow_same_model", *personas}
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in known}}
+        if isinstance(values.get("rounds"), int):
+            values["rounds"] = int(self.config.capped("rounds", values["rounds"]))
         limits = Limits.from_json({**record.limits, **self.permitted_limits(changes.get("limits") or {})})
         plan = Plan(
             protocol=made,
@@ -197,10 +204,11 @@ class Desk:
         """A dollar limit means nothing for a model whose price is unknown (C4)."""
         if plan.limits.usd is None or plan.limits.tokens is not None:
             return
-        for p in plan.seats:
-            if self.connect(p.spec).price(1000, 1000) is None:
+        specs = [(p.seat, spec) for p in plan.seats for spec in (p.spec, *plan.fallbacks.get(p.seat, ()))]
+        for seat_name, spec in specs:
+            if self.connect(spec).price(1000, 1000) is None:
                 raise UsageError(
-                    f"the price of {p.spec} ({p.seat}) is not known, so --max-usd cannot be kept",
+                    f"the price of {spec} ({seat_name}) is not known, so --max-usd cannot be kept",
                     "Add --max-tokens N, which can.",
                 )
 

@@ -170,7 +170,8 @@ def _fits(schema: type[Form], value: Json) -> bool:
 
 async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next:
     """Read what came back so far and say what follows."""
-    specs = [q.who.spec, *room.fallbacks.get(q.who.seat, ())]
+    # Each model once: one that is named twice would be asked for ever.
+    specs = list({str(s): s for s in (q.who.spec, *room.fallbacks.get(q.who.seat, ()))}.values())
     at, why, followup = _spoke_last(room, q.who.seat, len(specs)), "ask", ""
     best: Settled | None = None
     repairs, sent_back, served = 0, False, False
@@ -183,14 +184,15 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
                 continue
             return best or GivenUp(attempt.outcome, attempt.message, attempt.hint)
         try:
-            value = parse(attempt.text, q.schema, truncated=attempt.truncated) if q.schema else attempt.text
+            value = _read(q, attempt)
         except Unreadable as error:
             repairs += 1
             if repairs > REPAIRS or best:
                 return best or GivenUp("bad reply", f"the reply did not fit what was asked for: {error}")
             why = "repair"
             quoted = prompts.quote(room.fence_key, "your earlier reply", cut(attempt.text, 2000))
-            followup = prompts.fill(prompts.REPAIR, problem=str(error), reply=quoted)
+            problem = prompts.quote(room.fence_key, "what is wrong with it", str(error))
+            followup = prompts.fill(prompts.REPAIR, problem=problem, reply=quoted)
             continue
         complaints = tuple(q.check(value)) if q.check else ()
         settled = Settled(value, complaints, attempt)
@@ -206,8 +208,17 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
             return settled
         sent_back, best, why = True, settled, "send-back"
         quoted = prompts.quote(room.fence_key, "your earlier reply", attempt.text)
-        followup = prompts.fill(prompts.SEND_BACK, complaints="\n".join(f"- {c}" for c in complaints), reply=quoted)
+        wrong = prompts.quote(room.fence_key, "what is wrong with it", "\n".join(f"- {c}" for c in complaints))
+        followup = prompts.fill(prompts.SEND_BACK, complaints=wrong, reply=quoted)
     return Next(why, followup, specs[at])
+
+
+def _read(q: Question, attempt: Attempt) -> Any:
+    if q.schema:
+        return parse(attempt.text, q.schema, truncated=attempt.truncated)
+    if attempt.truncated:
+        raise Unreadable("the reply was cut off at the output limit; answer again, shorter")
+    return attempt.text
 
 
 def _best(q: Question, call: Call) -> Settled | None:
@@ -216,7 +227,7 @@ def _best(q: Question, call: Call) -> Settled | None:
         if attempt.outcome != "ok":
             continue
         try:
-            value = parse(attempt.text, q.schema, truncated=attempt.truncated) if q.schema else attempt.text
+            value = _read(q, attempt)
         except Unreadable:
             continue
         return Settled(value, tuple(q.check(value)) if q.check else (), attempt)
@@ -337,7 +348,8 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
             raise DeadlineReached(f"the deadline of {room.control.deadline:g} s was reached") from None
         seat, why = request.participant.seat, "cut off by the deadline"
         late = Attempt(key=key, attempt=number, outcome="timeout", message=why)
-        await room.append(late, Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True))
+        failed = Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True, attempt=number)
+        await room.append(late, failed)
         raise DeadlineReached(f"the deadline of {room.control.deadline:g} s was reached") from None
     except ParticipantFailed as error:
         usage = getattr(error, "usage", None)
@@ -349,7 +361,7 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
             hint=error.hint,
             input=usage.input if usage else None,
             output=usage.output if usage else None,
-            usd=getattr(error, "usd", None),
+            usd=0.0 if connection.free else getattr(error, "usd", None),
         )
     text = room.door(unescaped(reply.text) if request.schema else reply.text)
     return Attempt(
@@ -358,7 +370,7 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
         text=text,
         outcome="ok" if text.strip() else "bad reply",
         message="" if text.strip() else "the reply is empty",
-        model=reply.model,
+        model=room.door(reply.model)[:200],
         family=reply.family,
         input=reply.usage.input,
         output=reply.usage.output,

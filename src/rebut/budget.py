@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rebut.errors import UsageError
@@ -37,9 +37,6 @@ class Limits:
 
     def to_json(self) -> dict[str, Json]:
         return {name: value for name, value in asdict(self).items() if value is not None}
-
-    def raised(self, **changes: float | None) -> Limits:
-        return replace(self, **{k: v for k, v in changes.items() if v is not None})  # type: ignore[arg-type]
 
     def refuses(self, committed: Amount, wanted: Amount, kept: Amount) -> str:
         """The limit that a further call would break, with `kept` set aside for the closing call; else empty.

@@ -6,14 +6,16 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from rebut import ledger as ledgers, prompts
+from rebut.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
 from rebut.asking import Check, GivenUp, Question, settle
-from rebut.budget import shown
+from rebut.budget import MAX_OUTPUT, shown
 from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.events import Answered, Fact, FactClass, Failed
 from rebut.ledger import Entry, Ledger, Slip
+from rebut.record import Amount
 from rebut.room import Room
 from rebut.text import as_recorded, fingerprint
 from rebut.types import Json, Participant
@@ -21,63 +23,9 @@ from rebut.types import Json, Participant
 if TYPE_CHECKING:
     from rebut.forms import Form
 
+CLOSING_WORDS = 3000
 V = TypeVar("V")
 F = TypeVar("F", bound="Form")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[V]):
-    """What a participant said, settled and on record."""
-
-    who: Participant
-    key: str
-    value: V
-    complaints: tuple[str, ...] = ()
-    """What its check still found wrong after it was sent back once."""
-    model: str = ""
-    family: str = ""
-    ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """That a participant did not answer. It has a class and a message, and no voice."""
-
-    who: Participant
-    key: str
-    kind: str
-    message: str
-    hint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Ask(Generic[V]):
-    """One of several questions that are asked at once."""
-
-    who: Participant
-    prompt: str
-    schema: type[V] | None = None
-    check: Check | None = None
-    part: str = ""
-    """Tells apart two questions of one step to the same seat."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answers(Generic[V]):
-    """What came of asking many, in the order of asking."""
-
-    all: tuple[Answer[V] | Failure, ...]
-
-    def __iter__(self) -> Iterator[Answer[V] | Failure]:
-        return iter(self.all)
-
-    @property
-    def answered(self) -> tuple[Answer[V], ...]:
-        return tuple(a for a in self.all if isinstance(a, Answer))
-
-    @property
-    def failed(self) -> tuple[Failure, ...]:
-        return tuple(a for a in self.all if isinstance(a, Failure))
 
 
 @dataclass
@@ -262,6 +210,11 @@ class Debate:
         """Every answer on record so far by its key; for the result at a deadline, when the protocol was cut short."""
         return {key: c.answered.value for key, c in self._room.record.calls.items() if c.answered}
 
+    def stand_in(self, who: Participant) -> str:
+        """The fallback that spoke for a seat; empty while its own model did."""
+        fact = self._room.record.facts.get(f"fallback@{who.seat}")
+        return str(fact.value["spec"]) if fact and isinstance(fact.value, dict) else ""
+
     # facts
 
     async def once(
@@ -272,6 +225,9 @@ class Debate:
         `of` names the inputs: when they differ, a derived fact is computed anew.
         """
         room, full, print_of = self._room, self._prefix + key, fingerprint(of)
+        if f"#{full}" in room.keys:
+            raise DuplicateKey(f"{full} is settled twice in one run", "Give the second one another key.")
+        room.keys.add(f"#{full}")
         for record, copied in ((room.record, False), (room.parent, True)):
             fact = record.facts.get(full) if record else None
             if fact is None or fact.of != print_of or (copied and cls == "limit"):
@@ -284,6 +240,8 @@ class Debate:
         value = fn()
         if inspect.isawaitable(value):
             value = await value
+        if cls == "input":
+            value = _at_the_door(value, room.door)
         value = as_recorded(value)  # else the first run would see a tuple where a resumed one sees a list
         room.write(Fact(key=full, cls=cls, of=print_of, value=value))
         return value
@@ -344,6 +302,13 @@ class Debate:
             room.write(fact)
         return str(fact.value or "")
 
+    def keep_for_closing(self, tokens: int) -> None:
+        """Set aside enough for a closing call that must read this many tokens and what one more turn may add."""
+        room, wanted = self._room, tokens + CLOSING_WORDS + 2 * MAX_OUTPUT
+        if room.closing.tokens and wanted > room.closing.tokens:
+            usd = room.closing.usd * wanted / room.closing.tokens
+            room.closing = Amount(room.closing.calls, wanted, usd)
+
     def scope(self, name: str) -> Debate:
         """A part of the debate with keys of its own, so that parallel parts cannot mix them up."""
         return Debate(self.topic, self.settings, self._room, self.context, f"{self._prefix}{name}/", self._course)
@@ -381,3 +346,16 @@ def _said(entry: Entry) -> str:
     if isinstance(entry, Slip):
         return ""
     return entry.reason if isinstance(entry, ledgers.Move) else entry.text
+
+
+def _at_the_door(value: Json, door: Callable[[str], str]) -> Json:
+    """What a protocol brings in from outside enters as everything does: cleaned, and without its secrets."""
+    match value:
+        case str():
+            return door(value)
+        case list():
+            return [_at_the_door(item, door) for item in value]
+        case dict():
+            return {key: _at_the_door(item, door) for key, item in value.items()}
+        case _:
+            return value

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
     debatable(plan.topic)
+    table.control.begin()
     keys = {"fence": secrets.token_bytes(32), "redaction": secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
     topic = redact(clean(plan.topic)).strip()
@@ -170,8 +171,10 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
     try:
         outcome = await plan.protocol.run(debate)
     except DeadlineReached as error:
+        partial = _partial(room, plan, debate, str(error.message))
+        await _leave(room, plan, table, folder, Ended(room.record, plan.settings, outcome=partial))
         await room.sync()
-        return _partial(room, plan, debate, str(error.message))
+        return partial
     except (ParticipantFailed, TooFewReplies, Aborted) as error:
         for note in await _leave(room, plan, table, folder, Ended(room.record, plan.settings, error=error)):
             error.add_note(note)
@@ -226,7 +229,11 @@ async def _leave(room: Room, plan: Plan, table: Table, folder: Path, ended: Ende
     notes: list[str] = []
     for one in plan.protocol.artifacts(ended) if plan.protocol.artifacts else ():
         wanted = folder / one.path
-        path = artifacts.place(wanted, room.record, table.root)
+        try:
+            path = artifacts.place(wanted, room.record, table.root)
+        except OSError as error:
+            notes.append(f"{wanted} could not be written: {error.strerror}")
+            continue
         # On record before it is there: a process that dies in between must know the file for its own.
         room.write(Wrote(path=str(path), sha=artifacts.sha(one.text)))
         try:

@@ -139,6 +139,8 @@ class Failed:
     message: str = ""
     hint: str = ""
     reopened: bool = False
+    attempt: int = 0
+    """When set, only this attempt is void; what came before it still speaks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

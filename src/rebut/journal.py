@@ -23,6 +23,7 @@ from pathlib import Path
 
 from rebut.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.events import SCHEMA, Event, Line, from_json, to_json
+from rebut.processes import started
 from rebut.record import Record
 from rebut.text import mend
 
@@ -64,12 +65,12 @@ def read(folder: Path) -> Read:
                     f"{folder.name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
                     "Update rebut to read this session.",
                 )
-            line = Line(found["seq"], found["at"], from_json(found))
+            line, follows = Line(found["seq"], found["at"], from_json(found)), found["prev"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if data.find(b"\n", end + 1) < 0 and end == len(data) - 1 and lines:
                 break  # the last line is garbage: a block that was never flushed
             raise RecordAltered(f"{folder.name}: line {len(lines) + 1} of the journal is no event") from error
-        if found["prev"] != prev or line.seq != len(lines) + 1:
+        if follows != prev or line.seq != len(lines) + 1:
             raise RecordAltered(
                 f"{folder.name}: line {len(lines) + 1} of the journal does not follow from the line before it",
                 "The file was changed by something other than rebut. Nothing was written to it.",
@@ -121,7 +122,7 @@ class Journal:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            owner = os.pread(lock, 32, 0).decode(errors="replace").strip()
+            owner = os.pread(lock, 64, 0).decode(errors="replace").partition(" ")[0]
             os.close(lock)
             by = f" (process {owner})" if owner else ""
             raise SessionBusy(
@@ -131,7 +132,7 @@ class Journal:
         fd = -1
         try:
             os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            os.pwrite(lock, f"{os.getpid()} {started(os.getpid())}".encode(), 0)
             fd = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             found = read(folder)
             if found.torn:
@@ -223,6 +224,8 @@ class Journal:
         with suppress(OSError):
             if not self._poison and self._synced < self._good:
                 _sync(self._fd)
+        with suppress(OSError):
+            os.ftruncate(self._lock, 0)
         os.close(self._fd)
         os.close(self._lock)
         self._fd = self._lock = -1

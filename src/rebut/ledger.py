@@ -132,12 +132,25 @@ class Ledger:
         for n, known in enumerate(self.points):
             # One author's two points of one round are two matters, even on the same lines: joining them would lose one.
             twice = point.by in known.voices and point.round == known.round
-            if point.same_as == known.id or (not point.same_as and not twice and same(point, known)):
-                voices = known.voices if point.by in known.voices else (*known.voices, point.by)
-                joined = replace(known, voices=voices, evidence=_merged(known.evidence, point.evidence))
-                return replace(self, points=(*self.points[:n], joined, *self.points[n + 1 :]))
+            # What was settled stays settled: something new at the same place is a point of its own.
+            over = self.status(known.id) in ("resolved", "withdrawn")
+            if point.same_as == known.id or (not point.same_as and not twice and not over and same(point, known)):
+                return self._join(n, known, point)
         new = replace(point, id=f"{self.letter}{len(self.points) + 1}", voices=(point.by,), same_as="")
         return replace(self, points=(*self.points, new))
+
+    def _join(self, n: int, known: Point, point: Point) -> Ledger:
+        """One point with one voice more, or pressed again by its own; what was said this time is kept as a move."""
+        joined = replace(
+            known,
+            voices=known.voices if point.by in known.voices else (*known.voices, point.by),
+            severity=min(known.severity, point.severity),
+            evidence=_merged(known.evidence, point.evidence),
+        )
+        ledger = replace(self, points=(*self.points[:n], joined, *self.points[n + 1 :]))
+        if point.by not in known.voices:
+            return ledger
+        return ledger._move(Move(known.id, "maintain", point.by, point.round, point.text, point.evidence))
 
     def _move(self, move: Move) -> Ledger:
         if self.point(move.point) is None:
@@ -234,7 +247,7 @@ def _place(evidence: Evidence) -> tuple[str, int, int]:
     if found is None:
         return "", 0, 0
     start = int((found[2] or "0")[:9])
-    return found[1], start, int((found[3] or found[2] or "0")[:9])
+    return found[1].removeprefix("./"), start, int((found[3] or found[2] or "0")[:9])
 
 
 def _overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
@@ -274,7 +287,8 @@ def _fields(value: Entry | Evidence) -> dict[str, Json]:
 def from_json(data: Mapping[str, Any]) -> Entry:
     """Read an entry back."""
     kinds: dict[str, type[Entry]] = {"claim": Claim, "point": Point, "move": Move, "slip": Slip}
-    values = {k: v for k, v in data.items() if k != "entry"}
+    names = kinds[data["entry"]].__dataclass_fields__
+    values = {k: v for k, v in data.items() if k in names}
     if data["entry"] == "slip":
         return Slip(**values)
     values["evidence"] = tuple(Evidence(**e) for e in values.get("evidence", ()))
@@ -299,8 +313,7 @@ def ledger_from_json(data: Mapping[str, Any]) -> Ledger:
     """Read a folded ledger back."""
 
     def all_of(name: str, kind: str) -> tuple[Any, ...]:
-        rows = ({k: v for k, v in row.items() if k != "status"} for row in data.get(name, ()))
-        return tuple(from_json({"entry": kind, **row}) for row in rows)
+        return tuple(from_json({"entry": kind, **row}) for row in data.get(name, ()))
 
     return Ledger(
         letter=data.get("letter", "P"),

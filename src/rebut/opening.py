@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rebut.view import View
 
 
+OWN_OUTPUT = ("debate/last-debate*.json", "*/debate/last-debate*.json")
+
+
 def keys_of(record: Record) -> Mapping[str, str]:
     """The session's own keys. They are the last fact of an opening: where they stand, all of it stands."""
     if "keys" not in record.facts:
@@ -43,11 +46,13 @@ async def snapshot(
     from rebut.view import View
 
     keep = folder / "snapshot"
-    taken = await take(plan.workspace, keep, door, include=plan.context, never=table.never)
+    # What debates leave behind is no evidence for the next one.
+    never = (*table.never, *OWN_OUTPUT)
+    taken = await take(plan.workspace, keep, door, include=plan.context, never=never)
     facts["snapshot"] = taken.to_json()
     view = View(taken, keep, door)
     if plan.context:
-        facts["context"] = (await gather(view, taken.included, never=table.never)).to_json()
+        facts["context"] = (await gather(view, taken.included, never=never)).to_json()
     return view
 
 

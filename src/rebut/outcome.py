@@ -101,9 +101,16 @@ class Outcome:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
         values = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        values["verdict"] = Verdict(**data["verdict"]) if data.get("verdict") else None
+        values["verdict"] = Verdict(**_known(Verdict, data["verdict"])) if data.get("verdict") else None
         values["notes"] = tuple(data.get("notes", ()))
         values["ledger"] = ledgers.ledger_from_json(data.get("ledger", {}))
-        values["seats"] = tuple(Seated(**{**s, "spoke": tuple(s["spoke"])}) for s in data.get("seats", ()))
-        values["spent"] = Spent(**data.get("spent", {}))
+        values["seats"] = tuple(
+            Seated(**{**_known(Seated, s), "spoke": tuple(s["spoke"])}) for s in data.get("seats", ())
+        )
+        values["spent"] = Spent(**_known(Spent, data.get("spent", {})))
         return cls(**values)
+
+
+def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that this version knows: a later one may have added some."""
+    return {name: value for name, value in data.items() if name in kind.__dataclass_fields__}  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from rebut.text import mend
+from rebut.text import clean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -18,10 +18,10 @@ T = TypeVar("T", bound="BaseModel")
 MAX_REPLY = 4_000_000
 MAX_REPAIR = 200_000
 DEEPEST_REPAIR = 100
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*(?:json\w*)?[ \t]*\n(.*?)^[ \t]*\1[ \t]*$", re.S | re.M | re.I)
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
-_COMMA = re.compile(rf"({_STRING.pattern})|,(?=\s*[}}\]])", re.S)
+MOST_FENCES = 8
+_OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*(?:json\w*)?[ \t]*$", re.I)
+_TOKEN = re.compile(r'"|\\.|[^"\\]+|\\', re.S)
+_COMMA = re.compile(r",(?=\s*[}\]])")
 
 
 class Unreadable(ValueError):
@@ -43,7 +43,7 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
     problem = "no JSON object was found in the reply"
     for found in _objects(text):
         try:
-            return schema.model_validate(_mended(found) if _HALF.search(text) else found)
+            return schema.model_validate(_tidy(found) if "\\" in text else found)
         except ValidationError as error:
             problem = _said(error)
     raise Unreadable(problem)
@@ -52,11 +52,11 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
 def _objects(text: str) -> Iterator[dict[str, object]]:
     """The JSON objects that the reply may be, best guess first."""
     bare = text.strip()
-    fenced = [match[2] for match in _FENCE.finditer(text)]
+    fenced = list(_fenced(text))
     start, end = bare.find("{"), bare.rfind("}")
     inner = bare[start : end + 1] if 0 <= start < end else ""
     # The commonest slip is mended exactly; the general repair below may alter words with quotes and backslashes.
-    without_commas = (_COMMA.sub(r"\1", candidate) for candidate in (*fenced, inner))
+    without_commas = (_without_commas(candidate) for candidate in (*fenced, inner))
     strict = False
     for candidate in chain((bare, *fenced, inner), without_commas):
         try:
@@ -83,18 +83,66 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
             yield found
 
 
-def _mended(found: dict[str, object]) -> object:
-    """Without lone surrogates: half of an emoji may come in as an escape, behind the back of the door."""
-    try:
-        return json.loads(mend(json.dumps(found, ensure_ascii=False)))
-    except RecursionError:
-        return found
+def _fenced(text: str) -> Iterator[str]:
+    """The bodies of fenced blocks. One pass over the lines: a pattern over the whole text can be made to take hours."""
+    fence, body, count = "", list[str](), 0
+    for line in text.split("\n"):
+        if fence:
+            if line.strip() == fence:
+                yield "\n".join(body)
+                fence, count = "", count + 1
+            else:
+                body.append(line)
+        elif count < MOST_FENCES and (opened := _OPENING.fullmatch(line)):
+            fence, body = opened[1], []
+
+
+def _tidy(found: object) -> object:
+    """Without controls and lone surrogates: as escapes they came in behind the back of the door."""
+    match found:
+        case str():
+            return clean(found)
+        case list():
+            return [_tidy(item) for item in found]
+        case dict():
+            return {_tidy(key): _tidy(item) for key, item in found.items()}
+        case _:
+            return found
+
+
+def _split(text: str) -> tuple[list[str], list[str], bool]:
+    """The text outside of strings and the strings between, in turn; and whether it ends inside one. One pass."""
+    outside, inside, quoted = [""], list[str](), False
+    for token in _TOKEN.findall(text):
+        if token == '"':
+            quoted = not quoted
+            if quoted:
+                inside.append("")
+            else:
+                outside.append("")
+        elif quoted:
+            inside[-1] += token
+        else:
+            outside[-1] += token
+    return outside, inside, quoted
+
+
+def _without_commas(text: str) -> str:
+    """Without commas before a closing bracket, those within strings left alone."""
+    outside, inside, quoted = _split(text)
+    if quoted:
+        return text
+    parts = [_COMMA.sub("", outside[0])]
+    for words, rest in zip(inside, outside[1:], strict=True):
+        parts.append(f'"{words}"{_COMMA.sub("", rest)}')
+    return "".join(parts)
 
 
 def _is_cut(text: str) -> bool:
     """Whether the text ends inside a string or an object. Braces within strings are words, not structure."""
-    outside = _STRING.sub("", text)
-    return '"' in outside or outside.count("{") > outside.count("}")
+    outside, _, quoted = _split(text)
+    plain = "".join(outside)
+    return quoted or plain.count("{") > plain.count("}")
 
 
 def _depth(text: str) -> int:

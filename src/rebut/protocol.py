@@ -85,8 +85,8 @@ def load(name: str | Path) -> Protocol:
     sys.modules[spec.name] = module  # pydantic looks up annotations there
     try:
         spec.loader.exec_module(module)
-    except (SyntaxError, ImportError) as error:
-        raise UsageError(f"{text} cannot be loaded: {error}") from error
+    except Exception as error:  # whatever the file does when it is loaded: it is the user's code, not ours
+        raise UsageError(f"{text} cannot be loaded: {type(error).__name__}: {error}") from error
     # The text of the file is part of its version: an edited protocol is another one, not a nondeterministic one.
     return of_module(module, source=str(path.resolve()), sha=sha)
 

@@ -24,6 +24,8 @@ class Call:
     attempts: dict[int, Attempt] = field(default_factory=dict)
     answered: Answered | None = None
     failed: Failed | None = None
+    void: set[int] = field(default_factory=set)
+    """Attempts that a deadline cut off: they count, but they are no answer and no failure."""
     past: int = 0
     """Attempts up to this number belong to a failure that was reopened: they count, but they no longer speak."""
 
@@ -35,7 +37,9 @@ class Call:
     @property
     def returned(self) -> list[tuple[Asked | None, Attempt]]:
         """The attempts that came back and still speak, in order."""
-        return [(self.asked.get(n), self.attempts[n]) for n in sorted(self.attempts) if n > self.past]
+        return [
+            (self.asked.get(n), self.attempts[n]) for n in sorted(self.attempts) if n > self.past and n not in self.void
+        ]
 
     @property
     def next_attempt(self) -> int:
@@ -108,7 +112,9 @@ class Record:
             case Failed() as e:
                 call = self.call(e.key)
                 call.failed = e
-                if e.reopened:
+                if e.reopened and e.attempt:
+                    call.void.add(e.attempt)
+                elif e.reopened:
                     call.past = max([0, *call.asked, *call.attempts])
             case Fact() as e:
                 self.facts[e.key] = e
@@ -132,6 +138,10 @@ class Record:
         return found
 
     @property
+    def attempts_made(self) -> int:
+        return sum(len(c.attempts) for c in self.calls.values())
+
+    @property
     def answers(self) -> int:
         return sum(1 for c in self.calls.values() if c.answered)
 
@@ -139,20 +149,12 @@ class Record:
     def in_doubt(self) -> list[Asked]:
         return [a for c in self.calls.values() for a in c.in_doubt]
 
-    @property
-    def asked_last(self) -> str:
-        """The key of the newest call, to tell whether anything was asked after a given moment."""
-        for line in reversed(self.lines):
-            if isinstance(line.event, Asked):
-                return line.event.key
-        return ""
-
     def spent(self) -> Spent:
         """The cost of all that is on record, copied answers being free. Only what was reported; nothing estimated."""
         returned = [a for c in self.calls.values() for a in c.attempts.values()]
         metered = [a for a in returned if a.input is not None or a.output is not None]
-        # A reply without a price, or a failure that was metered, makes the sum unknown, never smaller.
-        unknown = any(a.usd is None and (a.outcome == "ok" or a.input is not None) for a in returned)
+        # A call without a price makes the sum unknown, never smaller, unless it was turned away at the door.
+        unknown = any(a.usd is None and a.outcome not in TURNED_AWAY for a in returned)
         return Spent(
             calls=sum(1 for c in self.calls.values() for a in c.asked.values() if not a.patient),
             tokens=sum((a.input or 0) + (a.output or 0) for a in metered),
@@ -192,11 +194,14 @@ def settled(asked: Asked | None, attempt: Attempt) -> Amount:
     if attempt.patient:
         return Amount()
     worst = Amount() if asked is None or attempt.outcome in TURNED_AWAY else reserved(asked)
-    metered = attempt.input is not None or attempt.output is not None
+    metered = attempt.input is not None and attempt.output is not None
     counted = (attempt.input or 0) + (attempt.output or 0) if metered else worst.tokens
     return Amount(1, counted, attempt.usd if attempt.usd is not None else 0.0 if metered else worst.usd)
 
 
 def seconds(at: str) -> float:
     """A journal's time stamp as seconds since the epoch."""
-    return datetime.fromisoformat(at).timestamp()
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        return 0.0  # a time that is none: the hash chain is what tells whether somebody touched it

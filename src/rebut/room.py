@@ -54,7 +54,7 @@ class Control:
     _ends: float = field(default=float("inf"), init=False)
 
     def begin(self) -> None:
-        if self.deadline is not None:
+        if self.deadline is not None and self.ends is None:
             # A little is kept back, so that the result is out before the caller's own patience ends.
             self._ends = asyncio.get_running_loop().time() + self.deadline - min(1.0, self.deadline * 0.1)
 

@@ -120,8 +120,7 @@ def seat(
     attended: bool = True,
 ) -> Seats:
     """Fill the seats of a protocol from what was named, the user's config, and the default for the judge."""
-    if effort and effort not in EFFORTS:
-        raise UsageError(f"effort must be {', '.join(EFFORTS)}, got {effort!r}")
+    check_effort(effort)
     specs: dict[str, ModelSpec] = {}
     for role, count in protocol.seats.items():
         named = given.get(role) or _configured(config, role) or ()
@@ -144,6 +143,11 @@ def seat(
     return fill(protocol, specs, config, connect, fallbacks=fallbacks, allow_same_model=allow_same_model)
 
 
+def check_effort(effort: str) -> None:
+    if effort and effort not in EFFORTS:
+        raise UsageError(f"effort must be {', '.join(EFFORTS)}, got {effort!r}")
+
+
 def fill(
     protocol: Protocol,
     named: Mapping[str, ModelSpec],
@@ -156,7 +160,7 @@ def fill(
     """Seat the named specs, and the judge by default; say what the reader must know of this company."""
     specs, notes = dict(named), list[str]()
     parties = {role: spec for role, spec in specs.items() if role != protocol.judge}
-    _must_differ(parties, allow_same_model, notes)
+    _must_differ({role: _whole(spec, config) for role, spec in parties.items()}, allow_same_model, notes)
     default = protocol.judge if protocol.judge and protocol.judge not in specs else ""
     if default:
         party, spec = next(iter(parties.items()))
@@ -181,6 +185,7 @@ def fill(
         for spec in more:
             permitted(config, role, spec)
             connect(spec)
+            _must_differ({**{p: s for p, s in parties.items() if p != role}, role: spec}, allow_same_model, [])
     return Seats(tuple(filled), others, tuple(notes))
 
 
@@ -213,6 +218,12 @@ def _listed(wanted: Sequence[str], role: str, config: Config) -> None:
 def _configured(config: Config, role: str) -> str:
     spec: ModelSpec | None = getattr(config.seats, role, None)
     return (f"{spec.name}=" if spec.name else "") + str(spec) if spec else ""
+
+
+def _whole(spec: ModelSpec, config: Config) -> ModelSpec:
+    """The spec with the model that its provider takes by default: `here` and `here:qwen3` may be the same."""
+    provider = None if spec.model or spec.provider in BUILT_IN else config.provider(spec.provider)
+    return replace(spec, model=provider.model) if provider else spec
 
 
 def _must_differ(specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]) -> None:

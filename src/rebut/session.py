@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from pathlib import Path
 from rebut import journal
 from rebut.errors import RecordError, UnknownSession, UsageError
 from rebut.events import Opened, from_json
+from rebut.processes import started
 from rebut.record import Record
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -147,18 +147,16 @@ def load(folder: Path) -> Record:
 
 
 def running(folder: Path) -> str:
-    """The number of the process that works on a session, told by its lock; empty for none."""
+    """The number of the process that works on a session; empty for none.
+
+    It is told by what the holder wrote into the lock file, since trying the lock, even shared, would get in the way of
+    a process that is about to take it.
+    """
     try:
-        fd = os.open(folder / "lock", os.O_RDONLY | os.O_CLOEXEC)
+        pid, _, since = (folder / "lock").read_text(errors="replace").partition(" ")
     except OSError:
         return ""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return os.pread(fd, 32, 0).decode(errors="replace").strip() or "?"
-    finally:
-        os.close(fd)
-    return ""
+    return pid if pid.isdigit() and since and started(int(pid)) == since else ""
 
 
 def short(root: Path, id: str) -> str:

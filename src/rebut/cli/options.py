@@ -81,7 +81,7 @@ def given_limits(values: dict[str, Any]) -> dict[str, float | None]:
     """Take the limits out of a command's values."""
     found = {name: values.pop(name) for name in ("timeout", "minutes", "usd", "tokens", "calls")}
     for name, value in found.items():
-        if value is not None and value <= 0:
+        if value is not None and not 0 < value < float("inf"):
             from rebut.budget import flag
 
             raise click.UsageError(f"{flag(name)} must be above 0, got {value:g}")

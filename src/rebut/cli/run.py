@@ -33,13 +33,22 @@ def run_command(
     """
     from rebut.cli.starting import launch
 
+    seats: dict[str, Any] = {}
     named["limits"] = given_limits(named)
     named["fallbacks"] = fallbacks(fallback)
     for role, spec in _pairs(seat, "--seat", "ROLE=SPEC"):
-        named.setdefault(role, []).append(spec)
+        _own(role, named)
+        seats.setdefault(role, []).append(spec)
     for name, value in _pairs(settings, "--set", "NAME=VALUE"):
-        named[name] = value
+        _own(name, named)
+        seats[name] = value
+    named |= seats
     return launch(file, topic_of(topic), named, as_json=as_json, quiet=quiet, dry_run=dry_run, deadline=deadline)
+
+
+def _own(name: str, named: dict[str, Any]) -> None:
+    if name in named or name in ("protocol", "topic", "models"):
+        raise click.UsageError(f"{name!r} is no seat or setting of a protocol; it has a flag or argument of its own")
 
 
 def _pairs(given: tuple[str, ...], flag: str, form: str) -> list[tuple[str, str]]:

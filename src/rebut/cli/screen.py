@@ -144,6 +144,8 @@ class Screen:
             said = _readable(self._tail.get(key, ""))
             room = width() - len(head) - 5
             rows.append(head + (f'  "{said[-room:]}"' if said and room > 10 else ""))
+        if rows and self.record and self.record.attempts_made:
+            rows.append(f"    {'so far':<23} {report.spent(self.record.spent())}")
         if self._stopping and rows:
             left = max(0.0, self._stopping - time.monotonic())
             who = " and ".join(f"the {key.rpartition('@')[2]}" for key in self._asked)

@@ -53,7 +53,7 @@ class Stage:
     """One command's run of one debate."""
 
     def __init__(self, as_json: bool, quiet: bool, deadline: float | None) -> None:
-        if deadline is not None and deadline <= 0:
+        if deadline is not None and not 0 < deadline < float("inf"):
             from rebut.errors import UsageError
 
             raise UsageError(f"--deadline must be above 0, got {deadline:g}")

@@ -15,7 +15,7 @@ from rebut.cli.saying import say, say_json
 from rebut.cli.stage import perform
 from rebut.engine import start
 from rebut.outcome import Outcome
-from rebut.plan import Plan
+from rebut.plan import Plan, debatable
 from rebut.text import clean, tokens
 
 MOST_SHOWN = 20
@@ -60,6 +60,7 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
     def door(text: str) -> str:
         return redactor.redact(clean(text))
 
+    debatable(plan.topic)
     topic = door(plan.topic)
     removed = set(PLACEHOLDER.findall(topic))
     files, left_out, size = list[str](), list[str](), 0
@@ -130,4 +131,5 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
         out += [f"  {title if n == 0 else '':<13} {path}" for n, path in enumerate(paths[:MOST_SHOWN])]
         if len(paths) > MOST_SHOWN:
             out.append(f"  {'':<13} … {len(paths) - MOST_SHOWN} more; --json has them all")
+    out.append("  on request    more of this workspace, once a turn, if a debater asks for it; never what is not sent")
     return [*out, "  nothing was called"]

@@ -8,7 +8,7 @@ from rebut.debate import Failure, Round
 from rebut.prompts import FENCES, fill
 from rebut.protocols.duel import rules, synthesis, words
 from rebut.protocols.duel.forms import Summary
-from rebut.text import squeeze
+from rebut.text import squeeze, tokens
 
 
 @dataclass
@@ -32,6 +32,10 @@ class Course:
 
     def round(self, n: int) -> list[Said]:
         return [s for s in self.said if s.round == n]
+
+    def size(self) -> int:
+        """Tokens of all that was said, which the closing call will have to read."""
+        return sum(tokens(s.text) for s in self.said)
 
     def whole_rounds(self) -> int:
         return sum(1 for s in self.said if s.role == "challenger")

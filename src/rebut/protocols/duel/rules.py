@@ -117,7 +117,7 @@ def _again(flaw: Flaw, ledger: Ledger) -> bool:
     """Whether a flaw only repeats a point that is already on the ledger, by its place and category."""
     cited = tuple(c.evidence() for c in flaw.evidence)
     repeated = Point(flaw.text, "challenger", 0, category=flaw.category, evidence=cited)
-    return any(same(repeated, point) for point in ledger.points)
+    return any(same(repeated, p) for p in ledger.points if ledger.status(p.id) not in ("resolved", "withdrawn"))
 
 
 def _unknown(ids: set[str], ledger: Ledger) -> list[str]:

@@ -47,11 +47,15 @@ async def run(debate: Debate) -> Outcome:
             r.stop(_ended_by(spoke, r.n))
             break
         course.said.append(spoke)
+        r.keep_for_closing(course.size())
         replied = await (challenge(r, spoke) if r.n == 1 else follow_up(r, before, spoke))
         if isinstance(replied, Failure):
             r.stop(_ended_by(replied, r.n))
             break
         course.said.append(replied)
+        r.keep_for_closing(course.size())
+    if not course.said:
+        raise Aborted(f"the debate never began: {debate.stopped}", "Raise the limit, then resume.")
     if not course.whole_rounds():
         return uncontested(debate, course)
     return await verdict(debate, course)
@@ -170,6 +174,8 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
     except ParticipantFailed as error:
         return no_verdict(debate, course, error, data)
     heading = "VERDICT" if rounds == asked else f"VERDICT AFTER {rounds} OF {asked} ROUNDS"
+    if not ledger.points:
+        heading = f"UNCONTESTED {heading}"  # the challenger spoke and found nothing, not even when sent back
     return Outcome(
         kind="verdict",
         heading=heading,
@@ -177,7 +183,7 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         verdict=Verdict(
             answer.value.winner, answer.value.reasoning, answer.value.recommendation, answer.model or judge.label
         ),
-        conclusive=rounds == asked,
+        conclusive=rounds == asked and bool(ledger.points),
         stopped=debate.stopped,
         final=synthesis.report(debate, ledger, answer.value, rounds, course.notes),
         data={**data, "decision": answer.value.model_dump(mode="json")},

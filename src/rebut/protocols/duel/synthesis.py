@@ -153,7 +153,8 @@ def _head(debate: Debate, ledger: Ledger, rounds: int) -> str:
     rows = [f"**Topic**: {squeeze(debate.topic)}"]
     for role in ("proposer", "challenger"):
         who = debate.seat(role)
-        rows.append(f"**{role.capitalize()}**: {who.label} ({who.spec.model or 'default model'})")
+        spoke = f", for which {debate.stand_in(who)} spoke as a fallback" if debate.stand_in(who) else ""
+        rows.append(f"**{role.capitalize()}**: {who.label} ({who.spec.model or 'default model'}){spoke}")
     rows.append(f"**Rounds**: {rounds}" + ("" if rounds == debate.settings.rounds else f" of {debate.settings.rounds}"))
     rows.append(f"**Rigor**: Two positions compared under adversarial rules. The program checked: {checked(ledger)}")
     return "## Debate Summary\n\n" + "  \n".join(rows)

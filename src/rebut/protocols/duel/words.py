@@ -132,5 +132,5 @@ Decide who had the better case, and what to do. Rules:
 - A concession stands, also when its author later argued as if it had not been made.
 - The recommendation is one thing that the reader can do now. Unresolved questions are where the debate fell short."""
 
-UNCONTESTED = """[WARN] The challenger failed, so nobody contested this. It is the proposer's position alone, not the
-result of a debate."""
+UNCONTESTED = """[WARN] The challenger never spoke, so nobody contested this. It is the proposer's position alone,
+not the result of a debate."""

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup debate test quick lint docs bench clean
+.PHONY: setup debate test test-tools weights quick lint docs bench clean
 
 setup: .venv/.ready
 
@@ -13,6 +13,14 @@ setup: .venv/.ready
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	touch $@
 
+# The embedded model: its runner from the extra `local`, its file (98 MB) into the user's data folder, once.
+weights: .venv/.local
+	$(BIN)/rebut models get
+
+.venv/.local: .venv/.ready
+	$(BIN)/python -m pip install --quiet --editable ".[local]"
+	touch $@
+
 debate: setup
 	@echo "The debaters of this example are scripted: their words come from files. Ledger, evidence and record are real."
 	@cd examples/sessions/shop && ../../../$(BIN)/rebut duel "Should the shop keep user sessions in Redis?" \
@@ -21,6 +29,10 @@ debate: setup
 
 test: lint
 	$(BIN)/python -m pytest -n auto
+
+# The six real tools, from npm into a cache outside of the repository, against a server on the loopback address.
+test-tools: setup
+	$(BIN)/python -m tests_tools
 
 quick: setup
 	$(BIN)/python -m pytest -n auto -x

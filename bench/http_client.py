@@ -1,4 +1,4 @@
-"""CPU per call of the HTTP clients that were considered, and of the wire on top of the one that was taken.
+"""CPU per call of the HTTP clients that were considered, and of the wires on top of the one that was taken.
 
     PYTHONPATH=src python bench/http_client.py [--calls 2000] [--at-once 50] [--profile]
 
@@ -23,14 +23,18 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from loopback import Loopback
 
+from rebut.backends.anthropic import Anthropic
+from rebut.backends.google import Google
 from rebut.backends.limit import Limited
 from rebut.backends.openai import OpenAI
+from rebut.backends.responses import Responses
 from rebut.backends.retry import Retrying
 from rebut.types import ModelSpec, Participant, Request
 
@@ -101,11 +105,13 @@ async def httpx2_calls(url: str, at_once: int) -> AsyncIterator[dict[str, Call]]
 @asynccontextmanager
 async def our_calls(url: str, at_once: int) -> AsyncIterator[dict[str, Call]]:
     request = Request("bench", Participant("seat", ModelSpec("openai", "m")), PROMPT)
-    wire = OpenAI(base_url=url.removesuffix("/chat/completions"), api_key="", model="m")
+    base = url.removesuffix("/chat/completions")
+    wire, *others = [kind(base_url=base, api_key="", model="m") for kind in (OpenAI, Anthropic, Google, Responses)]
     wrapped = Limited(Retrying(wire), "bench", at_once)
     yield {
         "OpenAI.complete": lambda: wire.complete(request),
         "Limited(Retrying(OpenAI))": lambda: wrapped.complete(request),
+        **{f"{type(other).__name__}.complete": partial(other.complete, request) for other in others},
     }
 
 

@@ -1,9 +1,10 @@
 """A model server that costs almost nothing: its replies are rendered once, so that the client is what is measured.
 
-    python -m bench.server ANSWERS_FILE LATENCY
+    python -m bench.server ANSWERS_FILE LATENCY [--paced]
 
-Prints its port. Streams like tests/loopback.py, twenty chunks and a usage frame, but does no work per chunk: with 200
-calls at once on two cores the other one would be the bottleneck. Ends when its standard input closes.
+Prints its port. Streams twenty chunks and a usage frame, as tests/loopback.py does, but renders nothing per call: with
+200 calls at once on two cores the other one would be the bottleneck. After LATENCY seconds the reply is there, all at
+once; paced, it comes chunk by chunk in the second half of that time. Ends when its standard input closes.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ class Server:
 
 
 @contextmanager
-def serving(answers: Mapping[str, Any], latency: float) -> Iterator[Server]:
+def serving(answers: Mapping[str, Any], latency: float, *, paced: bool = False) -> Iterator[Server]:
     """The server, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "answers.json"
         path.write_text(json.dumps(dict(answers)), encoding="utf-8")
-        command = [sys.executable, "-m", "bench.server", str(path), str(latency)]
+        command = [sys.executable, "-m", "bench.server", str(path), str(latency), *(["--paced"] if paced else [])]
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             assert child.stdout
@@ -61,8 +62,8 @@ def serving(answers: Mapping[str, Any], latency: float) -> Iterator[Server]:
             child.communicate()
 
 
-def rendered(answer: Any) -> bytes:
-    """A whole streamed reply as it goes over the wire."""
+def rendered(answer: Any) -> list[bytes]:
+    """A streamed reply as it goes over the wire: its head with the first chunk, then chunk by chunk."""
     text = json.dumps(answer)
     size = -(-len(text) // CHUNKS)
     frames = [_frame({"content": text[at : at + size]}, None) for at in range(0, len(text), size)]
@@ -70,7 +71,8 @@ def rendered(answer: Any) -> bytes:
     frames += [_frame({}, "stop"), json.dumps(usage), "[DONE]"]
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
     data = [f"data: {frame}\n\n".encode() for frame in frames]
-    return head + b"".join(b"%x\r\n%s\r\n" % (len(d), d) for d in data) + b"0\r\n\r\n"
+    first, *others = [b"%x\r\n%s\r\n" % (len(d), d) for d in data]
+    return [head + first, *others, b"0\r\n\r\n"]
 
 
 def _frame(delta: dict[str, str], finish: str | None) -> str:
@@ -81,9 +83,13 @@ def _frame(delta: dict[str, str], finish: str | None) -> str:
 class _Shared:
     """What all connections have in common."""
 
-    def __init__(self, answers: Mapping[str, Any], latency: float) -> None:
-        self.replies = {name.encode(): rendered(answer) for name, answer in answers.items()}
-        self.latency = latency
+    def __init__(self, answers: Mapping[str, Any], latency: float, paced: bool) -> None:
+        self.replies: dict[bytes, list[tuple[float, bytes]]] = {}
+        for name, answer in answers.items():
+            parts = rendered(answer)
+            step = latency / 2 / (len(parts) - 1)
+            timed = [(latency / 2 + n * step, part) for n, part in enumerate(parts)]
+            self.replies[name.encode()] = timed if paced else [(latency, b"".join(parts))]
         self.calls = 0
         self.bodies: dict[bytes, bytes] = {}
 
@@ -117,7 +123,8 @@ class _Connection(asyncio.Protocol):
         assert form is not None
         self.shared.calls += 1
         self.shared.bodies[form[1]] = body
-        self.later(self.shared.latency, self.transport.write, self.shared.replies[form[1]])
+        for delay, part in self.shared.replies[form[1]]:
+            self.later(delay, self.transport.write, part)
 
     def tell(self) -> None:
         bodies = {name.decode(): body.decode() for name, body in self.shared.bodies.items()}
@@ -126,8 +133,8 @@ class _Connection(asyncio.Protocol):
         self.transport.close()
 
 
-async def _serve(answers: Mapping[str, Any], latency: float) -> None:
-    shared, loop = _Shared(answers, latency), asyncio.get_running_loop()
+async def _serve(answers: Mapping[str, Any], latency: float, paced: bool) -> None:
+    shared, loop = _Shared(answers, latency, paced), asyncio.get_running_loop()
     server = await loop.create_server(lambda: _Connection(shared), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     over = asyncio.Event()
@@ -136,4 +143,5 @@ async def _serve(answers: Mapping[str, Any], latency: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), float(sys.argv[2])))
+    said = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    asyncio.run(_serve(said, float(sys.argv[2]), "--paced" in sys.argv))

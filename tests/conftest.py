@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+TOOLS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
+
+
+@pytest.fixture(scope="session")
+def safe_path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """PATH without the folders that hold a model's tool: no test may find, and call, one of this machine's."""
+    places = [place for place in os.environ["PATH"].split(":") if place.startswith("/")]
+    own = tmp_path_factory.mktemp("bin")
+    for name in ("git", "sh", "env", "cat", "sleep"):
+        if found := shutil.which(name):
+            (own / name).symlink_to(found)
+    return ":".join([str(own), *(p for p in places if not any((Path(p) / tool).exists() for tool in TOOLS))])
+
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, safe_path: str) -> Path:
     home = tmp_path_factory.mktemp("home")
     for name in (
+        *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENROUTER_API_KEY"),
+        *("OPENROUTER_BASE_URL", "VLLM_API_KEY", "LLAMA_API_KEY"),
         *("OPENAI_API_KEY", "OPENAI_BASE_URL", "AI_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "REBUT_CONFIG"),
         *(
             "CLAUDECODE",
@@ -23,6 +40,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         ),
     ):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", safe_path)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("REBUT_HOME", str(home / "rebut"))
     return home

@@ -1,11 +1,12 @@
-"""A model server of our own on the loopback address: chat completions, streamed or not, that do as the test says.
+"""A model server of our own on the loopback address: all four wires, streamed or not, that do as the test says.
 
 In a thread of the test:        with Loopback(answers={"opening": {"claim": "x"}}, latency=0.2) as server: ...
 In a process of its own:        with Loopback(answers=..., process=True) as server: ...
 From a shell:                   python tests/loopback.py --port 0 [--answers FILE] [--mode MODE] [--log FILE]
 
-Point a backend at `server.url`. `server.calls` counts, `server.bodies` and `server.headers` keep what was asked,
-`server.log` (a file) gets one line per call before it is answered, so that it outlives a kill.
+Point a backend at `server.url`; which wire it speaks is told by the path. `server.calls` counts, `server.bodies`,
+`server.headers` and `server.paths` keep what was asked, `server.log` (a file) gets one line per call before it is
+answered, so that it outlives a kill.
 """
 
 from __future__ import annotations
@@ -23,12 +24,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+if __package__:  # as tests.loopback; else run as a script, or found beside the test that imports it
+    from tests.dialects import Dialect, Saying, has, question, schema_name, spoken_at
+else:
+    from dialects import Dialect, Saying, has, question, schema_name, spoken_at
+
 Answer = Callable[[dict[str, Any]], str]
 
 MODES = (
     *("ok", "plain", "prose", "fenced", "cut", "empty", "huge", "thinking", "parts", "crlf", "linger", "late-end"),
     *("status", "redirect", "html", "plain-error", "error-in-stream", "filter", "refusal", "garbage", "half"),
-    *("hang", "stall", "reset", "reset-midstream", "no-done"),
+    *("hang", "stall", "reset", "reset-midstream", "no-done", "tool-call", "frames"),
 )
 
 
@@ -43,8 +49,10 @@ class Script:
     """For mode "status"."""
     retry_after: str = ""
     message: str = "scripted failure"
-    refuse: list[str] = field(default_factory=list)
-    """Parts of the body that are answered with 400: response_format, max_tokens, stream_options, reasoning_effort."""
+    refuse: list[str] | dict[str, str] = field(default_factory=list)
+    """Parts of the body that are answered with 400, such as response_format or output_config.effort; with the words."""
+    frames: list[Any] = field(default_factory=list)
+    """For mode "frames": what is streamed, each as the data of one event."""
     latency: float = 0.0
     pace: float = 0.0
     """Seconds between two chunks."""
@@ -52,6 +60,8 @@ class Script:
     model: str = "loopback-1"
     usage: bool = True
     cost: float | None = None
+    written: int = 0
+    """Tokens of the question that go into the cache."""
     answers: dict[str, Any] = field(default_factory=dict)
     keep: bool = True
     """Keep bodies and headers; off for long benchmarks."""
@@ -79,6 +89,7 @@ class Loopback:
         self.log = Path(log) if log else None
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.open_connections = 0
         self.connections = 0
         self._calls = 0
@@ -149,7 +160,7 @@ class Loopback:
 
     _calls_at_change = 0
 
-    def take(self, body: dict[str, Any], headers: dict[str, str]) -> str:
+    def take(self, body: dict[str, Any], headers: dict[str, str], path: str = "") -> str:
         """Count one call; give the mode that holds for it."""
         self._calls += 1
         if self.log:
@@ -159,6 +170,7 @@ class Loopback:
         if self.script.keep:
             self.bodies.append(body)
             self.headers.append(headers)
+            self.paths.append(path)
         first = self.script.first
         return self.script.mode if first is None or self._calls - self._calls_at_change <= first else "ok"
 
@@ -172,14 +184,10 @@ class Loopback:
         name = schema_name(body)
         if name not in answers:
             # A schema that travels in the prompt has no name there; a mapping's key may stand in the text.
-            prompt = body["messages"][-1]["content"]
+            prompt = question(body)
             name = next((known for known in answers if known and known in prompt), "")
         value = answers.get(name)
         return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def schema_name(body: dict[str, Any]) -> str:
-    return str(((body.get("response_format") or {}).get("json_schema") or {}).get("name") or "")
 
 
 class _Connection(asyncio.Protocol):
@@ -220,10 +228,10 @@ class _Connection(asyncio.Protocol):
             self.json(200, {})
         elif path == "/v1/models":
             self.json(200, {"object": "list", "data": [{"id": self.server.script.model, "object": "model"}]})
-        elif path == "/v1/chat/completions":
+        elif dialect := spoken_at(path):
             body = json.loads(rest[:length])
-            mode = self.server.take(body, headers)
-            self.task = asyncio.get_running_loop().create_task(self.answer(body, mode))
+            mode = self.server.take(body, headers, path)
+            self.task = asyncio.get_running_loop().create_task(self.answer(dialect, body, mode, path))
         else:
             self.json(404, {"error": {"message": f"no such path: {path}"}})
 
@@ -232,15 +240,16 @@ class _Connection(asyncio.Protocol):
         head = f"HTTP/1.1 {status} Scripted\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
         self.transport.write(head.encode() + body)
 
-    async def answer(self, body: dict[str, Any], mode: str) -> None:
+    async def answer(self, dialect: Dialect, body: dict[str, Any], mode: str, path: str) -> None:
         script = self.server.script
         if script.latency:
             await asyncio.sleep(script.latency)
         for name in script.refuse:
-            if name in body:
+            if has(body, name):
                 instead = " Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
                 message = f"Unsupported parameter: '{name}' is not supported with this model.{instead}"
-                return self.json(400, {"error": {"message": message, "param": name, "code": "unsupported_parameter"}})
+                words = script.refuse[name] if isinstance(script.refuse, dict) else message
+                return self.json(400, dialect.error(400, words, param=name))
         if mode == "hang":
             return
         if mode == "reset":
@@ -248,36 +257,47 @@ class _Connection(asyncio.Protocol):
         if mode == "status":
             extra = f"Retry-After: {script.retry_after}\r\n" if script.retry_after else ""
             extra += "Date: Wed, 01 Jan 2025 00:00:00 GMT\r\n"
-            return self.json(script.status, {"error": {"message": script.message}}, extra)
+            return self.json(script.status, dialect.error(script.status, script.message), extra)
         if mode == "redirect":
             return self.json(307, {}, f"Location: {self.server.url}/elsewhere\r\n")
         if mode == "html":
             return self.json(200, f"<html>Please log in: {script.message}</html>", kind="text/html")
         if mode == "plain-error":
-            return self.json(200, {"error": {"message": script.message, "code": 503}})
+            return self.json(200, dialect.error(503, script.message, inside=True))
         text = self.server.text(body)
         if text is None:
-            return self.json(400, {"error": {"message": f"no scripted answer for {schema_name(body)!r}"}})
-        text = _shaped(text, mode)
-        if mode == "plain" or not body.get("stream"):
-            return self.json(200, self.frame(body, mode, message=text, finish=_finish(mode)))
-        await self.stream(body, mode, text)
+            return self.json(400, dialect.error(400, f"no scripted answer for {schema_name(body)!r}"))
+        said = Saying(
+            text=_shaped(text, mode),
+            mode=mode,
+            model=script.model,
+            asked=len(question(body)) // 4 + 1,
+            usage=script.usage,
+            cost=script.cost,
+            written=script.written,
+            wants_usage="stream_options" in body,
+        )
+        if mode == "plain" or not dialect.streams(body, path):
+            return self.json(200, dialect.whole(said))
+        await self.stream(dialect, said)
 
-    async def stream(self, body: dict[str, Any], mode: str, text: str) -> None:
-        script, end = self.server.script, b"\r\n\r\n" if mode == "crlf" else b"\n\n"
+    async def stream(self, dialect: Dialect, said: Saying) -> None:
+        script, mode, end = self.server.script, said.mode, b"\r\n\r\n" if said.mode == "crlf" else b"\n\n"
         self.transport.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
 
         def send(value: Any) -> None:
             data = value if isinstance(value, bytes) else b"data: " + json.dumps(value).encode() + end
+            if dialect.named and isinstance(value, dict):
+                data = f"event: {value.get('type')}".encode() + end[: len(end) // 2] + data
             self.transport.write(b"%x\r\n%s\r\n" % (len(data), data))
 
-        size = max(1, -(-len(text) // script.chunks))
-        pieces = [text[at : at + size] for at in range(0, len(text), size)]
-        if mode == "thinking":
-            send(self.frame(body, mode, delta={"reasoning_content": "let me think it over"}))
-        for number, piece in enumerate(pieces):
+        for frame in script.frames if mode == "frames" else dialect.opening(said):
+            send(frame)
+        size = max(1, -(-len(said.text) // script.chunks))
+        pieces = [said.text[at : at + size] for at in range(0, len(said.text), size)]
+        for number, piece in enumerate(pieces if mode != "frames" else ()):
             if script.pace and number:
                 await asyncio.sleep(script.pace)
             if number == len(pieces) // 2:
@@ -286,59 +306,27 @@ class _Connection(asyncio.Protocol):
                 if mode == "reset-midstream":
                     return self.transport.abort()
                 if mode == "error-in-stream":
-                    send({"error": {"message": script.message, "code": script.status}})
+                    send(dialect.error(script.status, script.message, inside=True))
                     break
                 if mode == "garbage":
                     send(b"data: {not json" + end)
                 if mode == "half":
                     send(b'data: {"choices": [{"delta": {"cont')
                     break
-            content = (
-                [{"type": "thinking", "text": "hm"}, {"type": "text", "text": piece}] if mode == "parts" else piece
-            )
-            send(self.frame(body, mode, delta={"content": content}))
-        if mode == "refusal":
-            send(self.frame(body, mode, delta={"refusal": "I will not argue about this."}))
-        if mode not in ("no-done", "error-in-stream", "half"):
-            send(self.frame(body, mode, delta={}, finish=_finish(mode)))
-            if script.usage and "stream_options" in body:
-                send(self.frame(body, mode, usage=True))
-            send(b"data: [DONE]" + end)
+            send(dialect.piece(said, piece))
+        if mode not in ("no-done", "error-in-stream", "half", "frames"):
+            for frame in dialect.closing(said):
+                send(frame)
+            if dialect.done:
+                send(dialect.done + end)
         if mode == "late-end":
             await asyncio.sleep(0.02)
         if mode != "linger":
             self.transport.write(b"0\r\n\r\n")
 
-    def frame(
-        self,
-        body: dict[str, Any],
-        mode: str,
-        *,
-        delta: dict[str, Any] | None = None,
-        message: str | None = None,
-        finish: str | None = None,
-        usage: bool = False,
-    ) -> dict[str, Any]:
-        script = self.server.script
-        whole: dict[str, Any] = {"id": "c-1", "object": "chat.completion.chunk", "model": script.model, "choices": []}
-        if delta is not None:
-            whole["choices"] = [{"index": 0, "delta": delta, "finish_reason": finish}]
-        if message is not None:
-            whole["choices"] = [{"index": 0, "message": {"content": message}, "finish_reason": finish}]
-        if usage or (message is not None and script.usage):
-            asked = len(body["messages"][-1]["content"])
-            spent: dict[str, Any] = {"prompt_tokens": asked // 4 + 1, "completion_tokens": 42}
-            spent["prompt_tokens_details"] = {"cached_tokens": 1}
-            whole["usage"] = spent if script.cost is None else {**spent, "cost": script.cost}
-        return whole
-
-
-def _finish(mode: str) -> str:
-    return {"cut": "length", "filter": "content_filter"}.get(mode, "stop")
-
 
 def _shaped(text: str, mode: str) -> str:
-    if mode in ("empty", "refusal"):
+    if mode in ("empty", "refusal", "tool-call"):
         return ""
     if mode == "prose":
         return "I would rather say this in plain words than in the form that you asked for."

@@ -82,7 +82,9 @@ def test_an_unknown_provider_gets_a_guess_and_the_list(desk: Desk) -> None:  # C
     with pytest.raises(UsageError) as caught:
         desk.load(THREE_LINES).need_provider("opnai")
     assert caught.value.message == "unknown provider 'opnai'"
-    assert caught.value.hint == "did you mean openai? Known: human, mine, openai, scripted."
+    guess, _, known = caught.value.hint.rstrip(".").partition(" Known: ")
+    assert guess == "did you mean openai?"
+    assert known.split(", ") == sorted(known.split(", ")) and {"human", "mine", "ollama"} <= set(known.split(", "))
     assert caught.value.exit_code == 2
     assert desk.load().provider("opnai") is None
 

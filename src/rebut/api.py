@@ -13,19 +13,23 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebut import config as configs, engine, session
 from rebut.budget import Limits
+from rebut.connecting import connector
 from rebut.errors import UsageError
 from rebut.events import Line
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, participants
 from rebut.protocol import Protocol, load
 from rebut.record import Record
-from rebut.room import Control
-from rebut.seating import Given, check_effort, connector, fill, is_self_debate, seat
+from rebut.room import Connection, Control
+from rebut.seating import Given, check_effort, fill, is_self_debate, seat
 from rebut.types import Backend, ModelSpec
+
+if TYPE_CHECKING:
+    from rebut.finding import Found
 
 Named = str | Sequence[str] | int | float | bool
 
@@ -39,7 +43,7 @@ class Desk:
         workspace: Path | str | None = None,
         env: Mapping[str, str] | None = None,
         config: configs.Config | None = None,
-        backends: Mapping[str, Backend] | None = None,
+        backends: Mapping[str, Backend | Connection] | None = None,
         control: Control | None = None,
         listener: Callable[[Line], None] | None = None,
         on_ready: Callable[[Record, Path], None] | None = None,
@@ -116,6 +120,7 @@ class Desk:
             fallbacks=fallbacks,
             allow_same_model=allow_same_model,
             attended=self.rehearsal or (sys.stdin is not None and sys.stdin.isatty()),
+            find=self._find,
         )
         plan = Plan(
             protocol=made,
@@ -130,6 +135,11 @@ class Desk:
         )
         self._affordable(plan)
         return plan
+
+    def _find(self, wanted: Callable[[str], bool]) -> Sequence[Found]:
+        from rebut.finding import look_now
+
+        return look_now(self.config, self.env, wanted)
 
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
         """The plan of a session on record, with what a fork changes."""

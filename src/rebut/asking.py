@@ -186,8 +186,10 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
         try:
             value = _read(q, attempt)
         except Unreadable as error:
-            repairs += 1
-            if repairs > REPAIRS or best:
+            # People and callers may try until it fits: each try is an act of theirs, and costs nobody anything.
+            patient = asked is not None and asked.patient
+            repairs += not patient
+            if repairs > REPAIRS or (best and not patient):
                 return best or GivenUp("bad reply", f"the reply did not fit what was asked for: {error}")
             why = "repair"
             quoted = prompts.quote(room.fence_key, "your earlier reply", cut(attempt.text, 2000))
@@ -281,7 +283,7 @@ def _refused(room: Room, q: Question, worst: Amount, connection: Connection) -> 
 
 def _worst(q: Question, step: Next, connection: Connection) -> Amount:
     sent = tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
-    return Amount(1, sent + q.max_output, connection.price(sent, q.max_output) or 0.0)
+    return Amount(1, sent + q.max_output, connection.worst(sent, q.max_output))
 
 
 async def _call(room: Room, q: Question, call: Call, step: Next, connection: Connection, worst: Amount) -> None:

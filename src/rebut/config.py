@@ -14,19 +14,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rebut.config_files import (
+    REPO_FILE,
+    LimitsTable,
+    ProviderTable,
+    RepoFile,
+    SeatsTable,
+    UserFile,
+    Wire,
+    read,
+    refuse_foreign,
+    validated,
+)
 from rebut.errors import ConfigError, UsageError
+from rebut.tools import Tool, load as load_tools
 from rebut.types import ModelSpec
 
-REPO_FILE = "rebut.toml"
-BUILT_IN = ("human", "scripted")
+BUILT_IN = ("human", "scripted", "caller", "local", "gguf")
 """Kinds that need no table and send nothing anywhere."""
-Wire = Literal["openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,8 @@ class Provider:
     model: str = ""
     family: str = ""
     concurrency: int | None = None
+    free: bool = False
+    """Known to cost nothing by the call, as a server of one's own does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,8 @@ class Config:
     """Both files, merged and checked. `notices` is for the caller to show."""
 
     providers: tuple[Provider, ...] = ()
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    """Command-line tools by name."""
     limits: Limits = Limits()
     """The user's limits, lowered by the repository's."""
     ceilings: Limits = Limits()
@@ -90,7 +103,7 @@ class Config:
     def need_provider(self, name: str) -> Provider:
         if found := self.provider(name):
             return found
-        known = sorted({p.name for p in self.providers} | set(BUILT_IN))
+        known = sorted({p.name for p in self.providers} | set(BUILT_IN) | set(self.tools))
         near = difflib.get_close_matches(name, known, n=1)
         guess = f"did you mean {near[0]}? " if near else ""
         raise UsageError(f"unknown provider {name!r}", f"{guess}Known: {', '.join(known)}.")
@@ -128,11 +141,11 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
     """Read both files. A file that was named and is not there is an error; one in its usual place may be missing."""
     mine = user_file or user_path(env)
     named = user_file is not None or bool(env.get("REBUT_CONFIG"))
-    user_raw = _read(mine, needed=named)
-    repo_raw = _read(workspace / REPO_FILE, needed=False)
-    _refuse_foreign(repo_raw)
-    user = _validated(_UserFile, user_raw, mine.name)
-    repo = _validated(_RepoFile, repo_raw, REPO_FILE)
+    user_raw = read(mine, needed=named)
+    repo_raw = read(workspace / REPO_FILE, needed=False)
+    refuse_foreign(repo_raw)
+    user = validated(UserFile, user_raw, mine.name)
+    repo = validated(RepoFile, repo_raw, REPO_FILE)
     notices: list[str] = []
     limits = _clamped(user.limits, mine.name, notices)
     ceilings = _clamped(repo.limits, REPO_FILE, notices)
@@ -142,6 +155,7 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
     providers, faults = _providers(user.providers, mine.name, env)
     return Config(
         providers=providers,
+        tools=_tools(user, mine.name),
         limits=_lower(limits, ceilings, notices),
         ceilings=ceilings,
         user_allow=user_allow,
@@ -151,129 +165,6 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
         notices=tuple(notices),
         faults=faults,
     )
-
-
-# Reading and validating. ----------------------------------------------------------------------------------------------
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _ProviderTable(_Table):
-    wire: Wire | None = None
-    base_url: str = ""
-    base_url_env: str = Field(default="", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
-    api_key_env: str = Field(default="", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
-    model: str = ""
-    family: str = ""
-    concurrency: int | None = Field(default=None, ge=1, le=64)
-    allow_http: bool = False
-
-
-class _LimitsTable(_Table):
-    rounds: int | None = None
-    minutes: float | None = None
-    tokens: int | None = None
-    usd: float | None = None
-    calls: int | None = None
-    timeout: float | None = None
-
-
-class _EgressTable(_Table):
-    allow: list[str] | None = None
-    never: list[str] = []
-
-
-class _SeatsTable(_Table):
-    proposer: str | None = None
-    challenger: str | None = None
-    judge: str | None = None
-
-
-class _RepoFile(_Table):
-    limits: _LimitsTable = _LimitsTable()
-    egress: _EgressTable = _EgressTable()
-
-
-class _UserFile(_RepoFile):
-    providers: dict[str, _ProviderTable] = {}
-    seats: _SeatsTable = _SeatsTable()
-
-
-TABLES: dict[str, type[_Table]] = {
-    "providers": _ProviderTable,
-    "limits": _LimitsTable,
-    "egress": _EgressTable,
-    "seats": _SeatsTable,
-}
-LARGEST_FILE = 1_000_000
-WHERE_TO = "Move it to your own config (`rebut config path`)."
-
-
-def _read(path: Path, *, needed: bool) -> dict[str, object]:
-    try:
-        if not needed and not path.is_file():
-            return {}
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-        if len(raw) > LARGEST_FILE:
-            raise ConfigError(f"{path.name} is larger than {LARGEST_FILE} bytes", f"Look at {path}.")
-        return tomllib.loads(raw.decode("utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}", "Check the path and its permissions.") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{path}, line {line}: not UTF-8", "Save the file as UTF-8.") from error
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
-        line = int(at[1]) if at and at[1] else raw.count(b"\n") + 1
-        what = str(error)[: at.start()] if at else str(error)
-        raise ConfigError(f"{path}, line {line}: {what}", "The file must be valid TOML.") from error
-
-
-def _refuse_foreign(raw: Mapping[str, object]) -> None:
-    """A repository's file that reaches beyond narrowing is refused by name, before anything else is looked at."""
-    choices = {
-        "command": "commands",
-        "args": "commands",
-        "headers": "headers",
-        "api_key": "keys",
-        "api_key_env": "key names",
-    }
-    choices |= dict.fromkeys(("base_url", "base_url_env", "allow_http"), "addresses")
-    if "seats" in raw:
-        raise ConfigError(f"{REPO_FILE} sets seats; a repository may not choose who sits where", WHERE_TO)
-    if "providers" not in raw:
-        return
-    key, what = "providers", "providers"
-    providers = raw["providers"]
-    if isinstance(providers, dict) and providers:
-        name, table = next(iter(providers.items()))
-        key = f"providers.{name}"
-        if isinstance(table, dict) and table:
-            worst = next((k for k in choices if k in table), next(iter(table)))
-            key, what = f"{key}.{worst}", choices.get(worst, "providers")
-    raise ConfigError(f"{REPO_FILE} sets {key}; a repository may not choose {what}", WHERE_TO)
-
-
-T = TypeVar("T", bound=_Table)
-
-
-def _validated(model: type[T], raw: Mapping[str, object], file: str) -> T:
-    try:
-        return model.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-    path = [str(part) for part in first["loc"]]
-    key = ".".join(path)
-    if first["type"] != "extra_forbidden":
-        # The value is not repeated: somebody may have put a key where the name of one belongs.
-        raise ConfigError(f"{file}: {key}: {first['msg'].lower()}", "Change that value.")
-    known = list((TABLES[path[0]] if len(path) > 1 else model).model_fields)
-    near = difflib.get_close_matches(path[-1], known, n=1)
-    guess = f"Did you mean {near[0]}? " if near else ""
-    raise ConfigError(f"{file}: unknown key {key}", f"{guess}Known here: {', '.join(known)}.")
 
 
 # Limits, seats, providers. --------------------------------------------------------------------------------------------
@@ -288,7 +179,7 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 
 
-def _clamped(table: _LimitsTable, file: str, notices: list[str]) -> Limits:
+def _clamped(table: LimitsTable, file: str, notices: list[str]) -> Limits:
     values: dict[str, float | None] = table.model_dump()
     for name, (low, high) in RANGES.items():
         value = values[name]
@@ -318,7 +209,7 @@ def _limits(values: Mapping[str, float | None]) -> Limits:
     return Limits(minutes=values["minutes"], usd=values["usd"], timeout=values["timeout"], **whole)
 
 
-def _seats(table: _SeatsTable, file: str) -> Seats:
+def _seats(table: SeatsTable, file: str) -> Seats:
     parsed: dict[str, ModelSpec] = {}
     for role, text in table.model_dump(exclude_none=True).items():
         try:
@@ -329,15 +220,15 @@ def _seats(table: _SeatsTable, file: str) -> Seats:
 
 
 def _providers(
-    tables: Mapping[str, _ProviderTable], file: str, env: Mapping[str, str]
+    tables: Mapping[str, ProviderTable], file: str, env: Mapping[str, str]
 ) -> tuple[tuple[Provider, ...], dict[str, ConfigError]]:
     shipped = {
-        name: _ProviderTable.model_validate(table)
+        name: ProviderTable.model_validate(table)
         for name, table in tomllib.loads(files("rebut").joinpath("providers.toml").read_text("utf-8")).items()
     }
     found, faults = [], {}
     for name in [*shipped, *(n for n in tables if n not in shipped)]:
-        mine, ours = tables.get(name, _ProviderTable()), shipped.get(name, _ProviderTable())
+        mine, ours = tables.get(name, ProviderTable()), shipped.get(name, ProviderTable())
         _check_name(name, file)
         said = {key: getattr(mine, key) for key in mine.model_fields_set}
         # An address that the user wrote down is not overruled by a variable that only the shipped table names.
@@ -353,20 +244,31 @@ def _providers(
             faults[name] = ConfigError(f"{table.base_url_env} (address of {name}) {wrong[0]}", wrong[1])
         elif wrong:
             raise ConfigError(f"{file}: providers.{name}.base_url {wrong[0]}", wrong[1])
-        rest = (table.api_key_env, table.model, table.family, table.concurrency)
+        rest = (table.api_key_env, table.model, table.family, table.concurrency, table.free)
         found.append(Provider(name, table.wire, url.rstrip("/"), *rest))
     return tuple(found), faults
+
+
+def _tools(user: UserFile, file: str) -> dict[str, Tool]:
+    """The tools, without shipped ones whose name the user has given to a provider of their own."""
+    for name in user.tools:
+        _check_name(name, file, "tools")
+        if name in user.providers:
+            raise ConfigError(
+                f"{file}: {name} is both in tools and in providers", "Choose another name for one of them."
+            )
+    return {name: tool for name, tool in load_tools(user.tools, file).items() if name not in user.providers}
 
 
 _EXAMPLE = 'Write for example: wire = "openai", base_url = "https://host/v1", api_key_env = "HOST_API_KEY".'
 
 
-def _check_name(name: str, file: str) -> None:
+def _check_name(name: str, file: str, table: str = "providers") -> None:
     if name in BUILT_IN:
-        raise ConfigError(f"{file}: providers.{name}: that name is built in", "Choose another name.")
+        raise ConfigError(f"{file}: {table}.{name}: that name is built in", "Choose another name.")
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
         raise ConfigError(
-            f"{file}: providers.{name!r} is no name for a provider",
+            f"{file}: {table}.{name!r} is no name for a {table[:-1]}",
             "Begin with a letter; then letters, digits, `_`, `.` and `-`.",
         )
 
@@ -384,14 +286,14 @@ def _wrong_with(url: str, allow_http: bool) -> tuple[str, str] | None:
         return "holds a user name or password", "Put the key in an environment variable and name it in api_key_env."
     if parts.query or parts.fragment:
         return "has a query or fragment", "Give the address only up to the path, such as https://host/v1."
-    if parts.scheme == "http" and not allow_http and not _loopback(host):
+    if parts.scheme == "http" and not allow_http and not is_loopback(host):
         return f"is plain http to {host}: keys and texts would travel in clear", (
             "Use https, or set allow_http = true in that provider's table of your own config."
         )
     return None
 
 
-def _loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -112,7 +112,7 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
     """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew."""
     debatable(plan.topic)
     old = session.load(parent)
-    folder = session.create(table.root)
+    folder = await asyncio.to_thread(session.create, table.root)
     if (parent / "snapshot").is_dir():
         shutil.copytree(parent / "snapshot", folder / "snapshot")
     journal = Journal.open(folder, table.listener)

@@ -18,6 +18,7 @@
     │   └── NotOnRecord        an offline replay came to a question that was never answered
     └── Paused                 nobody: the debate stands still and can go on
         ├── WaitingForPerson   it is a person's turn and there is no terminal                            exit 4
+        ├── WaitingForCaller   it is the turn of the program that runs rebut                             exit 4
         ├── DeadlineReached    the time that the caller gave is over                                     exit 5
         └── Interrupted        Ctrl-C                                                                    exit 130
 
@@ -125,6 +126,22 @@ class WaitingForPerson(Paused):
     """A seat is a person's, and the person is not there."""
 
     exit_code = 4
+
+
+class WaitingForCaller(Paused):
+    """A seat is the caller's, who answers with `rebut answer`. Carries the question and the schema of its answer."""
+
+    exit_code = 4
+
+    def __init__(
+        self, message: str, *, key: str, question: str, schema: Mapping[str, Any] | None = None, followup: str = ""
+    ) -> None:
+        super().__init__(message, "Answer with `rebut answer ID --file FILE`.")
+        self.key = key
+        self.question = question
+        self.schema = schema
+        self.followup = followup
+        """The end of the question when it was asked before: what was wrong with the answer, or what it asked to see."""
 
 
 class DeadlineReached(Paused):

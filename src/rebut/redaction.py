@@ -6,6 +6,9 @@ assignment, in a URL and bare in a log line is one and the same for the debaters
 How it works: every rule points at spans of the text, overlapping spans grow together, and each is replaced in one go.
 That repeats until nothing is found, so redacting twice changes nothing. The inside of a placeholder is out of reach.
 
+What is removed: secrets of a known shape or beside the name of a service (`shapes`, a data file), values that their
+surroundings give away, private keys, and the exact values that the caller knows.
+
 All rules are linear: a run has no upper bound (a cut run would leave a tail that looks like a new secret), and what a
 regex could only say by looking far ahead is said by a predicate on the match.
 """
@@ -16,11 +19,12 @@ import hashlib
 import hmac
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
-Span = tuple[int, int]
+from rebut import shapes
+from rebut.shapes import Span, Words
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")
 SHORTEST_KNOWN = 8
@@ -75,7 +79,8 @@ class Redactor:
 
     def _spans(self, text: str) -> list[Span]:
         """All that is to be removed, in order, overlaps grown together."""
-        found = [*_pem_blocks(text), *_shapes(text), *_contexts(text), *self._known(text)]
+        words = Words.of(text)
+        found = [*_pem_blocks(text), *shapes.spans(text, words), *_contexts(text, words), *self._known(text)]
         if not found:
             return []
         own = [m.span() for m in PLACEHOLDER.finditer(text)]
@@ -108,12 +113,7 @@ class Redactor:
 
 def _kind(secret: str) -> str:
     """What to call a secret, judged by itself alone: the same value must get the same name in every place."""
-    if MARKER.search(secret):
-        return "private-key"
-    for shape in SHAPES:
-        if (whole := shape.pattern.fullmatch(secret)) and shape.holds(whole[0]):
-            return shape.kind
-    return "credential"
+    return "private-key" if MARKER.search(secret) else shapes.kind_of(secret) or "credential"
 
 
 def _on_every_line(mark: str, secret: str) -> str:
@@ -126,100 +126,42 @@ def _on_every_line(mark: str, secret: str) -> str:
     return mark + "".join(b + (line[0] if in_diff else "") + mark for b, line in zip(breaks, rest, strict=True))
 
 
-# Tokens that can be told by their shape. ------------------------------------------------------------------------------
-
-
-def _always(token: str) -> bool:
-    return True
-
-
-def _dense(token: str) -> bool:
-    """Random rather than words joined by hyphens: a long unbroken part, or several digits."""
-    return max(map(len, re.split(r"[-_.]", token))) >= 16 or sum(c.isdigit() for c in token) >= 3
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A token with a telling prefix. `gate` must occur in a text for the pattern to be worth trying."""
-
-    kind: str
-    gate: str
-    pattern: re.Pattern[str]
-    holds: Callable[[str], bool] = _always
-
-
-def _token(prefix: str, rest: str) -> re.Pattern[str]:
-    """A prefix which starts a word, and what follows.
-
-    The look behind comes after the prefix: a pattern that opens with plain characters is searched many times faster.
-    Escapes count as an edge: in JSON a secret may follow `\\n`, in a URL `%3D`, and both end in a letter or digit.
-    """
-    p = re.escape(prefix)
-    edge = rf"(?:(?<![A-Za-z0-9]{p})|(?<=\\[nrtbf]{p})|(?<=%[0-9A-Fa-f]{{2}}{p})|(?<=\\u[0-9a-fA-F]{{4}}{p}))"
-    return re.compile(p + edge + rest)
-
-
-def _shape(kind: str, prefix: str, rest: str, holds: Callable[[str], bool] = _always) -> Shape:
-    return Shape(kind, prefix, _token(prefix, rest), holds)
-
-
-SHAPES: tuple[Shape, ...] = (
-    _shape("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{16,}"),
-    _shape("openai-key", "sk-", r"(?!ant-)[A-Za-z0-9_-]{20,}", _dense),
-    *(_shape("aws-key", p, r"[A-Z0-9]{16}(?![A-Za-z0-9])") for p in ("AKIA", "ASIA")),
-    _shape("google-key", "AIza", r"[A-Za-z0-9_-]{32,}"),
-    _shape("google-secret", "GOCSPX-", r"[A-Za-z0-9_-]{20,}"),
-    *(_shape("github-token", f"gh{x}_", r"[A-Za-z0-9]{30,}") for x in "pousr"),
-    _shape("github-token", "github_pat_", r"[A-Za-z0-9_]{22,}"),
-    _shape("gitlab-token", "glpat-", r"[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,})*"),
-    *(_shape("slack-token", f"xox{x}-", r"[A-Za-z0-9-]{10,}") for x in "abeoprs"),
-    _shape("slack-token", "xapp-", r"[A-Za-z0-9-]{20,}", _dense),
-    *(_shape("stripe-key", f"{x}k_{y}_", r"[A-Za-z0-9]{16,}") for x in "sr" for y in ("live", "test")),
-    _shape("stripe-secret", "whsec_", r"[A-Za-z0-9+/=]{24,}"),
-    _shape("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    _shape("twilio-key", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _shape("npm-token", "npm_", r"[A-Za-z0-9]{30,}"),
-    _shape("pypi-token", "pypi-", r"[A-Za-z0-9_-]{32,}", _dense),
-    _shape("huggingface-token", "hf_", r"[A-Za-z0-9]{24,}"),
-    _shape("groq-key", "gsk_", r"[A-Za-z0-9]{24,}"),
-    _shape("xai-key", "xai-", r"[A-Za-z0-9]{24,}"),
-    _shape("replicate-token", "r8_", r"[A-Za-z0-9]{30,}"),
-    _shape("vault-token", "hvs.", r"[A-Za-z0-9_-]{24,}"),
-    # The three parts of a token could be scanned again from every `eyJ` inside them, but for this stricter edge.
-    Shape("jwt", "eyJ", re.compile(r"eyJ(?:(?<![\w-]eyJ)|(?<=\\[nrtbf]eyJ))[\w-]{5,}(?:\.[\w-]{4,}){2,}", re.ASCII)),
-)
-
-
-def _shapes(text: str) -> Iterator[Span]:
-    for shape in SHAPES:
-        if shape.gate in text:
-            yield from (m.span() for m in shape.pattern.finditer(text) if shape.holds(m[0]))
-
-
 # Values that only their surroundings give away. -----------------------------------------------------------------------
 
-NAME = (
-    r"(?:pass(?:word|wd|phrase)|pwd|secret|token|credentials?"
-    r"|(?:api|access|auth|private|secret|account|signing|encryption|master|license)[_-]?key)"
-    r"(?:[_-]?\d{1,3}|[_-](?:prod|production|staging|dev|test|live|value|primary|secondary|base64))?"
+WORD = r"pass(?:word|wd|phrase)|pwd|secret|token|credentials?|creds"
+KEYS = (
+    *("api", "access", "auth", "private", "secret", "account", "signing", "encryption", "master", "license"),
+    *("consumer", "storage", "deploy", "webhook", "subscription", "shared"),
 )
+TAIL = r"(?:[_-]?\d{1,3}|[_-](?:prod|production|staging|dev|test|live|value|primary|secondary|base64|base))?"
+# Where a name may begin. `key` and `pass` alone are none: something that makes them one has to stand before.
+START = re.compile(r"p(?=ass[wp]|wd)|s(?=ecret)|t(?=oken)|c(?=red)|key|pass(?![a-z])")
 BEFORE = r"\\?[\"'`]?\]?\s{0,8}"
-SIGN = r"(?::\s{0,8}[\w.\[\]| ]{1,40}=|[!=:]?={1,3}>?|:)\s{0,8}"
+SIGN = (
+    r"(?P<sign>:\s{0,8}[\w.\[\]| ]{1,40}=(?!=)|(?::{0,2}|[!?]|\|\|)={1,3}>?|:[ \t]{0,4}[>|][+-]?[ \t]{0,4}(?=\r?\n)|:"
+    r"|(?<=[\"']),|[,{]?\s{0,40}(?<!\w)[\"']?(?:[vV]alue|default)[\"']?\s{0,4}[:=])\s{0,20}"
+)
 QUOTED = (
     r"(?:(?i:[rbfu]{1,2}|@|\$)?(?P<open>\"\"\"|'''|[\"'`])(?P<quoted>(?:\\.|(?!(?P=open))[^\\\n])+)(?P=open)"
     r"|\\(?P<mark>[\"'])(?P<escaped>[^\"'\\\n]+)\\(?P=mark))"
 )
-BARE = r"(?P<bare>[^\s\"'`,;&|(){}\[\]<>\\]{8,})(?![(\[{\"'`\\])"
-ASSIGNED = re.compile(rf"(?P<name>(?i:{NAME}))(?:{BEFORE}{SIGN}(?:{QUOTED}|{BARE})|>(?P<element>[^<>\s]+)</)")
-OPTION = re.compile(rf"--(?:[a-z]{{1,20}}-){{0,3}}{NAME}[ \t]{{1,8}}(?:{QUOTED}|{BARE})")
+BARE = r"(?P<bare>[^\s\"'`,;&|(){}\[\]<>\\]{8,}+)"
+ELEMENT = r">\s{0,40}(?P<element>[^<>\s]+)\s{0,40}</"
+ASSIGNED = re.compile(rf"(?P<name>(?i:(?:{WORD}|key|pass){TAIL}))(?:{BEFORE}{SIGN}(?:{QUOTED}|{BARE})|{ELEMENT})")
+OPTION = re.compile(
+    rf"--(?:[a-z]{{1,20}}-){{0,3}}(?:{WORD}|(?:{'|'.join(KEYS)})-?key){TAIL}[ \t]{{1,8}}(?:{QUOTED}|{BARE})"
+)
 IN_URL = re.compile(r"://[^\s/?#:@\"'<>]{0,256}:(?P<value>[^\s/\"'<>`]{1,512})@(?=[\w\[$%{<])")
 IN_HEADER = re.compile(
-    r"(?i:authorization)\\?[\"']?\s{0,8}[:=,]\s{0,8}\\?[\"']?(?i:bearer|basic|token|apikey)\s{1,8}(?P<value>[\w.~+/=:-]{8,})"
+    r"(?i:authorization)\\?[\"']?\s{0,8}[:=,]\s{0,8}\\?[\"']?"
+    r"(?:(?P<scheme>(?i:bearer|basic|token|apikey|api-token|bot|key))\s{1,8})?(?P<value>[\w.~+/=:-]{8,})"
 )
 BEARER = re.compile(r"[Bb]earer\s{1,8}(?P<value>[\w.~+/=-]{16,})")
 IN_NETRC = re.compile(r"login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<value>\S{1,256})")
+IN_CURL = re.compile(
+    r"curl\b(?:[^\n\\]|\\.|\\\n){0,400}?\s(?:-u|--user)[ \t=]{0,4}[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{3,})"
+)
 BESIDE_AWS_KEY = re.compile(r"A[KS]IA[A-Z0-9]{16}[\"']?[\s,:;|]{1,8}[\"']?(?P<value>[\w/+]{40})(?![\w/+])")
-SLACK_HOOK = re.compile(r"hooks\.slack\.com/services/\w{1,32}/\w{1,32}/(?P<value>\w{16,})")
 
 FILLER = """
     a abc access admin an any api apikey app auth authorization bar base basic baz bearer bool boolean bytes change
@@ -238,30 +180,68 @@ TECHNICAL = re.compile(
 TEMPLATE = re.compile(r"\$[({]|\{\{|\{[A-Za-z_][\w.!:]*\}|%\(|%[sdr]|<[^>]*>|\$[A-Za-z_]\w*$|^%\w+%$|^\{\}$|^\.\.\.|…")
 
 
-def _contexts(text: str) -> Iterator[Span]:
-    for m in ASSIGNED.finditer(text):
-        yield from _assigned(m, m["element"])
+def _contexts(text: str, words: Words) -> Iterator[Span]:
+    low = _lowered(text)
+    for named in shapes.named(text, low, words):
+        if (_random(named["value"]) or shapes.mixed(named["value"])) and not _filler(named["value"]):
+            yield named.span("value")
+    done = 0
+    for start in START.finditer(low):
+        at = start.start()
+        if at >= done and _begins(start[0], low[max(0, at - 13) : at]) and (found := ASSIGNED.match(text, at)):
+            done = found.end()
+            yield from _assigned(found, found["element"])
     for m in OPTION.finditer(text):
         yield from _assigned(m, None)
-    for pattern, gate in ((IN_URL, "://"), (IN_NETRC, "login"), (BESIDE_AWS_KEY, "IA"), (SLACK_HOOK, "hooks.slack")):
+    for pattern, gate in ((IN_URL, "://"), (IN_NETRC, "login"), (BESIDE_AWS_KEY, "IA"), (IN_CURL, "curl")):
         if gate in text:
             yield from (m.span("value") for m in pattern.finditer(text) if not _filler(m["value"]))
-    yield from (m.span("value") for m in IN_HEADER.finditer(text) if not _filler(m["value"]))
-    yield from (m.span("value") for m in BEARER.finditer(text) if _dense(m["value"]) and not _filler(m["value"]))
+    if "authorization" in words.lower:
+        for m in IN_HEADER.finditer(text):
+            # Without a scheme it has to be the header itself, not a name that ends in this word.
+            alone = not text[m.start() - 1 : m.start()].isalpha() and len(m["value"]) >= 16 and _random(m["value"])
+            if (m["scheme"] or alone) and not _filler(m["value"]):
+                yield m.span("value")
+    if "bearer" in words.lower:
+        for m in BEARER.finditer(text):
+            if shapes.dense(m["value"]) and not _filler(m["value"]):
+                yield m.span("value")
+
+
+def _begins(word: str, before: str) -> bool:
+    if word == "key":
+        return before.removesuffix("_").removesuffix("-").endswith(KEYS)
+    return word != "pass" or before.endswith(("_", "-", ".", "'", '"'))
+
+
+def _lowered(text: str) -> str:
+    """In lower case, each character in its place: a few have a longer small form and are left as they are."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
 
 
 def _assigned(m: re.Match[str], element: str | None) -> Iterator[Span]:
+    sign = m["sign"] if "sign" in m.re.groupindex else None
     if m["bare"]:
         value = m["bare"].rstrip(".:")
-        if _random(value) and not _filler(value):
+        # A call or an index is code. It is looked at here since a pattern that fails on it would start anew inside.
+        code = m.string[m.end() : m.end() + 1] in ("(", "[", "{")
+        if sign != "," and not code and _random(value) and not _filler(value):
             yield m.start("bare"), m.start("bare") + len(value)
         return
     group = "element" if element else "quoted" if m["quoted"] else "escaped"
     value = m[group]
     # What a person types may be plain words; a token without a single digit is rather the name of one.
-    typed = "name" not in m.re.groupindex or m["name"].lower().startswith(("pass", "pwd"))
-    if not _filler(value) and (len(value) >= 5 if typed else len(value) >= 8 and (_random(value) or len(value) >= 20)):
+    typed = "name" not in m.re.groupindex or m["name"].lower().startswith(("passw", "passp", "pwd"))
+    enough = len(value) >= 5 if typed else len(value) >= 8 and (_random(value) or len(value) >= 20)
+    if enough and not _filler(value) and (sign != "," or _argument(m, value)):
         yield m.span(group)
+
+
+def _argument(m: re.Match[str], value: str) -> bool:
+    """`set("API_TOKEN", "…")`. In a list of names the next one stands after the comma just so."""
+    before = m.string[max(0, m.start() - 64) : m.start()]
+    return re.search(r"\([\"'][\w.-]*$", before) is not None and _random(value) and ":" not in value
 
 
 def _filler(value: str) -> bool:

@@ -37,9 +37,18 @@ class Connection:
     family: str = ""
 
     @cached_property
+    def _usual(self) -> float | None:
+        """What a call costs more or less. Looked up once: behind it is a table of all models, which takes its time."""
+        return self.price(1000, 1000)
+
+    @property
     def free(self) -> bool:
         """Known to cost nothing, which is not the same as a price that nobody knows."""
-        return self.price(1000, 1000) == 0.0
+        return self._usual == 0.0
+
+    def worst(self, sent: int, back: int) -> float:
+        """The most that a call can cost, as far as that is known."""
+        return self.price(sent, back) or 0.0 if self._usual else 0.0
 
 
 @dataclass(slots=True)

@@ -1,101 +1,22 @@
-"""Seating: who sits where, and how each is reached."""
+"""Seating: who sits where, named or found."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from urllib.parse import urlsplit
 
-from rebut.backends.limit import AT_ONCE, Limited
-from rebut.backends.retry import Retrying
-from rebut.backends.timed import Timed
-from rebut.config import Config, Provider
+from rebut.choosing import Company, found_company
+from rebut.config import Config
+from rebut.connecting import connector as connector
 from rebut.errors import UsageError
+from rebut.finding import Found
 from rebut.protocol import Protocol
 from rebut.room import Connection
-from rebut.types import EFFORTS, Backend, ModelSpec, Participant
+from rebut.types import EFFORTS, ModelSpec, Participant
 
 Given = Mapping[str, str | Sequence[str]]
-
-
-def free(input_tokens: int, output_tokens: int) -> float | None:
-    return 0.0
-
-
-def connector(
-    config: Config,
-    env: Mapping[str, str],
-    workspace: Path,
-    custom: Mapping[str, Backend] | None = None,
-    *,
-    rehearsal: bool = False,
-) -> Callable[[ModelSpec], Connection]:
-    """How the engine reaches a model. Says what is wrong with a spec before anything is called."""
-    custom = custom or {}
-
-    def connect(spec: ModelSpec) -> Connection:
-        if spec.provider in custom:
-            return Connection(Timed(custom[spec.provider]), free, family=spec.provider)
-        if spec.provider in BUILT_IN:
-            return BUILT_IN[spec.provider](spec, workspace)
-        provider = config.need_provider(spec.provider)
-        if rehearsal and provider.api_key_env:  # a dry run calls nothing, so it needs no key
-            return WIRES[provider.wire](spec, provider, {provider.api_key_env: "none", **env})
-        return WIRES[provider.wire](spec, provider, env)
-
-    return connect
-
-
-def _scripted(spec: ModelSpec, workspace: Path) -> Connection:
-    from rebut.backends.scripted import Scripted
-
-    if not spec.model:
-        raise UsageError("scripted needs a file", "Write scripted:FILE.json.")
-    backend = Scripted(workspace / Path(spec.model).expanduser())
-    return Connection(Timed(backend), free, family=backend.family)
-
-
-def _human(spec: ModelSpec, workspace: Path) -> Connection:
-    from rebut.backends.human import Human
-
-    return Connection(Human(), free, patient=True, family="human")
-
-
-def _openai(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
-    from rebut.backends.openai import OpenAI
-    from rebut.backends.prices import worst_case
-
-    model = spec.model or provider.model
-    if not model:
-        raise UsageError(
-            f"{provider.name} needs a model",
-            f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}].",
-        )
-    key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
-    if provider.api_key_env and not key and not is_local(provider.base_url):
-        raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
-    wire = OpenAI(
-        base_url=provider.base_url,
-        api_key=key,
-        model=model,
-        provider=provider.name,
-        family=provider.family,
-        key_env=provider.api_key_env,
-    )
-    return Connection(
-        Limited(Timed(Retrying(wire)), provider.name, provider.concurrency or AT_ONCE),
-        lambda sent, back: worst_case(model, provider.name, sent, back),
-        family=provider.family,
-    )
-
-
-BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {"scripted": _scripted, "human": _human}
-WIRES: dict[str, Callable[[ModelSpec, Provider, Mapping[str, str]], Connection]] = {"openai": _openai}
-
-
-def is_local(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")
+Find = Callable[[Callable[[str], bool]], Sequence[Found]]
+"""Looks around for those providers that the given function admits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,29 +39,40 @@ def seat(
     fallbacks: Given | None = None,
     allow_same_model: bool = False,
     attended: bool = True,
+    find: Find | None = None,
 ) -> Seats:
-    """Fill the seats of a protocol from what was named, the user's config, and the default for the judge."""
+    """Fill the seats of a protocol from what was named, the user's config, what is found, and the default judge."""
     check_effort(effort)
+    named: dict[str, list[str]] = {}
+    for role in protocol.seats:
+        by_hand = given.get(role) or _configured(config, role) or ()
+        named[role] = [by_hand] if isinstance(by_hand, str) else list(by_hand)
+        if not attended and not given.get(role):
+            _listed(named[role], role, config)
+    company = Company()
+    if find and any(not named[role] for role in protocol.seats if role != protocol.judge):
+        # With somebody watching, whatever no list forbids; else only what the user has listed (C16).
+        company = found_company(protocol, named, find(config.allowed if attended else config.listed), connect)
     specs: dict[str, ModelSpec] = {}
     for role, count in protocol.seats.items():
-        named = given.get(role) or _configured(config, role) or ()
-        wanted = [named] if isinstance(named, str) else list(named)
-        if not attended and not given.get(role):
-            _listed(wanted, role, config)
+        wanted = named[role] or [str(spec) for spec in company.specs.get(role, ())]
         if role == protocol.judge and not wanted:
             continue
         if len(wanted) != count:
             raise UsageError(
                 f"{protocol.name} needs {'a' if count == 1 else count} {role}{'s' if count > 1 else ''}"
                 + (f", got {len(wanted)}" if wanted else ""),
-                _how_to_name(protocol, role),
+                _how_to_name(protocol, role) + ("" if wanted else NOBODY if attended else UNATTENDED),
             )
         for n, text in enumerate(wanted, 1):
             spec = ModelSpec.parse(text)
             if models and models.get(role):
                 spec = replace(spec, model=models[role])
             specs[role if count == 1 else f"{role}.{n}"] = replace(spec, effort=spec.effort or effort)
-    return fill(protocol, specs, config, connect, fallbacks=fallbacks, allow_same_model=allow_same_model)
+    filled = fill(
+        protocol, specs, config, connect, fallbacks=fallbacks, allow_same_model=allow_same_model or company.repeated
+    )
+    return replace(filled, notes=(*company.notes, *filled.notes))
 
 
 def check_effort(effort: str) -> None:
@@ -189,6 +121,10 @@ def fill(
     return Seats(tuple(filled), others, tuple(notes))
 
 
+NOBODY = " Nothing was found to fill it with: `rebut providers` tells what there could be."
+UNATTENDED = " Without a terminal, rebut by itself seats only what [egress] allow of your config lists."
+
+
 def _how_to_name(protocol: Protocol, role: str) -> str:
     if protocol.source:
         return f"Name each with --seat {role}=SPEC, for example --seat {role}=openai:MODEL."
@@ -222,7 +158,7 @@ def _configured(config: Config, role: str) -> str:
 
 def _whole(spec: ModelSpec, config: Config) -> ModelSpec:
     """The spec with the model that its provider takes by default: `here` and `here:qwen3` may be the same."""
-    provider = None if spec.model or spec.provider in BUILT_IN else config.provider(spec.provider)
+    provider = None if spec.model else config.provider(spec.provider)
     return replace(spec, model=provider.model) if provider else spec
 
 

@@ -15,8 +15,8 @@ from rebut.errors import RebutError, UsageError
 EXITS = """\
 Exit codes: 0 done; 1 `check` found a citation absent; 2 wrong usage or
 configuration, nothing was called; 3 inconclusive (a seat failed, a limit was
-hit, a record is not sound); 4 waiting for a person; 5 partial result at
---deadline; 130 interrupted."""
+hit, a record is not sound); 4 waiting for a person or the caller; 5 partial
+result at --deadline; 130 interrupted."""
 
 
 class Group(click.Group):
@@ -59,7 +59,7 @@ def page() -> str:
         if entry.heading != heading:
             heading = entry.heading
             rows += ["", f"{heading}:"]
-        rows.append(f"  {name:<8} {entry.help}")
+        rows.append(f"  {name:<9} {entry.help}")
     rows += ["", "A seat is filled by a model spec, PROVIDER[:MODEL][@EFFORT], or NAME=SPEC:"]
     rows += ["openai:gpt-5@high, any [providers.NAME] of your config, human, scripted:FILE.", "", EXITS]
     return "\n".join(rows) + "\n"

@@ -13,7 +13,7 @@ class Entry(NamedTuple):
     heading: str
 
 
-DEBATE, SESSIONS, OTHER = "Debate", "Sessions", "Without a model"
+DEBATE, SESSIONS, MODELS, OTHER = "Debate", "Sessions", "Models", "Without a model"
 
 COMMANDS: dict[str, Entry] = {
     "duel": Entry("duel", "Proposer against challenger, until a judge picks a side.", DEBATE),
@@ -21,10 +21,14 @@ COMMANDS: dict[str, Entry] = {
     "list": Entry("listing", "List the sessions of this folder.", SESSIONS),
     "show": Entry("reading", "Show a session: who said what, the points, the outcome.", SESSIONS),
     "resume": Entry("going_on", "Go on with a session; nothing on record is asked again.", SESSIONS),
+    "answer": Entry("answer", "Answer for a `caller` seat, and go on.", SESSIONS),
     "fork": Entry("going_on", "Branch a session with another seat; what fits is reused.", SESSIONS),
     "replay": Entry("reading", "Run a session again from its record, offline.", SESSIONS),
     "export": Entry("keeping", "Write a session as Markdown or JSON.", SESSIONS),
     "verify": Entry("keeping", "Check that a session's record is whole and unaltered.", SESSIONS),
+    "providers": Entry("providers", "List what could fill a seat, and what is here.", MODELS),
+    "doctor": Entry("doctor", "Try what is here: installed, logged in, a real round trip.", MODELS),
+    "models": Entry("models", "Get the embedded model that `local` seats.", MODELS),
     "check": Entry("check", "Look up every citation in a plan, a review, a message.", OTHER),
     "config": Entry("config", "Tell where your config file is and what it says.", OTHER),
 }

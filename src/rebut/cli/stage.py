@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from rebut import report, session
@@ -14,11 +16,11 @@ from rebut.api import Desk
 from rebut.cli.saying import say, say_json, width
 from rebut.cli.screen import Screen
 from rebut.endings import progress
-from rebut.errors import Interrupted, Paused, ProtocolError, RebutError
+from rebut.errors import Interrupted, Paused, ProtocolError, RebutError, WaitingForCaller
 from rebut.events import Asked, Attempt, Line
 from rebut.outcome import Outcome
 from rebut.record import Record
-from rebut.room import Control
+from rebut.room import Connection, Control
 
 
 def perform(
@@ -27,9 +29,10 @@ def perform(
     as_json: bool = False,
     quiet: bool = False,
     deadline: float | None = None,
+    backends: Mapping[str, Connection] | None = None,
 ) -> int:
     """Run one debate to its end, its pause or its failure."""
-    stage = Stage(as_json, quiet, deadline)
+    stage = Stage(as_json, quiet, deadline, backends)
     try:
         outcome = asyncio.run(stage.run(act))
     except RebutError as error:
@@ -52,12 +55,19 @@ def _broken(error: Exception, source: str) -> ProtocolError:
 class Stage:
     """One command's run of one debate."""
 
-    def __init__(self, as_json: bool, quiet: bool, deadline: float | None) -> None:
+    def __init__(
+        self,
+        as_json: bool,
+        quiet: bool,
+        deadline: float | None,
+        backends: Mapping[str, Connection] | None = None,
+    ) -> None:
         if deadline is not None and not 0 < deadline < float("inf"):
             from rebut.errors import UsageError
 
             raise UsageError(f"--deadline must be above 0, got {deadline:g}")
         self.as_json = as_json
+        self.backends = backends
         self.screen = Screen(quiet or as_json)
         self.control = Control(deadline=deadline, on_text=self.screen.text)
         self.record: Record | None = None
@@ -66,7 +76,7 @@ class Stage:
         self._in_flight: set[str] = set()
 
     async def run(self, act: Callable[[Desk], Awaitable[Outcome]]) -> Outcome:
-        desk = Desk(control=self.control, listener=self._event, on_ready=self._ready)
+        desk = Desk(control=self.control, listener=self._event, on_ready=self._ready, backends=self.backends)
         self.root = desk.table.root
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(act(desk))
@@ -104,10 +114,21 @@ class Stage:
         """A debate that did not come to its end: what happened, and how to go on."""
         id = self.record.opened.id if self.record else ""
         if self.as_json:
-            said = {"error": error.message, "hint": error.hint, "exit": error.exit_code, "session": id or None}
+            said: dict[str, object] = {
+                "error": error.message,
+                "hint": error.hint,
+                "exit": error.exit_code,
+                "session": id or None,
+            }
             if isinstance(error, Paused) and id:
                 said["resume"] = f"rebut resume {id}"
-            say_json(said)
+            say_json(said | (_turn(error, id) if isinstance(error, WaitingForCaller) else {}))
+            return error.exit_code
+        if isinstance(error, WaitingForCaller):
+            turn = _turn(error, id)
+            form = f"\n\nAnswer with JSON that fits this schema:\n{json.dumps(error.schema)}" if error.schema else ""
+            say(f"{error.question}{form}")
+            say(f"\nrebut: {error.message}\n  Answer with   {turn['answer_with']}", sys.stderr)
             return error.exit_code
         if not isinstance(error, Interrupted):
             say("\n".join([f"rebut: {error}", *(f"  {note}" for note in getattr(error, "__notes__", ()))]), sys.stderr)
@@ -127,6 +148,13 @@ class Stage:
             if self.record is None and outcome.complete:
                 say(f"\n  this session is closed; go on from it with   rebut fork {short} …", sys.stderr)
         return outcome.exit_code
+
+
+def _turn(error: WaitingForCaller, id: str) -> dict[str, object]:
+    """What the caller needs for its turn. With the key, one given twice cannot answer another question."""
+    turn = {"session": id, "key": error.key, "question": error.question, "schema": error.schema}
+    again = {"followup": error.followup} if error.followup else {}
+    return {**turn, **again, "answer_with": f"rebut answer {id} --key {shlex.quote(error.key)} --file -"}
 
 
 def brief(outcome: Outcome) -> dict[str, object]:

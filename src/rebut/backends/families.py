@@ -1,0 +1,38 @@
+"""The family of a model that only its name tells, as behind a router or a server of one's own."""
+
+from __future__ import annotations
+
+import re
+
+_LINES = {
+    "claude": "anthropic",
+    "codestral": "mistralai",
+    "command": "cohere",
+    "deepseek": "deepseek",
+    "devstral": "mistralai",
+    "gemini": "google",
+    "gemma": "google",
+    "glm": "z-ai",
+    "gpt": "openai",
+    "granite": "ibm-granite",
+    "grok": "x-ai",
+    "kimi": "moonshotai",
+    "llama": "meta-llama",
+    "magistral": "mistralai",
+    "ministral": "mistralai",
+    "mistral": "mistralai",
+    "mixtral": "mistralai",
+    "nemotron": "nvidia",
+    "phi": "microsoft",
+    "qwen": "qwen",
+    "qwq": "qwen",
+}
+
+
+def family_of(model: str) -> str:
+    """`anthropic/claude-…` → anthropic; `qwen3:8b` → qwen; empty for a name that tells nothing."""
+    *vendors, name = model.lower().split("/")
+    if vendors and vendors[0] not in ("", ".", "..", "~"):  # those begin a path
+        return vendors[-1]
+    line = re.match(r"[a-z]+", name)
+    return _LINES.get(line[0], "") if line else ""

@@ -1,0 +1,88 @@
+"""Choosing: who of those that were found takes which seat, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rebut.errors import UsageError
+from rebut.finding import Found, usable
+from rebut.protocol import Protocol
+from rebut.room import Connection
+from rebut.types import ModelSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """The seats that nobody named, filled."""
+
+    specs: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    repeated: bool = False
+    """A model sits twice: a self-debate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One who could sit."""
+
+    spec: ModelSpec
+    family: str
+    found: Found
+
+
+def found_company(
+    protocol: Protocol,
+    named: Mapping[str, Sequence[str]],
+    found: Sequence[Found],
+    connect: Callable[[ModelSpec], Connection],
+) -> Company:
+    """Fill the roles that are empty in `named`: first another family, then another model, last the same one again."""
+    able = candidates(found, connect)
+    if not able:
+        return Company()
+    seated = [ModelSpec.parse(text) for role, texts in named.items() if role != protocol.judge for text in texts]
+    families = {_family(spec, connect) for spec in seated}
+    models = {spec.identity for spec in seated}
+    specs: dict[str, list[ModelSpec]] = {}
+    notes: list[str] = []
+    repeated = False
+    for role, count in protocol.seats.items():
+        if named[role] or role == protocol.judge:
+            continue
+        for n in range(1, count + 1):
+            one = next((c for c in able if c.family not in families), None)
+            one = one or next((c for c in able if c.spec.identity not in models), None)
+            repeated = repeated or one is None
+            one = one or able[0]
+            specs.setdefault(role, []).append(one.spec)
+            notes.append(f"the {role if count == 1 else f'{role}.{n}'} is {one.family}: {one.found.why}")
+            families.add(one.family)
+            models.add(one.spec.identity)
+    if protocol.judge and not seated and not named[protocol.judge]:
+        # Where parties were named, their models are whom the user lets read this; a third is not added to them.
+        third = next((c for c in able if c.family not in families), None)
+        if third:
+            specs[protocol.judge] = [third.spec]
+            notes.append(f"the {protocol.judge} is {third.family}, a family of its own: {third.found.why}")
+    notes += [f"not seated: {one.name} ({one.problem})" for one in found if one.here and one.problem]
+    return Company(specs, tuple(notes), repeated)
+
+
+def candidates(found: Sequence[Found], connect: Callable[[ModelSpec], Connection]) -> list[Candidate]:
+    """Those who could really sit, best first. The embedded model is one of them only where there is nobody else:
+    opposite a large model it would lose every debate, which is worse than a self-debate that says so."""
+    out: dict[tuple[str, str], Candidate] = {}
+    for spec, one in usable(found):
+        try:
+            family = connect(spec).family or spec.identity
+        except UsageError:
+            continue
+        # A server may list fifty models; one of each family is enough to choose from.
+        out.setdefault((one.name, family), Candidate(spec, family, one))
+    real = [c for c in out.values() if c.found.kind != "embedded"]
+    return real or list(out.values())
+
+
+def _family(spec: ModelSpec, connect: Callable[[ModelSpec], Connection]) -> str:
+    return connect(spec).family or spec.identity

@@ -1,0 +1,120 @@
+"""`rebut doctor`: every provider that is here, tried."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from rebut.cli.options import json_flag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rebut.doctor import Health
+
+
+@click.command("doctor")
+@click.argument("specs", nargs=-1, metavar="[SPEC]…")
+@click.option("--offline", is_flag=True, help="Call no model: only what is installed and set.")
+@click.option("--deep", is_flag=True, help="Also a schema reply, non-ASCII text and a 200 kB prompt: three calls more.")
+@click.option("--timeout", type=float, default=60.0, metavar="S", help="Seconds a call. [60]")
+@json_flag
+def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: float, as_json: bool) -> int:
+    """Try each provider that is found here, or each SPEC named: installed, logged in, a real round trip with its time.
+
+    Each is asked to repeat a word, which costs a fraction of a cent; what at most is said before. The code is 0 when at
+    least two families can debate, else 3.
+    """
+    import asyncio
+
+    from rebut import doctor
+    from rebut.api import Desk
+    from rebut.cli.saying import say, say_json
+    from rebut.finding import look
+    from rebut.types import ModelSpec
+
+    if timeout <= 0:
+        raise click.UsageError(f"--timeout must be above 0, got {timeout:g}")
+    if offline and deep:
+        raise click.UsageError("--deep makes calls, and --offline forbids them")
+    named = [ModelSpec.parse(text) for text in specs]
+    desk = Desk()
+
+    async def see() -> list[Health]:
+        names = {spec.provider for spec in named}
+        found = doctor.patients(await look(desk.config, desk.env, lambda n: not names or n in names), named)
+        if not offline and not as_json:
+            calls, usd, unknown = doctor.cost(found, desk.connect, deep=deep)
+            rest = f", not counting {', '.join(unknown)}, whose price is not known" if unknown else ""
+            if calls:
+                say(f"  making {calls} small calls, at most ${usd:.2f}{rest}; --offline makes none", sys.stderr)
+        return await doctor.examine(found, desk.config, desk.connect, offline=offline, deep=deep, seconds=timeout)
+
+    healths = asyncio.run(see())
+    families = doctor.families(healths)
+    code = 0 if len(families) >= 2 else 3
+    if as_json:
+        say_json({"providers": [_json(h) for h in healths], "families": families, "exit": code})
+    else:
+        say("\n".join(rows(healths, families, offline=offline)))
+    return code
+
+
+def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool) -> list[str]:
+    """The table, with a line of advice below what fails."""
+    head = ("provider", "found", "login", "round trip", "effort", "context file")
+    cells = [
+        (
+            h.name,
+            h.found or "–",
+            h.login,
+            "–" if h.seconds is None else f"{h.seconds:.1f} s",
+            _efforts(h.efforts),
+            h.context_file or "–",
+        )
+        for h in healths
+    ]
+    wide = [max(len(row[n]) for row in (head, *cells)) for n in range(len(head))]
+    out = []
+    for n, row in enumerate((head, *cells)):
+        out.append("  " + "   ".join(f"{cell:<{wide[i]}}" for i, cell in enumerate(row)).rstrip())
+        told = healths[n - 1] if n else None
+        if told and told.problem:
+            out.append(f"  {'':<{wide[0]}}   → {told.problem}. {told.advice}".rstrip())
+    if not healths:
+        out = ["  nothing is here: no tool on PATH, no key in the environment, no server, no embedded model"]
+        out.append("  → `rebut providers` lists what could be; `rebut models get` brings a small model, with no key.")
+    could = "could debate, as far as can be told without a call" if offline else "can debate"
+    if len(families) >= 2:
+        out.append(f"  {len(families)} families {could}: {', '.join(families)}.")
+    elif families:
+        out.append(f"  only one family {could}: {families[0]}. With it alone it is a self-debate.")
+    elif healths:
+        out.append("  no family can debate.")
+    return out
+
+
+def _efforts(levels: Sequence[str]) -> str:
+    from rebut.types import EFFORTS
+
+    return "low…max" if tuple(levels) == EFFORTS else ", ".join(levels) or "–"
+
+
+def _json(h: Health) -> dict[str, object]:
+    return {
+        "provider": h.name,
+        "spec": h.spec or None,
+        "found": h.found or None,
+        "family": h.family or None,
+        "login": {"yes": True, "no": False}.get(h.login),
+        "seconds": None if h.seconds is None else round(h.seconds, 3),
+        "usd": h.usd,
+        "efforts": list(h.efforts),
+        "context_file": h.context_file or None,
+        "can_debate": h.can_debate,
+        "problem": h.problem or None,
+        "advice": h.advice or None,
+        "checks": [{"name": c.name, "passed": c.passed, "said": c.said or None} for c in h.checks],
+    }

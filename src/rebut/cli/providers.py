@@ -1,0 +1,58 @@
+"""`rebut providers`: who could fill a seat, and what of it is here."""
+
+from __future__ import annotations
+
+import click
+
+from rebut.cli.options import json_flag
+
+ALWAYS = {
+    "human": "a person at this terminal",
+    "caller": "the program that runs rebut, which answers with `rebut answer`",
+    "scripted": "answers from a file, as scripted:FILE",
+}
+
+
+@click.command("providers")
+@json_flag
+def providers_command(as_json: bool) -> int:
+    """List every provider that rebut knows, shipped or from your config, and what of it is here. Calls no model."""
+    import asyncio
+
+    from rebut.api import Desk
+    from rebut.cli.saying import say, say_json
+    from rebut.finding import look
+
+    desk = Desk()
+    found = asyncio.run(look(desk.config, desk.env))
+    if as_json:
+        rows = [
+            {
+                "provider": one.name,
+                "kind": one.kind,
+                "here": one.here,
+                "usable": one.usable,
+                "about": one.about or None,
+                "specs": [str(spec) for spec in one.specs],
+                "problem": one.problem or None,
+                "advice": one.advice or None,
+                "allowed": desk.config.allowed(one.name),
+            }
+            for one in found
+        ]
+        say_json({"providers": rows, "always": list(ALWAYS)})
+        return 0
+    kinds = {"tool": "command-line tools", "key": "by API key", "server": "servers here", "embedded": "embedded"}
+    heading = ""
+    for one in found:
+        if kinds[one.kind] != heading:
+            heading = kinds[one.kind]
+            say(f"  {heading}")
+        about = f"{one.about} set" if one.kind == "key" and one.here else one.about
+        state = ", ".join(word for word in (about, one.problem) if word)
+        barred = "" if desk.config.allowed(one.name) else "  (not in [egress] allow)"
+        say(f"    {one.name:<13} {state}{barred}" + (f"  → {one.advice}" if one.problem and one.advice else ""))
+    say("  always")
+    for name, about in ALWAYS.items():
+        say(f"    {name:<13} {about}")
+    return 0

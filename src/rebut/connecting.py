@@ -1,0 +1,203 @@
+"""Connecting: how each kind of model is reached. The one place that knows the backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from rebut.backends.limit import AT_ONCE, Limited
+from rebut.backends.retry import Retrying
+from rebut.backends.timed import Timed
+from rebut.config import Config, Provider
+from rebut.errors import UsageError
+from rebut.room import Connection
+from rebut.tools import Tool, find_executable
+from rebut.types import Backend, ModelSpec
+
+if TYPE_CHECKING:
+    from rebut.backends.wire import Wire
+
+
+def free(input_tokens: int, output_tokens: int) -> float | None:
+    return 0.0
+
+
+def connector(
+    config: Config,
+    env: Mapping[str, str],
+    workspace: Path,
+    custom: Mapping[str, Backend | Connection] | None = None,
+    *,
+    rehearsal: bool = False,
+) -> Callable[[ModelSpec], Connection]:
+    """How the engine reaches a model. Says what is wrong with a spec before anything is called."""
+    custom = custom or {}
+
+    def connect(spec: ModelSpec) -> Connection:
+        if spec.provider in custom:
+            given = custom[spec.provider]
+            if isinstance(given, Connection):
+                return given
+            return Connection(Timed(given), free, family=spec.provider)
+        if spec.provider in BUILT_IN:
+            return BUILT_IN[spec.provider](spec, workspace)
+        if spec.provider in config.tools:
+            return _tool(spec, config.tools[spec.provider], env, needed=not rehearsal)
+        provider = config.need_provider(spec.provider)
+        if rehearsal and provider.api_key_env:  # a dry run calls nothing, so it needs no key
+            return WIRES[provider.wire](spec, provider, {provider.api_key_env: "none", **env})
+        return WIRES[provider.wire](spec, provider, env)
+
+    return connect
+
+
+def _scripted(spec: ModelSpec, workspace: Path) -> Connection:
+    from rebut.backends.scripted import Scripted
+
+    if not spec.model:
+        raise UsageError("scripted needs a file", "Write scripted:FILE.json.")
+    backend = Scripted(workspace / Path(spec.model).expanduser())
+    return Connection(Timed(backend), free, family=backend.family)
+
+
+def _human(spec: ModelSpec, workspace: Path) -> Connection:
+    from rebut.backends.human import Human
+
+    return Connection(Human(), free, patient=True, family="human")
+
+
+def _local(spec: ModelSpec, workspace: Path) -> Connection:
+    from rebut import weights
+
+    if spec.model:
+        raise UsageError(f"local is one model, {weights.SMOLLM2.name}", "Write local, or gguf:PATH for another file.")
+    if not weights.is_here():
+        first = "" if _has_runner() else "Run `pip install 'rebut[local]'`, then "
+        raise UsageError(
+            "local has no model file yet", f"{first or 'Run '}`rebut models get`, which gets its 98 MB, once."
+        )
+    return _model_file(weights.path(), spec)
+
+
+def _gguf(spec: ModelSpec, workspace: Path) -> Connection:
+    path = workspace / Path(spec.model).expanduser()
+    if not spec.model or not path.is_file():
+        raise UsageError(
+            f"gguf needs a model file, and there is no {path}" if spec.model else "gguf needs a file",
+            "Write gguf:PATH, a file that ends in .gguf.",
+        )
+    return _model_file(path, spec)
+
+
+def _model_file(path: Path, spec: ModelSpec) -> Connection:
+    from rebut import weights
+    from rebut.backends.local import LABEL, Local
+
+    if not _has_runner():
+        raise UsageError(
+            f"{spec.provider} needs xllamacpp, which is not installed", "Run `pip install 'rebut[local]'`."
+        )
+    known = path.resolve().name == weights.SMOLLM2.file
+    backend = Local(path, name=weights.SMOLLM2.name if known else "", label=LABEL if known else "", effort=spec.effort)
+    return Connection(Limited(Timed(backend), f"model file {path.resolve()}", 1), free, family=backend.family)
+
+
+def _has_runner() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("xllamacpp") is not None
+
+
+def _caller(spec: ModelSpec, workspace: Path) -> Connection:
+    return answering()
+
+
+def answering(text: str = "", key: str = "") -> Connection:
+    """The caller's seat, with an answer for the question under `key` (empty: the first), or with none yet."""
+    from rebut.backends.caller import Caller
+
+    return Connection(Caller(text, key), free, patient=True, family="caller")
+
+
+def _tool(spec: ModelSpec, tool: Tool, env: Mapping[str, str], *, needed: bool) -> Connection:
+    from rebut.backends.command import Command
+
+    if needed and find_executable(tool, env) is None:
+        raise UsageError(
+            f"{tool.name} is not installed: there is no {tool.command} on PATH",
+            f"{tool.install}, then log in; or seat another model." if tool.install else "Install it, or seat another.",
+        )
+    command = Command(tool, model=spec.model, effort=spec.effort, env=env)
+    return Connection(Limited(Timed(command), tool.name, tool.at_once), family=command.family)
+
+
+def _openai(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.openai import OpenAI
+
+    return _reached(OpenAI, spec, provider, env)
+
+
+def _responses(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.responses import Responses
+
+    return _reached(Responses, spec, provider, env)
+
+
+def _anthropic(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.anthropic import Anthropic
+
+    return _reached(Anthropic, spec, provider, env)
+
+
+def _google(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.google import Google
+
+    return _reached(Google, spec, provider, env)
+
+
+def _reached(wire: type[Wire], spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.families import family_of
+
+    model = spec.model or provider.model
+    if not model:
+        raise UsageError(
+            f"{provider.name} needs a model",
+            f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}].",
+        )
+    key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
+    if provider.api_key_env and not key and not is_local(provider.base_url):
+        raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
+    made = wire(
+        base_url=provider.base_url,
+        api_key=key,
+        model=model,
+        provider=provider.name,
+        family=provider.family,
+        key_env=provider.api_key_env,
+    )
+    return Connection(
+        Limited(Timed(Retrying(made)), provider.name, provider.concurrency or AT_ONCE),
+        free if provider.free else made.worst_case,
+        family=provider.family or family_of(model),
+    )
+
+
+BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {
+    "scripted": _scripted,
+    "human": _human,
+    "caller": _caller,
+    "local": _local,
+    "gguf": _gguf,
+}
+WIRES: dict[str, Callable[[ModelSpec, Provider, Mapping[str, str]], Connection]] = {
+    "openai": _openai,
+    "responses": _responses,
+    "anthropic": _anthropic,
+    "google": _google,
+}
+
+
+def is_local(url: str) -> bool:
+    return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")

@@ -1,0 +1,167 @@
+"""Finding: what could take a seat here. Tools on PATH, keys in the environment, local servers, the embedded model.
+
+Nothing is asked of a model: a tool tells its version, a server on this machine lists its models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
+from urllib.parse import urlsplit
+
+from rebut import tools, weights
+from rebut.config import Config, Provider, is_loopback
+from rebut.errors import UsageError
+from rebut.tools import Tool
+from rebut.types import ModelSpec
+
+Kind = Literal["tool", "key", "server", "embedded"]
+EMBEDDED = "local"
+TOOL_SECONDS = 15.0
+SERVER_SECONDS = 0.5
+_LARGEST_LIST = 1_000_000
+_NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
+"""Parts of the names of models that cannot argue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A provider as it stands here: what there is of it, or why it cannot take a seat and what to do about that."""
+
+    name: str
+    kind: Kind
+    here: bool = False
+    """There is something of it: the tool is installed, the key is set, the server answers."""
+    about: str = ""
+    """A version, a variable, an address."""
+    specs: tuple[ModelSpec, ...] = ()
+    """Whom it could seat, best first; empty when it cannot."""
+    problem: str = ""
+    advice: str = ""
+
+    @property
+    def usable(self) -> bool:
+        return bool(self.specs)
+
+    @property
+    def why(self) -> str:
+        """What stands behind a seat that it takes, in a few words."""
+        words = {"tool": f"{self.name} {self.about} is installed", "key": f"{self.about} is set"}
+        return words.get(self.kind) or f"{self.about} is on this machine"
+
+
+async def look(
+    config: Config, env: Mapping[str, str], wanted: Callable[[str], bool] = lambda name: True
+) -> list[Found]:
+    """Every provider that `wanted` names, best first: tools, then keys, then servers here, then the embedded model."""
+    local = [p for p in config.providers if wanted(p.name) and is_loopback(urlsplit(p.base_url).hostname or "")]
+    keyed = [p for p in config.providers if wanted(p.name) and p.api_key_env and p not in local]
+    installed = await asyncio.gather(
+        *(_tool(tool, env) for name, tool in config.tools.items() if wanted(name)),
+    )
+    servers = await asyncio.gather(*(_server(p, env) for p in local))
+    keys = [_key(config, p, env) for p in keyed]
+    return [*installed, *keys, *servers, *([_embedded(env)] if wanted(EMBEDDED) else [])]
+
+
+def look_now(config: Config, env: Mapping[str, str], wanted: Callable[[str], bool] = lambda name: True) -> list[Found]:
+    """`look` for code that is not async, also where a loop is running: in a thread, with a loop of its own."""
+    out: list[Found] = []
+    thread = threading.Thread(target=lambda: out.extend(asyncio.run(look(config, env, wanted))))
+    thread.start()
+    thread.join()
+    return out
+
+
+async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:
+    if tools.find_executable(tool, env) is None:
+        install = f"Install it: {tool.install}" if tool.install else ""
+        return Found(tool.name, "tool", problem="not installed", advice=install)
+    try:
+        async with asyncio.timeout(TOOL_SECONDS):
+            version = await tools.version(tool, env)
+    except TimeoutError:
+        return Found(tool.name, "tool", True, "?", (), f"no version within {TOOL_SECONDS:g} s", "Run it by hand.")
+    update = f"Update it: {tool.install}" if tool.install else "Update it."
+    if not version:
+        said = f"`{tool.command} {' '.join(tool.version_args)}` tells no version"
+        return Found(tool.name, "tool", True, "?", (), said, update)
+    if tools.too_old(version, tool.minimum):
+        old = f"older than {tool.minimum}, from which on its lockdown is known to hold"
+        return Found(tool.name, "tool", True, version, (), old, update)
+    return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),))
+
+
+def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> Found:
+    name, variable = provider.name, provider.api_key_env
+    if not env.get(variable, "").strip():
+        return Found(name, "key", problem=f"{variable} is not set", advice=f"Export {variable}.")
+    if fault := config.faults.get(name):
+        return Found(name, "key", True, variable, (), fault.message, fault.hint)
+    if not provider.model:
+        advice = f"Set model in [providers.{name}] of your config, or name a seat {name}:MODEL."
+        return Found(name, "key", True, variable, (), "no model is set", advice)
+    return Found(name, "key", True, variable, (ModelSpec(name, provider.model),))
+
+
+async def _server(provider: Provider, env: Mapping[str, str]) -> Found:
+    """A server on this machine. One model of each family that it lists could sit down."""
+    place = urlsplit(provider.base_url).netloc
+    listed = await _listed(provider, env.get(provider.api_key_env, "") if provider.api_key_env else "")
+    if listed is None:
+        return Found(provider.name, "server", problem=f"nothing answers at {place}", advice="Start it.")
+    able = [m for m in listed if not any(word in m.lower() for word in _NO_DEBATERS)]
+    chosen = [provider.model] if provider.model else able
+    specs = tuple(spec for spec in (ModelSpec(provider.name, m) for m in chosen) if _can_be_written(spec))
+    if not specs:
+        return Found(provider.name, "server", True, place, (), "it has no model", "Load one into it.")
+    return Found(provider.name, "server", True, f"{provider.name} at {place}", specs)
+
+
+async def _listed(provider: Provider, key: str) -> list[str] | None:
+    """The names of a server's models; None when there is no such server. Never through a proxy, never redirected."""
+    import aiohttp
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with (
+            asyncio.timeout(SERVER_SECONDS),
+            aiohttp.ClientSession(trust_env=False) as session,
+            session.get(f"{provider.base_url}/models", headers=headers, allow_redirects=False) as response,
+        ):
+            if response.status != 200:
+                return None
+            body = json.loads(await response.content.read(_LARGEST_LIST))
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError, RecursionError):
+        return None
+    rows = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(rows, list):  # something else lives at that port
+        return None
+    return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str) and row["id"]]
+
+
+def _can_be_written(spec: ModelSpec) -> bool:
+    """A seat is on record as text; a name that would be read as something else cannot sit."""
+    try:
+        return str(spec).isprintable() and ModelSpec.parse(str(spec)) == spec
+    except UsageError:
+        return False
+
+
+def _embedded(env: Mapping[str, str]) -> Found:
+    name = weights.SMOLLM2.name
+    if find_spec("xllamacpp") is None:
+        return Found(EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'")
+    if not weights.is_here(env=env):
+        return Found(EMBEDDED, "embedded", problem="its weights are not here", advice="Run `rebut models get`.")
+    return Found(EMBEDDED, "embedded", True, name, (ModelSpec(EMBEDDED),))
+
+
+def usable(found: Sequence[Found]) -> list[tuple[ModelSpec, Found]]:
+    """Every spec that could sit, in order."""
+    return [(spec, one) for one in found for spec in one.specs]

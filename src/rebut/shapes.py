@@ -1,0 +1,192 @@
+"""Secrets told by their own shape, or by the name of a service beside them: the tables of `secrets.toml`.
+
+A table has a `kind`, a `pattern`, and what must be there for the pattern to be worth trying: `prefixes` that open the
+secret, a text that it `contains`, or `keywords` that stand before it on the same line. A group called `value` narrows
+what is removed. `check` names a condition on the whole secret. `example` and `miss` are for the tests, and in pieces,
+so that nobody's scanner takes the file for a leak.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+Span = tuple[int, int]
+
+SHORTEST = 15
+"""No shape is shorter. A pattern that cannot hold a space is tried first on the words that are long enough."""
+
+# Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
+EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
+# What may stand between the name of a service and its secret: the rest of a name, quotes, and a sign.
+LINK = (
+    r"[\w.\- \t]{0,24}+\\?[\"'`]?[\])]?[ \t]{0,8}"
+    r"(?:->|[:?|!]{0,3}={1,3}>?|:{1,2}|,|\|\||>)\s{0,8}\\?[\"'`(]{0,3}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of the file, as it is written there."""
+
+    kind: str
+    pattern: str
+    prefixes: tuple[str, ...] = ()
+    contains: str = ""
+    keywords: tuple[str, ...] = ()
+    check: str = ""
+    example: tuple[str, ...] = ()
+    """In pieces: with `prefixes` the first piece is the first of them, with `keywords` the name and the sign."""
+    miss: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A pattern with one gate: a text that has to occur for the pattern to be worth trying."""
+
+    kind: str
+    gate: str
+    source: str
+    holds: Callable[[str], bool]
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Made on first use: few of the patterns are ever needed in one run, and all of them would delay each start."""
+        return _compiled(self.source)
+
+    @property
+    def spaced(self) -> bool:
+        return " " in self.gate or r"\s" in self.source or r"\n" in self.source
+
+    @property
+    def whole(self) -> bool:
+        """The match is the secret, so that the secret alone can be told by it."""
+        return "(?P<value>" not in self.source
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The different words of a text, for quick looks: a gate is searched here, in far less than the whole text."""
+
+    long: str
+    lower: str
+
+    @classmethod
+    def of(cls, text: str) -> Words:
+        words = set(text.split())
+        return cls("\n".join([word for word in words if len(word) >= SHORTEST]), "\n".join(words).lower())
+
+
+def spans(text: str, words: Words) -> Iterator[Span]:
+    """Where secrets stand that their own shape gives away."""
+    for shape in _shapes():
+        if shape.spaced:
+            likely = shape.gate in text
+        else:
+            likely = shape.gate in words.long and shape.pattern.search(words.long) is not None
+        if likely:
+            group = 0 if shape.whole else "value"
+            yield from (m.span(group) for m in shape.pattern.finditer(text) if shape.holds(m[group]))
+
+
+def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
+    """Values of the right form beside a service's name. They may yet be fillers. `low` is the text in small letters."""
+    for shape in _keyed():
+        if shape.gate in words.lower:
+            at = low.find(shape.gate)
+            while at >= 0:
+                if m := shape.pattern.match(text, at):
+                    yield m
+                at = low.find(shape.gate, at + 1)
+
+
+def kind_of(secret: str) -> str | None:
+    """What to call a secret, judged by itself alone."""
+    for shape in _shapes():
+        if shape.whole and shape.gate in secret and shape.pattern.fullmatch(secret) and shape.holds(secret):
+            return shape.kind
+    return None
+
+
+# Conditions on a whole secret, which a pattern could only state by looking far ahead. ---------------------------------
+
+
+def _always(token: str) -> bool:
+    return True
+
+
+def dense(token: str) -> bool:
+    """Random rather than words joined by hyphens: a long unbroken part, or several digits."""
+    return max(map(len, re.split(r"[-_.]", token))) >= 16 or sum(c.isdigit() for c in token) >= 3
+
+
+def _digits(token: str) -> bool:
+    return any(c.isdigit() for c in token)
+
+
+def mixed(token: str) -> bool:
+    """Small letters, capitals and digits in one long part, as no word and hardly a name has them."""
+    part = max(re.split(r"[-_.]", token), key=len)
+    return len(part) >= 12 and _digits(token) and part.upper() != part != part.lower()
+
+
+CHECKS: dict[str, Callable[[str], bool]] = {"": _always, "dense": dense, "digits": _digits, "mixed": mixed}
+
+
+# Reading the file. ----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def tables() -> tuple[Table, ...]:
+    read = tomllib.loads(files("rebut").joinpath("secrets.toml").read_text(encoding="utf-8"))
+    return tuple(
+        Table(
+            kind=table["kind"],
+            pattern=table["pattern"],
+            prefixes=tuple(table.get("prefixes", ())),
+            contains=table.get("contains", ""),
+            keywords=tuple(table.get("keywords", ())),
+            check=table.get("check", ""),
+            example=tuple(table["example"]),
+            miss=tuple(table["miss"]),
+        )
+        for table in read["secret"]
+    )
+
+
+@lru_cache(maxsize=1)
+def _shapes() -> tuple[Shape, ...]:
+    made = []
+    for table in tables():
+        holds = CHECKS[table.check]
+        made += [Shape(table.kind, prefix, _token(prefix, table.pattern), holds) for prefix in table.prefixes]
+        if table.contains:
+            made.append(Shape(table.kind, table.contains, table.pattern, holds))
+    return tuple(made)
+
+
+@lru_cache(maxsize=1)
+def _keyed() -> tuple[Shape, ...]:
+    return tuple(
+        Shape(table.kind, word, f"(?i:{re.escape(word)}){LINK}(?P<value>{table.pattern})(?![A-Za-z0-9_+/=-])", _always)
+        for table in tables()
+        for word in table.keywords
+    )
+
+
+def _token(prefix: str, rest: str) -> str:
+    """A prefix which starts a word, and what follows.
+
+    The look behind comes after the prefix: a pattern that opens with plain characters is searched many times faster.
+    """
+    p = re.escape(prefix)
+    return f"{p}(?:{'|'.join(edge.format(p) for edge in EDGES)})(?:{rest})"
+
+
+@lru_cache(maxsize=1024)
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.ASCII)

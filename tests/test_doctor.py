@@ -1,0 +1,181 @@
+"""The doctor: what works here, what does not, and what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rebut import config as configs, doctor
+from rebut.cli.app import enter
+from rebut.config import Config
+from rebut.doctor import Health
+from rebut.errors import ParticipantFailed
+from rebut.finding import Found
+from rebut.room import Connection
+from rebut.types import ModelSpec, Reply, Request
+from tests import fake_tool
+from tests.test_finding import NOWHERE
+
+
+class Model:
+    """Answers the doctor's questions by a function of the prompt."""
+
+    def __init__(self, says: Callable[[Request], str], family: str = "f") -> None:
+        self.says, self.family = says, family
+        self.asked: list[Request] = []
+
+    async def complete(self, request: Request) -> Reply:
+        self.asked.append(request)
+        return Reply(self.says(request), family=self.family)
+
+
+def good(request: Request) -> str:
+    """Does as it is told: the word at the end, the text as given, the form filled in."""
+    if request.schema:
+        return json.dumps({"word": re.findall(r'"(\w+)"', request.prompt)[0], "count": 3})
+    if far := re.search(r"The word is (\w+)\.", request.prompt):
+        return far[1]
+    return request.prompt.partition(": ")[2]
+
+
+def refuses(kind: str, message: str, hint: str) -> Callable[[Request], str]:
+    def fail(request: Request) -> str:
+        raise ParticipantFailed(kind, message, hint)
+
+    return fail
+
+
+def seen(says: Callable[[Request], str], kind: Any = "tool", config: Config | None = None, **more: Any) -> Health:
+    one = Found("claude", kind, True, "2.1", (ModelSpec("claude"),))
+    model = Model(says, "anthropic")
+    whole = config or Config()
+    got = asyncio.run(doctor.examine([one], whole, lambda spec: Connection(model, family="anthropic"), **more))
+    assert not (more.get("offline") and model.asked), "offline asks nobody"
+    return got[0]
+
+
+def test_a_round_trip_shows_login_time_and_family() -> None:  # H13
+    health = seen(good)
+    assert (health.login, health.can_debate, health.family, health.problem) == ("yes", True, "anthropic", "")
+    assert health.seconds is not None
+
+
+def test_words_that_are_not_the_ones_asked_for_are_no_round_trip() -> None:  # C5 H13: a notice, a cached text
+    health = seen(lambda request: "Welcome! How can I help?")
+    assert not health.can_debate and "Welcome! How can I help?" in health.problem and health.advice
+
+
+def test_a_refused_login_is_told_with_what_to_do() -> None:  # H13
+    health = seen(refuses("auth", "exit 41: no auth method", "Run it once and log in."))
+    assert (health.login, health.can_debate, health.seconds) == ("no", False, None)
+    assert "exit 41" in health.problem and health.advice == "Run it once and log in."
+    broken = seen(refuses("crashed", "exit 1", "Resume asks again."))
+    assert "by hand" in broken.advice, "there is no debate to resume"
+    assert seen(refuses("timeout", "no answer", "")).login == "?", "a timeout tells nothing of the login"
+
+
+def test_offline_asks_nobody_and_says_no_login() -> None:  # H13
+    health = seen(good, offline=True)
+    assert health.can_debate and health.login == "?" and health.seconds is None
+
+
+def test_deep_tries_a_form_all_of_unicode_and_a_long_prompt() -> None:  # H13
+    assert [c.passed for c in seen(good, deep=True).checks] == [True, True, True]
+    sizes: list[int] = []
+
+    def ascii_only(request: Request) -> str:
+        sizes.append(len(request.prompt.encode()))
+        return good(request).encode("ascii", "replace").decode()
+
+    poor = seen(ascii_only, deep=True)
+    assert [c.name for c in poor.checks if not c.passed] == ["non-ASCII"]
+    assert poor.can_debate and "non-ASCII" in poor.problem
+    assert max(sizes) >= 199_000
+
+
+def test_a_provider_that_egress_does_not_list_is_not_called() -> None:  # C16
+    model = Model(good)
+    one = Found("claude", "tool", True, "2.1", (ModelSpec("claude"),))
+    config = Config(user_allow=("codex",))
+    health = asyncio.run(doctor.examine([one], config, lambda spec: Connection(model)))[0]
+    assert not model.asked and not health.can_debate and "[egress] allow" in health.problem
+
+
+def test_the_embedded_model_is_tried_and_not_counted_as_a_family() -> None:  # H13
+    health = seen(lambda request: "hello there", kind="embedded")
+    assert health.can_debate and health.seconds is not None
+    assert doctor.families([replace(health, family="tiny"), seen(good)]) == ["anthropic"]
+
+
+def test_all_are_examined_at_once() -> None:  # H13: each waits until the other has been asked
+    async def both() -> list[Health]:
+        inside = asyncio.Barrier(2)
+
+        class Meeting(Model):
+            async def complete(self, request: Request) -> Reply:
+                async with asyncio.timeout(5):
+                    await inside.wait()
+                return await super().complete(request)
+
+        found = [Found(name, "tool", True, "1", (ModelSpec(name),)) for name in ("claude", "codex")]
+        return await doctor.examine(found, Config(), lambda spec: Connection(Meeting(good, spec.provider)))
+
+    assert doctor.families(asyncio.run(both())) == ["claude", "codex"]
+
+
+# the command, with fakes on a PATH of its own
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "config.toml").write_text(NOWHERE)
+    monkeypatch.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    tables = configs.load(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")}).tools
+    monkeypatch.setenv("FAKE_HELP", " ".join(flag for name in ("claude", "codex") for flag in tables[name].probe))
+    monkeypatch.setenv("FAKE_TOOL", json.dumps({"expand": True}))  # gives its prompt back, with the word in it
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_two_families_that_answer_give_a_table_and_code_0(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # H13 C17
+    fake_tool.install(machine / "bin", "claude", "codex")
+    assert enter(["doctor"]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"claude +999\.0\.0 +yes +\d+\.\d s +low…max +CLAUDE\.md", out)
+    assert "2 families can debate: anthropic, openai." in out and "gemini" not in out
+    assert "making 2 small calls" in err, "what it costs is said before"
+
+
+def test_one_that_is_not_logged_in_leaves_one_family_and_code_3(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # H13 C17
+    fake_tool.install(machine / "bin", "claude")
+    monkeypatch.setenv("FAKE_TOOL", json.dumps({"out": "", "err": "Not logged in\n", "exit": 1}))
+    assert enter(["doctor", "--json"]) == 3
+    row = json.loads(capsys.readouterr().out)["providers"][0]
+    assert row["login"] is False and "log in" in row["advice"]
+    assert enter(["doctor"]) == 3
+    assert "no family can debate" in capsys.readouterr().out
+
+
+def test_one_that_was_named_is_shown_though_it_is_not_here(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert enter(["doctor", "gemini"]) == 3  # H13
+    assert "→ not installed. Install it: npm install" in capsys.readouterr().out
+    assert enter(["doctor"]) == 3
+    assert "nothing is here" in capsys.readouterr().out
+
+
+def test_an_unknown_name_is_said_to_be_unknown(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert enter(["doctor", "gmini"]) == 3
+    assert "unknown provider 'gmini'" in capsys.readouterr().out

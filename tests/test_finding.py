@@ -1,0 +1,240 @@
+"""What is found here, and who of it takes which seat. The environment is the test's own, down to PATH and ports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rebut import config as configs, finding, weights
+from rebut.api import Desk
+from rebut.cli.app import enter
+from rebut.config import Config
+from rebut.connecting import connector
+from rebut.errors import UsageError
+from rebut.finding import Found
+from rebut.protocol import load
+from rebut.seating import Seats, seat
+from rebut.types import ModelSpec
+from tests import fake_tool
+
+NOWHERE = "".join(
+    f'[providers.{name}]\nbase_url = "http://127.0.0.1:9/v1"\n'
+    for name in ("ollama", "lmstudio", "vllm", "llama-server")
+)
+"""Port 9 has no server: what runs on this machine's usual ports is none of a test's business."""
+
+
+class Here:
+    """A machine of our own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "home").mkdir()
+        (root / "bin").mkdir()
+        self.env = {
+            "PATH": f"{root / 'bin'}:{os.environ['PATH']}",
+            "HOME": str(root / "home"),
+            "REBUT_HOME": str(root / "r"),
+        }
+        self.file = root / "config.toml"
+        self.write("")
+
+    def write(self, more: str) -> None:
+        self.file.write_text(NOWHERE + more)
+        self.env["REBUT_CONFIG"] = str(self.file)
+
+    def install(self, *names: str) -> None:
+        fake_tool.install(self.root / "bin", *names)
+
+    @property
+    def config(self) -> Config:
+        return configs.load(workspace=self.root, env=self.env)
+
+    def look(self) -> dict[str, Found]:
+        return {one.name: one for one in asyncio.run(finding.look(self.config, self.env))}
+
+    def seat(self, given: Mapping[str, str] | None = None, *, attended: bool = True) -> Seats:
+        config = self.config
+
+        def find(wanted: Callable[[str], bool]) -> Sequence[Found]:
+            return finding.look_now(config, self.env, wanted)
+
+        connect = connector(config, self.env, self.root)
+        return seat(load("duel"), given or {}, config, connect, attended=attended, find=find)
+
+    def sits(self, given: Mapping[str, str] | None = None, **more: Any) -> dict[str, str]:
+        return {p.seat: str(p.spec) for p in self.seat(given, **more).participants}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Here:
+    return Here(tmp_path)
+
+
+class Listing(BaseHTTPRequestHandler):
+    models: tuple[str, ...] = ()
+
+    def do_GET(self) -> None:
+        body = json.dumps({"data": [{"id": m} for m in self.models]}).encode() if self.path == "/v1/models" else b"{}"
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Callable[..., str]]:
+    running: list[HTTPServer] = []
+
+    def serve(*models: str) -> str:
+        made = HTTPServer(("127.0.0.1", 0), type("Its", (Listing,), {"models": models}))
+        running.append(made)
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{made.server_port}/v1"
+
+    yield serve
+    for one in running:
+        one.shutdown()
+        one.server_close()
+
+
+def test_tools_are_found_with_their_version_and_an_old_one_is_not_usable(here: Here) -> None:  # C2 H13
+    here.install("claude", "codex")
+    here.env["FAKE_VERSION"] = "999.1.2"
+    found = here.look()
+    assert (found["claude"].about, found["claude"].specs) == ("999.1.2", (ModelSpec("claude"),))
+    assert not found["gemini"].here and "npm install" in found["gemini"].advice
+    here.env["FAKE_VERSION"] = "0.0.1"
+    old = here.look()["codex"]
+    assert old.here and not old.usable and "older than" in old.problem and "Update" in old.advice
+
+
+def test_a_key_needs_a_model_and_the_shipped_ones_have_a_known_price(here: Here) -> None:  # C2 C4
+    here.env |= {"OPENAI_API_KEY": "sk-test", "ANTHROPIC_API_KEY": "sk-test", "GEMINI_API_KEY": "sk-test"}
+    here.env["OPENROUTER_API_KEY"] = "sk-test"
+    found = here.look()
+    connect = connector(here.config, here.env, here.root)
+    for name in ("openai", "anthropic", "google"):
+        assert found[name].usable and connect(found[name].specs[0]).price(1000, 1000), name
+    assert not found["openrouter"].usable and "providers.openrouter" in found["openrouter"].advice
+
+
+def test_a_server_here_is_asked_for_its_models_and_one_of_each_family_may_sit(
+    here: Here, server: Callable[..., str]
+) -> None:  # C2
+    here.write("")
+    text = here.file.read_text().replace("http://127.0.0.1:9/v1", server("nomic-embed", "qwen3:8b", "llama3.2"), 1)
+    here.file.write_text(text)
+    assert [str(s) for s in here.look()["ollama"].specs] == ["ollama:qwen3:8b", "ollama:llama3.2"]
+    assert "nothing answers" in here.look()["lmstudio"].problem
+    assert here.sits() == {"proposer": "ollama:qwen3:8b", "challenger": "ollama:llama3.2", "judge": "ollama:qwen3:8b"}
+
+
+def test_the_embedded_model_is_there_with_its_runner_and_its_weights(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C2
+    monkeypatch.setattr(finding, "find_spec", lambda name: None)
+    assert "pip install" in here.look()["local"].advice
+    monkeypatch.setattr(finding, "find_spec", lambda name: object())
+    assert "rebut models get" in here.look()["local"].advice
+    monkeypatch.setattr(weights, "is_here", lambda env: True)
+    assert here.look()["local"].usable
+
+
+def test_tools_sit_before_keys_and_families_differ_down_to_the_judge(here: Here) -> None:  # C2
+    here.install("codex", "claude")
+    here.env |= {"ANTHROPIC_API_KEY": "sk-test", "GEMINI_API_KEY": "sk-test"}
+    seats = here.seat()
+    by_seat = {p.seat: p for p in seats.participants}
+    assert {s: p.spec.provider for s, p in by_seat.items()} == {
+        "proposer": "claude",
+        "challenger": "codex",
+        "judge": "google",
+    }
+    assert not by_seat["judge"].default, "a resumed debate must keep the judge that it found"
+    assert "the proposer is anthropic: claude 999.0.0 is installed" in seats.notes
+    assert any(n.startswith("the judge is google, a family of its own: GEMINI_API_KEY") for n in seats.notes)
+
+
+def test_another_family_goes_before_another_model_of_the_same(here: Here) -> None:  # C2
+    here.install("claude")
+    here.env |= {"ANTHROPIC_API_KEY": "sk-test", "GEMINI_API_KEY": "sk-test"}  # anthropic comes first in the list
+    assert here.sits()["challenger"].startswith("google:")
+    del here.env["GEMINI_API_KEY"]
+    assert here.sits()["challenger"].startswith("anthropic:")
+
+
+def test_one_model_alone_debates_itself_and_says_so(here: Here) -> None:  # C2
+    here.install("claude")
+    seats = here.seat()
+    assert [p.spec.provider for p in seats.participants] == ["claude"] * 3
+    assert any(n.startswith("self-debate:") for n in seats.notes)
+    with pytest.raises(UsageError, match="both claude"):
+        here.seat({"proposer": "claude", "challenger": "claude"})
+
+
+def test_a_seat_that_was_named_stays_and_the_other_gets_another_family(here: Here) -> None:  # C2
+    here.install("claude", "codex", "gemini")
+    assert here.sits({"challenger": "claude"}) == {"challenger": "claude", "proposer": "codex", "judge": "codex"}
+
+
+def test_without_a_terminal_only_listed_providers_are_looked_at_and_seated(here: Here) -> None:  # C16
+    here.install("claude", "codex", "gemini")
+    with pytest.raises(UsageError, match="needs a proposer") as caught:
+        here.seat(attended=False)
+    assert "[egress] allow" in caught.value.hint
+    here.write('[egress]\nallow = ["codex", "gemini"]\n')
+    assert here.sits(attended=False) == {"proposer": "codex", "challenger": "gemini", "judge": "codex"}
+
+
+def test_a_list_also_binds_what_is_seated_at_a_terminal(here: Here) -> None:  # C16
+    here.install("claude", "codex", "gemini")
+    here.write('[egress]\nallow = ["codex", "gemini"]\n')
+    assert set(here.sits().values()) == {"codex", "gemini"}
+
+
+def test_with_nothing_here_it_says_where_to_look(here: Here) -> None:
+    with pytest.raises(UsageError, match="needs a proposer") as caught:
+        here.seat()
+    assert "rebut providers" in caught.value.hint
+
+
+def test_an_old_tool_is_told_of_and_not_seated(here: Here) -> None:  # C2
+    here.install("claude")
+    here.env |= {"FAKE_VERSION": "0.0.1", "OPENAI_API_KEY": "sk-test"}
+    assert any(n.startswith("not seated: claude (older") for n in here.seat().notes)
+
+
+def test_the_door_finds_seats_also_where_a_loop_is_running(here: Here) -> None:  # C2: `start` plans inside of a loop
+    here.install("claude", "codex")
+
+    async def plan() -> list[str]:
+        desk = Desk(env=here.env, workspace=here.root, rehearsal=True)
+        return [str(p.spec) for p in desk.plan("duel", "Redis or not?").seats]
+
+    assert asyncio.run(plan())[:2] == ["claude", "codex"]
+
+
+def test_providers_lists_all_of_them_and_what_is_here(
+    here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C1
+    here.install("claude")
+    here.write('[tools.mine]\noutput = { form = "text", text = { take = "" } }\n')
+    for name, value in here.env.items():
+        monkeypatch.setenv(name, value)
+    assert enter(["providers", "--json"]) == 0
+    shown = {row["provider"]: row for row in json.loads(capsys.readouterr().out)["providers"]}
+    assert shown["claude"]["usable"] and not shown["mine"]["here"] and "openai" in shown
+    assert enter(["providers"]) == 0
+    out = capsys.readouterr().out
+    assert "claude        999.0.0" in out and "OPENAI_API_KEY is not set" in out

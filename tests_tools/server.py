@@ -1,0 +1,211 @@
+"""A model server on the loopback address that speaks all four wires as fully as the real tools want to hear them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+SAID = "Sessions belong in Redis, and here is why."
+INPUT, OUTPUT = 31, 17
+Frame = dict[str, Any]
+
+
+class Server:
+    """Answers as `mode` says: ok, empty, status, hang, stall, or tool (asks for a command to be run, once)."""
+
+    def __init__(self) -> None:
+        self.mode, self.status = "ok", 500
+        self.tool: tuple[str, Frame] = ("bash", {})
+        self.bodies: list[Frame] = []
+        self.headers: list[dict[str, str]] = []
+        self.over = threading.Event()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _bound(self))
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def __enter__(self) -> Server:
+        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self._http.shutdown()
+        self._http.server_close()
+
+    def set(self, mode: str, status: int = 500) -> None:
+        self.mode, self.status = mode, status
+        self.bodies.clear()
+        self.headers.clear()
+
+    @property
+    def heard(self) -> str:
+        """Everything that was sent to us."""
+        return json.dumps(self.bodies, ensure_ascii=False)
+
+
+def _bound(server: Server) -> type[BaseHTTPRequestHandler]:
+    class Bound(_Talk):
+        models = server
+
+    return Bound
+
+
+class _Talk(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    models: Server
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self._json(200, {})
+
+    def do_GET(self) -> None:
+        self._json(200, {"object": "list", "models": [], "data": [{"id": "m1", "object": "model"}]})
+
+    def do_POST(self) -> None:
+        raw = self._body()
+        if self.headers.get("content-encoding") == "gzip":
+            raw = gzip.decompress(raw)
+        body: Frame = json.loads(raw or b"{}")
+        path = self.path.partition("?")[0]
+        wire = next((made for end, made in WIRES.items() if path.endswith(end)), None)
+        if wire is None:
+            return self._json(404, {"error": {"message": f"no such path: {path}"}})
+        models = self.models
+        models.bodies.append(body)
+        models.headers.append({name.lower(): value for name, value in self.headers.items()})
+        if models.mode == "status":
+            return self._json(models.status, _error(models.status))
+        if models.mode == "hang":
+            models.over.wait(300)
+            return None
+        asks = models.mode == "tool" and not any(word in json.dumps(body) for word in ANSWERED)
+        text = "" if models.mode == "empty" else SAID
+        frames = wire(text, models.tool if asks else None)
+        if not (body.get("stream") or "stream" in path):
+            return self._json(200, list(frames)[-1])
+        return self._stream(frames)
+
+    def _stream(self, frames: Iterator[Frame]) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            for number, frame in enumerate(frames):
+                name = f"event: {frame['type']}\n" if "type" in frame else ""
+                self.wfile.write(f"{name}data: {json.dumps(frame)}\n\n".encode())
+                self.wfile.flush()
+                if self.models.mode == "stall" and number:
+                    self.models.over.wait(300)
+                    return
+            if self.path.endswith("/chat/completions"):
+                self.wfile.write(b"data: [DONE]\n\n")
+        except OSError:
+            pass
+
+    def _json(self, status: int, value: Any) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _body(self) -> bytes:
+        if self.headers.get("transfer-encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("content-length") or 0))
+        whole = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            whole += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return whole
+
+
+ANSWERED = ('"tool_result"', '"role": "tool"', '"function_call_output"', '"functionResponse"')
+"""Marks of a tool's result in a request: then the model has its answer and speaks."""
+
+
+def _error(status: int) -> Frame:
+    kind = {401: "authentication_error", 429: "rate_limit_error"}.get(status, "api_error")
+    return {"type": "error", "error": {"type": kind, "message": f"scripted refusal {status}", "code": status}}
+
+
+Call = tuple[str, Frame] | None
+
+
+def _messages(text: str, call: Call) -> Iterator[Frame]:
+    start: Frame = {"id": "m", "type": "message", "role": "assistant", "model": "loopback", "content": []}
+    start |= {"stop_reason": None, "usage": {"input_tokens": INPUT, "output_tokens": 1}}
+    yield {"type": "message_start", "message": start}
+    block: Frame = (
+        {"type": "tool_use", "id": "t1", "name": call[0], "input": {}} if call else {"type": "text", "text": ""}
+    )
+    delta = (
+        {"type": "input_json_delta", "partial_json": json.dumps(call[1])}
+        if call
+        else {"type": "text_delta", "text": text}
+    )
+    yield {"type": "content_block_start", "index": 0, "content_block": block}
+    yield {"type": "content_block_delta", "index": 0, "delta": delta}
+    yield {"type": "content_block_stop", "index": 0}
+    reason = "tool_use" if call else "end_turn"
+    yield {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": OUTPUT}}
+    yield {"type": "message_stop"}
+
+
+def _chat(text: str, call: Call) -> Iterator[Frame]:
+    function = {"name": call[0], "arguments": json.dumps(call[1])} if call else {}
+    delta: Frame = {"role": "assistant", "content": text}
+    if call:
+        delta = {
+            "role": "assistant",
+            "tool_calls": [{"index": 0, "id": "t1", "type": "function", "function": function}],
+        }
+    base: Frame = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "loopback"}
+    reason = "tool_calls" if call else "stop"
+    yield {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+    usage = {"prompt_tokens": INPUT, "completion_tokens": OUTPUT, "total_tokens": INPUT + OUTPUT}
+    yield {**base, "choices": [], "usage": usage}
+
+
+def _responses(text: str, call: Call) -> Iterator[Frame]:
+    item: Frame = {
+        "type": "message",
+        "id": "i",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": text}],
+    }
+    if call:
+        item = {"type": "function_call", "id": "i", "call_id": "t1", "name": call[0], "arguments": json.dumps(call[1])}
+    yield {"type": "response.created", "response": {"id": "r"}}
+    yield {"type": "response.output_item.added", "output_index": 0, "item": item}
+    yield {"type": "response.output_item.done", "output_index": 0, "item": item}
+    usage = {"input_tokens": INPUT, "output_tokens": OUTPUT, "total_tokens": INPUT + OUTPUT}
+    yield {"type": "response.completed", "response": {"id": "r", "usage": usage, "output": [item]}}
+
+
+def _gemini(text: str, call: Call) -> Iterator[Frame]:
+    part: Frame = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": text}
+    usage = {"promptTokenCount": INPUT, "candidatesTokenCount": OUTPUT, "totalTokenCount": INPUT + OUTPUT}
+    said = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+    yield {"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "index": 0}]}
+    yield {"candidates": [said], "usageMetadata": usage, "modelVersion": "loopback"}
+
+
+WIRES = {
+    "/messages": _messages,
+    "/chat/completions": _chat,
+    "/responses": _responses,
+    ":streamGenerateContent": _gemini,
+    ":generateContent": _gemini,
+}

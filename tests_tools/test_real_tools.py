@@ -1,0 +1,183 @@
+"""What the shipped tables promise holds for the real tools: answers, failures, lockdown, logins."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rebut import tools
+from rebut.backends.command import Command
+from rebut.errors import ParticipantFailed
+from rebut.types import ModelSpec, Participant, Reply, Request
+from tests_tools import real
+from tests_tools.server import INPUT, OUTPUT, SAID, Server
+
+SLOW = 90.0
+"""First starts unpack themselves, and a machine may be busy."""
+
+
+@dataclass
+class Desk:
+    """One tool with a home of its own, and the server that it takes for its provider."""
+
+    name: str
+    home: Path
+    server: Server
+    pids: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.real = real.TOOLS[self.name]
+        self.home.mkdir()
+        real.lay_home(self.real, self.home, self.server.url)
+        self.tool = tools.load({self.name: real.filled(self.real.table, self.server.url)})[self.name]
+
+    def command(self, effort: str = "", workdir: Path | None = None, **without: bool) -> Command:
+        own = {k: v for k, v in real.filled(self.real.env, self.server.url).items() if k not in without}
+        env = {"PATH": real.path(), "HOME": str(self.home), "LANG": "C.UTF-8", **own}
+        return Command(self.tool, model=self.real.model, effort=effort, env=env, workdir=workdir)
+
+    def ask(
+        self, command: Command, prompt: str = "Where do sessions belong?", timeout: float = SLOW, **more: Any
+    ) -> Reply:
+        who = Participant("proposer", ModelSpec(self.name))
+        request = Request("r1/opening@proposer", who, prompt, timeout=timeout, on_spawn=self.pids.append, **more)
+        return asyncio.run(command.complete(request))
+
+    def failure(self, command: Command, timeout: float = SLOW) -> ParticipantFailed:
+        with pytest.raises(ParticipantFailed) as caught:
+            self.ask(command, timeout=timeout)
+        return caught.value
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server() as running:
+        yield running
+
+
+@pytest.fixture(params=list(real.TOOLS))
+def desk(request: pytest.FixtureRequest, tmp_path: Path, server: Server) -> Desk:
+    server.set("ok")
+    return Desk(request.param, tmp_path / "home", server)
+
+
+def running(group: int) -> list[str]:
+    """The processes of a group that are still alive."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[2] == str(group) and fields[0] != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+def test_it_is_the_version_that_its_table_is_written_for(desk: Desk) -> None:  # H13
+    pinned = desk.real.package.rpartition("@")[2]
+    env = {"PATH": real.path(), "HOME": str(desk.home)}
+    assert asyncio.run(tools.version(desk.tool, env)) == pinned == desk.tool.minimum
+    assert asyncio.run(tools.missing_flags(desk.tool, env)) == ()
+
+
+def test_a_question_is_answered_with_effort_usage_and_no_tools(desk: Desk) -> None:  # C1, C9
+    prompt = "/help me: " + "sessions é " * 18_000
+    reply = desk.ask(desk.command("low"), prompt, schema={"title": "Opening"}, followup="LAST WORDS")
+    assert reply.text == SAID and (reply.usage.input, reply.usage.output) == (INPUT, OUTPUT)
+    (body,) = desk.server.bodies
+    whole = json.dumps(body, ensure_ascii=False)
+    assert "sessions é " * 18_000 in whole.replace("\\n", "\n")
+    assert whole.index("sessions") < whole.index("Opening") < whole.index("LAST WORDS")
+    sent = [
+        body.get("output_config"),
+        body.get("reasoning"),
+        body.get("reasoning_effort"),
+        body.get("generationConfig"),
+    ]
+    assert '"low"' in json.dumps(sent).lower()
+    names = [tool.get("name") for tool in body.get("tools") or () if "functionDeclarations" not in tool]
+    assert set(names) <= {"request_user_input", "apply_patch"}, "the sandbox of the one that has these refuses to write"
+    assert not [declared for tool in body.get("tools") or () for declared in tool.get("functionDeclarations", ())]
+
+
+@pytest.mark.parametrize(
+    ("status", "kinds"), [(401, {"auth"}), (429, {"rate limit", "timeout"}), (500, {"crashed", "timeout"})]
+)
+def test_a_refusal_is_a_failure_of_its_class(desk: Desk, status: int, kinds: set[str]) -> None:  # C5
+    # Some go on trying for longer than anybody wants to wait; our own clock ends that.
+    desk.server.set("status", status)
+    error = desk.failure(desk.command(), timeout=30 if status != 401 else SLOW)
+    assert error.kind in kinds, error
+    assert error.hint
+
+
+@pytest.mark.parametrize("mode", ["hang", "stall"])
+def test_a_provider_that_says_nothing_more_costs_a_timeout_and_leaves_nobody_behind(desk: Desk, mode: str) -> None:
+    # C5, C9
+    command = desk.command()
+    desk.ask(command)
+    desk.server.set(mode)
+    assert desk.failure(command, timeout=12).kind == "timeout"
+    until = time.monotonic() + 5
+    while running(desk.pids[-1]) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert running(desk.pids[-1]) == []
+    assert list((desk.home / ".cache/rebut").iterdir()) == []
+
+
+def test_an_empty_reply_is_no_answer(desk: Desk) -> None:  # C5
+    desk.server.set("empty")
+    assert desk.failure(desk.command(), timeout=30).kind in ("bad reply", "crashed", "timeout")
+
+
+def test_a_command_that_the_model_asks_for_is_not_run(desk: Desk, tmp_path: Path) -> None:  # C9
+    proof = tmp_path / "it-ran"
+    words = f"touch {proof}"
+    desk.server.set("tool")
+    desk.server.tool = (desk.real.shell, {"command": words, "cmd": words, "description": "a test"})
+    try:
+        desk.ask(desk.command())
+    except ParticipantFailed as error:
+        assert error.kind in ("crashed", "bad reply"), error
+    assert desk.server.bodies and not proof.exists()
+
+
+def test_a_path_in_the_prompt_reads_no_file(desk: Desk, tmp_path: Path) -> None:  # C9
+    for place in (tmp_path, desk.home):
+        (place / "secret.txt").write_text("THE-SECRET")
+    paths = (f"{tmp_path}/secret.txt", "~/secret.txt", "secret.txt", "../secret.txt", "../../../../secret.txt")
+    desk.ask(desk.command(), "Look: " + " ".join(f"@{path}" for path in paths) + f"\n@{tmp_path}/secret.txt\n")
+    assert "@secret.txt" in desk.server.heard and "THE-SECRET" not in desk.server.heard
+
+
+def test_its_context_file_is_read(desk: Desk, tmp_path: Path) -> None:  # C9, H13
+    persona = tmp_path / "persona"
+    persona.mkdir()
+    (persona / desk.tool.context_file).write_text("You are the Operator of the night shift.")
+    desk.ask(desk.command(workdir=persona))
+    assert "Operator of the night shift" in desk.server.heard
+    assert [p.name for p in persona.iterdir()] == [desk.tool.context_file]
+    desk.server.set("ok")
+    desk.ask(desk.command())
+    assert "Operator of the night shift" not in desk.server.heard
+
+
+def test_a_login_file_in_the_users_home_is_used_under_the_lockdown(tmp_path: Path, server: Server) -> None:  # C9
+    server.set("ok")
+    desk = Desk("claude", tmp_path / "home", server)
+    login = {"accessToken": "sk-test-from-file", "refreshToken": "none", "expiresAt": 4102444800000}
+    (desk.home / ".claude").mkdir()
+    file = desk.home / ".claude/.credentials.json"
+    file.write_text(json.dumps({"claudeAiOauth": {**login, "scopes": ["user:inference"]}}))
+    assert desk.ask(desk.command(ANTHROPIC_API_KEY=True)).text == SAID
+    assert server.headers[-1]["authorization"] == "Bearer sk-test-from-file"
+    file.unlink()
+    assert desk.failure(desk.command(ANTHROPIC_API_KEY=True)).kind == "auth"

@@ -266,7 +266,7 @@ async def replay(name: str, *, desk: Desk | None = None, **named: Any) -> Outcom
     _nothing_left(named, "replay", "nothing; changes need a fork")
     folder = desk.find(name)
     record = session.load(folder)
-    return await engine.replay(replay_plan(record), desk.table, folder)
+    return await engine.replay(replay_plan(record), desk.table, record)
 
 
 def replay_plan(record: Record) -> Plan:

@@ -212,7 +212,8 @@ MAKES = re.compile(rf"\b(?:{MAKING})\b", re.I)
 PLANS = re.compile(
     rf"\b(?:{MAKING}|replace|change|rename|insert|move|update|should|will|would|must|instead|propose|proposed)\b", re.I
 )
-SOME_PLACE = re.compile(r"\w[./:#]\w|[./]{1,2}/|`|commit|revision|\brev\b|\bsha|Makefile|Dockerfile|\]\(", re.I)
+SOME_SIGN = re.compile(r"[.:#]\w|/|`|\]\(")
+SOME_WORD = ("comm", "rev", "sha", "make", "docker")
 BOTH = re.compile(r"(?P<place>\S+)[ :]{1,3}[\"“'](?P<quote>[^\"“”]+)[\"”']")
 SENTENCE = re.compile(r"[.;!?]\s")
 
@@ -244,12 +245,20 @@ def find(text: str) -> list[Found]:
             fence = mark[1]
             if mark[2].strip().lower().partition(" ")[0] in NO_QUOTE:
                 waiting = -1
-        elif SOME_PLACE.search(line):
+        elif _may_cite(line):
             pieces = list(_pieces(line))
             before = len(found)
             found += _on_line(line, number, pieces)
             waiting = len(found) - 1 if len(found) > before and _closes(line, pieces) else -1
     return found
+
+
+def _may_cite(line: str) -> bool:
+    """Whether a line is worth a closer look. Most are not; one pattern for all would take thirty times as long."""
+    if SOME_SIGN.search(line):
+        return True
+    folded = line.casefold()
+    return any(word in folded for word in SOME_WORD)
 
 
 def _lend(found: list[Found], waiting: int, body: list[str]) -> None:
@@ -295,6 +304,8 @@ def _words(word: str, at: int) -> Iterator[_Piece]:
     """A run without white space: `(src/a.py:3),` or `a.py,b.py` or `see:src/a.py`."""
     opening = len(word) - len(word.lstrip("([{*_'‘,;~"))
     core = word[opening:].rstrip(")]}*_'’,;.!?:")
+    if "." not in core and "/" not in core and ":" not in core and "#" not in core:
+        return  # nearly every word: neither an address nor a place is without one of these
     if url := URL.search(core):
         if (url.start() == 0 or core[url.start() - 1] in "([") and len(core) <= LONGEST_URL:
             yield _Piece(at + opening + url.start(), at + opening + len(core), url[0])

@@ -147,9 +147,8 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     return record.answers, max(0, whole - record.answers)
 
 
-async def replay(plan: Plan, table: Table, folder: Path) -> Outcome:
+async def replay(plan: Plan, table: Table, record: Record) -> Outcome:
     """Run the protocol again over the record alone: no model, no network, nothing written."""
-    record = session.load(folder)
     room = _room(record, plan, table, view=None)
     try:
         outcome = await plan.protocol.run(_debate(room, plan))

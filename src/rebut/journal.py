@@ -59,7 +59,7 @@ def read(folder: Path) -> Read:
     while (end := data.find(b"\n", start)) >= 0:
         raw = data[start:end]
         try:
-            found = json.loads(raw)
+            found = json.loads(raw.decode())  # of bytes, it would first guess their encoding
             if not lines and found.get("schema", SCHEMA) > SCHEMA:
                 raise RecordNewer(
                     f"{folder.name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",

@@ -182,9 +182,12 @@ def _token(prefix: str, rest: str) -> str:
     """A prefix which starts a word, and what follows.
 
     The look behind comes after the prefix: a pattern that opens with plain characters is searched many times faster.
+    What is glued on goes too: a prefix in it would get an edge once the secret before it is gone, and each further
+    secret of a long row would take a pass of its own.
     """
     p = re.escape(prefix)
-    return f"{p}(?:{'|'.join(edge.format(p) for edge in EDGES)})(?:{rest})"
+    glued = "" if "(?P<value>" in rest else "[A-Za-z0-9]*"
+    return f"{p}(?:{'|'.join(edge.format(p) for edge in EDGES)})(?:{rest}){glued}"
 
 
 @lru_cache(maxsize=1024)

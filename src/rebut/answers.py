@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from rebut.asking import Check
-from rebut.types import Participant
+from rebut.types import Material, Participant
 
 V = TypeVar("V")
 
@@ -47,6 +47,8 @@ class Ask(Generic[V]):
     check: Check | None = None
     part: str = ""
     """Tells apart two questions of one step to the same seat."""
+    material: Material = Material()
+    """What the prompt was made of, for seats filled by a program."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from rebut.parsing import Unreadable, parse
 from rebut.record import Amount, Call
 from rebut.room import Connection, Room
 from rebut.text import cut, fingerprint, tokens, unescaped
-from rebut.types import Json, ModelSpec, Participant, Request, ignore
+from rebut.types import Json, Material, ModelSpec, Participant, Request, ignore
 
 if TYPE_CHECKING:
     from rebut.forms import Form
@@ -43,6 +43,7 @@ class Question:
     check: Check | None = None
     closing: bool = False
     max_output: int = MAX_OUTPUT
+    material: Material = Material()
 
     @property
     def schema_name(self) -> str:
@@ -316,6 +317,7 @@ async def _call(room: Room, q: Question, call: Call, step: Next, connection: Con
         schema_name=q.schema.__name__ if q.schema else "",
         timeout=min(room.limits.timeout, max(1.0, room.seconds_left(closing=q.closing))),
         max_output=q.max_output,
+        material=q.material,
         on_text=(lambda piece: on_text(q.key, piece)) if on_text else ignore,
         on_spawn=lambda pid: _spawned(room, q.key, number, pid),
     )

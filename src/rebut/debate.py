@@ -18,7 +18,7 @@ from rebut.ledger import Entry, Ledger, Slip
 from rebut.record import Amount
 from rebut.room import Room
 from rebut.text import as_recorded, fingerprint
-from rebut.types import Json, Participant
+from rebut.types import NO_MATERIAL, Json, Material, Participant
 
 if TYPE_CHECKING:
     from rebut.forms import Form
@@ -74,6 +74,7 @@ class Debate:
         schema: type[F],
         check: Check | None = ...,
         closing: bool = ...,
+        material: Material = ...,
     ) -> Answer[F]: ...
     @overload
     async def ask(
@@ -85,6 +86,7 @@ class Debate:
         schema: None = ...,
         check: Check | None = ...,
         closing: bool = ...,
+        material: Material = ...,
     ) -> Answer[str]: ...
     async def ask(
         self,
@@ -95,9 +97,10 @@ class Debate:
         schema: type[Any] | None = None,
         check: Check | None = None,
         closing: bool = False,
+        material: Material = NO_MATERIAL,
     ) -> Answer[Any]:
         """Ask one participant. Raises `ParticipantFailed`; then the question is open again for resume."""
-        got = await self._one(self._question(Ask(who, prompt, schema, check), step, closing), reopen=True)
+        got = await self._one(self._question(Ask(who, prompt, schema, check, "", material), step, closing), reopen=True)
         if isinstance(got, Failure):
             raise ParticipantFailed(got.kind, got.message, got.hint)
         return got
@@ -112,6 +115,7 @@ class Debate:
         schema: type[F],
         check: Check | None = ...,
         closing: bool = ...,
+        material: Material = ...,
     ) -> Answer[F] | Failure: ...
     @overload
     async def try_ask(
@@ -123,6 +127,7 @@ class Debate:
         schema: None = ...,
         check: Check | None = ...,
         closing: bool = ...,
+        material: Material = ...,
     ) -> Answer[str] | Failure: ...
     async def try_ask(
         self,
@@ -133,9 +138,12 @@ class Debate:
         schema: type[Any] | None = None,
         check: Check | None = None,
         closing: bool = False,
+        material: Material = NO_MATERIAL,
     ) -> Answer[Any] | Failure:
         """Ask one participant; a failure comes back as a value, is on record, and stays one on resume."""
-        return await self._one(self._question(Ask(who, prompt, schema, check), step, closing), reopen=False)
+        return await self._one(
+            self._question(Ask(who, prompt, schema, check, "", material), step, closing), reopen=False
+        )
 
     async def ask_all(self, step: str, asks: Sequence[Ask[V]], *, need: int = 1) -> Answers[V]:
         """Ask several at once. With fewer than `need` answers: `TooFewReplies`, and the failed are open for resume.
@@ -176,7 +184,7 @@ class Debate:
         if key in self._room.keys:
             raise DuplicateKey(f"{key} is asked twice in one run", "Give the step another name, or a `part`.")
         self._room.keys.add(key)
-        return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), ask.check, closing)
+        return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), ask.check, closing, material=ask.material)
 
     async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
         got = await settle(self._room, q)

@@ -104,6 +104,46 @@ class Usage:
         return (self.input or 0) + (self.output or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One file of a change, both sides as text without secrets; None on the side where it does not exist."""
+
+    path: str
+    before: str | None
+    after: str | None
+    added: tuple[tuple[int, int], ...] = ()
+    """Lines of the new side that the change wrote, as first and last."""
+    old_path: str = ""
+    """Where it stood before, if it was renamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A point at issue as a judge that is a program weighs it."""
+
+    id: str
+    severity: str
+    category: str
+    text: str
+    marks: tuple[str, ...] = ()
+    """What checking each of its citations showed; none for a claim that cites nothing."""
+    status: str = "raised"
+    rule_based: bool = False
+    """An analyser raised it, not a model."""
+    has_fix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a prompt was made of, for participants that are programs. It never goes over a wire."""
+
+    change: tuple[Changed, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+NO_MATERIAL = Material()
+
+
 def ignore(what: object) -> None:
     """The listener that is not interested."""
 
@@ -124,6 +164,7 @@ class Request:
     timeout: float = 240.0
     """Seconds for the whole call, retries included."""
     max_output: int = 4096
+    material: Material = field(default=NO_MATERIAL, compare=False)
     on_text: Callable[[str], None] = field(default=ignore, compare=False)
     """Called with each piece of text as it streams in; progress only, never an answer."""
     on_spawn: Callable[[int], None] = field(default=ignore, compare=False)

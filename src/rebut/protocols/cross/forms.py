@@ -1,0 +1,84 @@
+"""What the critic, the judge and whoever writes the next version of an artifact fill in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rebut.forms import Cites, Form, Need, folded
+
+CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
+Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
+Category = Annotated[
+    Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"],
+    folded(*CATEGORIES),
+]
+Choice = Annotated[Literal["A", "B", "C", "D", "E"], folded("A", "B", "C", "D", "E")]
+
+
+class Raised(Form):
+    """One finding."""
+
+    text: str = Field(description="what is wrong and what comes of it, in one or two sentences")
+    severity: Severity = Field(description="P1 must not ship, P2 should be mended first, P3 is minor")
+    category: Category
+    evidence: Cites = Field(default_factory=list, description="path:line in the new version, with the line quoted")
+    action: str = Field(default="", description="what to do about it")
+    fix: str = Field(default="", description="the text that should stand in place of the cited lines; empty for none")
+    same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
+
+
+class CodeCritique(Form):
+    """What the critic makes of a change."""
+
+    findings: list[Raised] = Field(default_factory=list, description="the gravest first")
+    agrees: bool = Field(description="true only if nothing stands in the way of the artifact as it is")
+    agreements: list[str] = Field(default_factory=list, description="what is right, and should be kept")
+    suggestions: list[str] = Field(default_factory=list, description="what would make it better, beyond the findings")
+    need: Need
+
+
+class ProposalCritique(CodeCritique):
+    """What the critic makes of a proposal."""
+
+    alternatives: list[str] = Field(default_factory=list, description="what was not considered and should have been")
+    recommendation: str = Field(default="", description="the decision that you would take")
+
+
+class Weighed(Form):
+    """The judge's word on one finding."""
+
+    id: str = Field(description="the finding's id, such as F1")
+    ruling: Annotated[Literal["valid", "invalid", "missing evidence"], folded("valid", "invalid", "missing evidence")]
+    severity: Severity = Field(description="as you weigh it, whatever the critic said")
+    reason: str
+
+
+class Judgement(Form):
+    """The judge's word on a round: each finding weighed, and one way to go on."""
+
+    findings: list[Weighed] = Field(default_factory=list, description="one for every finding that is still open")
+    missed: list[Raised] = Field(default_factory=list, description="what the critic should have seen")
+    choice: Choice = Field(
+        description="A keep the original; B take what the critic recommends; C write a compromise and go on; "
+        "D rebut the critique and go on; E stop without a decision"
+    )
+    reason: str = Field(description="why this choice")
+    rebuttal: str = Field(default="", description="for D: the answer to the critique")
+    unresolved: list[str] = Field(default_factory=list)
+    next_actions: list[str] = Field(default_factory=list)
+
+
+class NextText(Form):
+    """The next version of a proposal, whole."""
+
+    text: str = Field(description="the whole document, not a part of it")
+    changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
+
+
+class NextPatch(Form):
+    """The next version of a change: a patch on top of the version that was discussed."""
+
+    patch: str = Field(description="a unified diff with a/ and b/ paths that `git apply` takes")
+    changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")

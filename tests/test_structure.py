@@ -26,8 +26,8 @@ LAYERS: list[set[str]] = [
     {"record"},
     {"journal", "session"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},
-    {"tools", "snapshot", "workspace", "outcome", "forms", "artifacts"},
-    {"view", "evidence", "context", "marking", "endings", "targets"},
+    {"tools", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
+    {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "headline"},
     {"room"},
     {"asking"},
     {"answers"},
@@ -48,7 +48,20 @@ LAYERS: list[set[str]] = [
 """From the ground up. A module may import from layers below its own and from its own, never from above."""
 
 SEEN_BY_PROTOCOLS = {
-    *("answers", "debate", "errors", "forms", "ledger", "outcome", "prompts", "protocol", "record", "text", "types"),
+    *(
+        "answers",
+        "debate",
+        "contract",
+        "errors",
+        "forms",
+        "ledger",
+        "outcome",
+        "prompts",
+        "protocol",
+        "record",
+        "text",
+        "types",
+    ),
 }
 READERS = (
     "report.py",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rebut import __version__, session
 from rebut.budget import Limits
@@ -16,6 +18,9 @@ from rebut.record import Record
 from rebut.room import Connection, Control
 from rebut.text import clean
 from rebut.types import Json, ModelSpec, Participant
+
+if TYPE_CHECKING:
+    from rebut.targets import Target
 
 TOPIC_LIMIT = 100_000
 
@@ -48,6 +53,10 @@ class Plan:
     context: Sequence[str] = ()
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    target: Target | None = None
+    redaction: bytes = b""
+    """The key by which the target's secrets were replaced; the session goes on with it, so that one secret has one
+    placeholder throughout."""
 
 
 def debatable(topic: str) -> None:
@@ -84,6 +93,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "") -> Opened:
         settings=plan.settings.model_dump(mode="json"),
         seats=seats,
         limits=plan.limits.to_json(),
+        aliases=(plan.protocol.alias(datetime.now(), os.getpid()),) if plan.protocol.alias else (),
         forked_from=parent,
     )
 

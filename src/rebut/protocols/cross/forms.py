@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from rebut.forms import Cites, Form, Need, folded
 
@@ -14,6 +14,8 @@ Category = Annotated[
     Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"],
     folded(*CATEGORIES),
 ]
+Exact = Annotated[str, StringConstraints(strip_whitespace=False)]
+"""Text whose indentation counts."""
 Choice = Annotated[Literal["A", "B", "C", "D", "E"], folded("A", "B", "C", "D", "E")]
 
 
@@ -25,7 +27,7 @@ class Raised(Form):
     category: Category
     evidence: Cites = Field(default_factory=list, description="path:line in the new version, with the line quoted")
     action: str = Field(default="", description="what to do about it")
-    fix: str = Field(default="", description="the text that should stand in place of the cited lines; empty for none")
+    fix: Exact = Field(default="", description="the text that should stand in place of the cited lines; empty for none")
     same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
 
 
@@ -73,12 +75,24 @@ class Judgement(Form):
 class NextText(Form):
     """The next version of a proposal, whole."""
 
-    text: str = Field(description="the whole document, not a part of it")
+    text: Exact = Field(description="the whole document, not a part of it")
     changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
 
 
 class NextPatch(Form):
     """The next version of a change: a patch on top of the version that was discussed."""
 
-    patch: str = Field(description="a unified diff with a/ and b/ paths that `git apply` takes")
+    patch: Exact = Field(description="a unified diff with a/ and b/ paths that `git apply` takes")
     changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
+
+
+class Rebuttal(Form):
+    """The answer to a critique."""
+
+    text: str = Field(description="the answer, finding by finding, with evidence")
+
+
+class Chosen(Form):
+    """What whoever decides presses."""
+
+    choice: Choice

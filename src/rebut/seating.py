@@ -131,9 +131,11 @@ def fill(
         for role, more in (fallbacks or {}).items()
     }
     for role, other in protocol.stand_ins.items():
-        if role in specs and other in specs and role not in others and specs[other].provider not in NO_STAND_IN:
-            if specs[other].identity != specs[role].identity:
-                others[role] = (replace(specs[other], name=""),)
+        kin = specs.get(other)
+        if kin is None or role not in specs or role in others or kin.provider in NO_STAND_IN:
+            continue
+        if kin.identity != specs[role].identity:
+            others[role] = (replace(kin, name=""),)
     for role, more in others.items():
         if role not in specs:
             raise UsageError(f"there is no seat {role!r} to fall back in", f"Seats: {', '.join(specs)}.")

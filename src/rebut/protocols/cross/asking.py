@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rebut.contract import Recommended
@@ -12,21 +13,19 @@ from rebut.prompts import FENCES, fill
 from rebut.protocols.cross import rules, synthesis, weighing, words
 from rebut.protocols.cross.course import Course
 from rebut.protocols.cross.forms import Chosen, CodeCritique, Judgement, ProposalCritique, Raised, Rebuttal
-from rebut.protocols.cross.portions import DIFF_BUDGET, Portion, numbered, portions
+from rebut.protocols.cross.settings import DIFF_TOKENS
 from rebut.protocols.cross.versions import PROGRAMS, Version
-from rebut.targets import Target
+from rebut.targets import Target, split, whole_files
+from rebut.text import tokens
 from rebut.types import Changed, Material
 
 
-def artifact(r: Round, version: Version, portion: Portion | None = None, *, text: bool = True) -> str:
-    """The artifact as it stands, quoted; with a portion, only those of its files."""
-    target, parts = r.target, list[str]()
-    part = portion or Portion(target.changes, target.diff)
-    if part.diff or part.changes:
-        parts.append("The change:\n\n" + r.quote("diff", part.diff or "(no lines are changed)"))
-    paths = {c.path for c in part.changes}
-    whole = portion is None
-    files = numbered([c for c in version.change(target) if whole or c.path in paths or c.path not in _paths(target)])
+def artifact(r: Round, version: Version, part: Target, *, text: bool = True) -> str:
+    """The artifact as it stands, quoted: the given part of its files, whole, with what this version changed."""
+    parts = list[str]()
+    if part.diff:
+        parts.append("The change:\n\n" + r.quote("diff", part.diff))
+    files = whole_files(replace(part, changes=_changes(r.target, version, part))).text
     if files:
         parts.append("The changed files as they stand now, with line numbers:\n\n" + r.quote("files", files))
     if version.patch:
@@ -35,19 +34,20 @@ def artifact(r: Round, version: Version, portion: Portion | None = None, *, text
             + r.quote("changes of this version", version.patch)
         )
     if text and version.text:
-        label = "text" if version.n == 1 else f"text, version {version.n}"
-        parts.append("The text:\n\n" + r.quote(label, version.text))
+        parts.append("The text:\n\n" + r.quote(f"text, version {version.n}", version.text))
     return "\n\n".join(parts)
 
 
-def _paths(target: Target) -> set[str]:
-    return {c.path for c in target.changes}
+def _changes(target: Target, version: Version, part: Target) -> tuple[Changed, ...]:
+    """The files of a part as this version has them; files that are new in it belong to every part."""
+    mine, known = {c.path for c in part.changes}, {c.path for c in target.changes}
+    return tuple(c for c in version.change(target) if c.path in mine or c.path not in known)
 
 
 def for_judge(r: Round, version: Version) -> str:
     """The whole artifact where it fits, else the lines around what is cited."""
-    whole = artifact(r, version)
-    if len(whole.encode(errors="replace")) <= 2 * DIFF_BUDGET:
+    whole = artifact(r, version, r.target)
+    if tokens(whole) <= 2 * DIFF_TOKENS:
         return whole
     changes = version.change(r.target)
     return "The change is too large to be shown whole. The lines around what is cited:\n\n" + r.quote(
@@ -62,23 +62,19 @@ async def critique(r: Round, course: Course) -> Answers[Any]:
     shared = {"rule": words.EVIDENCE_RULE, "severities": words.SEVERITIES, "fences": FENCES}
     shared |= {"context": _context(r), "before": _before(r, course), "again": words.AGAIN if r.ledger.points else ""}
     if target.kind != "proposal":
-        parts = portions(target) if target.changes or target.diff else (None,)
-        for n, portion in enumerate(parts, 1):
-            shown = artifact(r, version, portion, text=target.kind == "code")
-            changes = _of(version.change(target), portion)
+        parts = split(replace(target, text=""), DIFF_TOKENS)
+        for n, part in enumerate(parts, 1):
+            shown = artifact(r, version, part, text=target.kind == "code")
             name = "" if len(parts) == 1 and target.kind == "code" else f"code{n if len(parts) > 1 else ''}"
+            material = Material(change=_changes(target, version, part))
             prompt = fill(words.CODE, **shared, artifact=shown)
-            asks.append(Ask(critic, prompt, CodeCritique, check, name, Material(change=changes)))
+            asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
     if target.kind != "code":
         shown = "The text:\n\n" + r.quote(f"text, version {version.n}", version.text)
         prompt = fill(words.PROPOSAL, **shared, artifact=shown)
         asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else ""))
     # A first round without any answer is open for resume; in a later one there is something to go by.
     return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)
-
-
-def _of(changes: Sequence[Changed], portion: Portion | None) -> tuple[Changed, ...]:
-    return tuple(c for c in changes if portion is None or len(portion.paths) == 0 or c.path in portion.paths)
 
 
 def _context(r: Round) -> str:

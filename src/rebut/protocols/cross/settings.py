@@ -8,11 +8,12 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from rebut.protocols.cross.portions import portions
-from rebut.targets import Target
+from rebut.targets import Target, split, told as told_of
 from rebut.types import Json
 
 SHORT_TIMEOUT = 120
+DIFF_TOKENS = 40_000
+"""A larger change is split by file into critiques that run side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,7 @@ def notices(settings: Settings, limits: Mapping[str, Json], target: Target | Non
         return told
     if target.kind != "code" and isinstance(timeout, int | float) and timeout < SHORT_TIMEOUT:
         told.append(f"{timeout:g} s a call is short for a {target.kind} target; {SHORT_TIMEOUT} s or more is advisable")
-    parts = portions(target)
-    if len(parts) > 1:
-        files = ", ".join(str(len(part.paths)) for part in parts)
-        told.append(f"the change is too large for one prompt: {len(parts)} critiques side by side, of {files} files")
+    if large := told_of(split(target, DIFF_TOKENS)):
+        told.append(large)
     told += [f"not read: {line}" for line in target.left_out]
     return told

@@ -8,11 +8,11 @@ from rebut.contract import Held
 from rebut.ledger import Evidence, Ledger, Point
 from rebut.protocols.cross import weighing
 from rebut.protocols.cross.forms import CodeCritique, ProposalCritique
-from rebut.protocols.cross.portions import excerpt
 from rebut.text import squeeze, tame
 from rebut.types import Changed
 
 NOTHING = " [cites nothing]"
+LONGEST_LINE = 2_000
 
 
 def finding(point: Point) -> str:
@@ -84,9 +84,8 @@ def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
             path, _, lines = e.place.rpartition(":")
             first, _, last = lines.partition("-")
             if path in texts and first.isdigit():
-                out[e.place] = (
-                    f"{e.place}\n{excerpt(texts[path], int(first), int(last) if last.isdigit() else int(first))}"
-                )
+                end = int(last) if last.isdigit() else int(first)
+                out[e.place] = f"{e.place}\n{excerpt(texts[path], int(first), end)}"
     return "\n\n".join(out.values()) or "none of the cited lines could be shown"
 
 
@@ -113,3 +112,10 @@ def _list(title: str, items: Sequence[str]) -> str:
 def _section(title: str, items: Sequence[str]) -> str:
     rows = [f"- {squeeze(tame(item))}" for item in items if item] or ["- none"]
     return f"## {title}\n\n" + "\n".join(rows)
+
+
+def excerpt(text: str, start: int, end: int, around: int = 8) -> str:
+    """Some lines of a file with their numbers."""
+    lines = text.split("\n")
+    first, last = max(1, start - around), min(len(lines), end + around)
+    return "\n".join(f"{n:>4}| {lines[n - 1][:LONGEST_LINE]}" for n in range(first, last + 1))

@@ -54,8 +54,8 @@ class Version:
             "by": self.by,
             "text": self.text,
             "patch": self.patch,
-            "files": sorted(self.files),
-            "changes": list(self.changes),
+            "files": [*sorted(self.files)],
+            "changes": [*self.changes],
         }
 
 
@@ -101,7 +101,7 @@ async def _taken(r: Debate, writer: Participant, now: Version, answers: Sequence
         async def apply(patch: str = patch) -> Json:
             done = await r.try_patch(patch)
             files = {**now.files, **done.files}
-            return {"files": files, "patch": await r.difference(files), "complaint": done.complaint}
+            return {"files": dict[str, Json](files), "patch": await r.difference(files), "complaint": done.complaint}
 
         made = await r.once("version", apply, of=[patch, now.patch])
         assert isinstance(made, dict) and isinstance(made["files"], dict)

@@ -30,9 +30,9 @@ def ruling(ledger: Ledger, point: Point) -> str:
     """The judge's last word that holds; what it raised itself it holds to be valid. A concession is held (C12)."""
     word = "valid" if "judge" in point.voices else ""
     for move in ledger.moves:
-        if move.point == point.id and move.by == "judge" and move.kind in RULINGS:
-            if Slip("walked back", point.id, "judge", move.round) not in ledger.slips:
-                word = "valid" if word == "valid" and move.kind == "maintain" else RULINGS[move.kind]
+        mine = move.point == point.id and move.by == "judge" and move.kind in RULINGS
+        if mine and Slip("walked back", point.id, "judge", move.round) not in ledger.slips:
+            word = "valid" if word == "valid" and move.kind == "maintain" else RULINGS[move.kind]
     return word
 
 

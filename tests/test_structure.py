@@ -42,7 +42,7 @@ LAYERS: list[set[str]] = [
     {"finding"},
     {"connecting", "choosing"},
     {"seating", "doctor"},
-    {"api"},
+    {"api", "applying"},
     {"cli", "__main__"},
 ]
 """From the ground up. A module may import from layers below its own and from its own, never from above."""

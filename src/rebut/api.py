@@ -153,6 +153,8 @@ class Desk:
             return str((self.workspace / Path(str(chosen)).expanduser()).resolve())
         if protocol.state_dir is None:
             return state_dir(self.env, self.workspace)
+        if self.rehearsal:
+            return ""  # nothing is written, and nothing is tried
         place, note = protocol.state_dir(self.env, self.workspace)
         told += [note] if note else []
         return place

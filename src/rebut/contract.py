@@ -80,12 +80,15 @@ class Recommended:
 class Contract:
     """The ending of a review, field by field."""
 
+    session: str
     target: str
     rounds: int
     converged: bool
     decision: Decision
     artifact: str
     """Where the final artifact is, in a line."""
+    folder: str = ""
+    """The session's folder, where its files are."""
     content: str = ""
     """The final artifact itself, where it is a text."""
     findings: tuple[Held, ...] = ()
@@ -122,26 +125,29 @@ class Contract:
                 counts[why] = counts.get(why, 0) + 1
         return ", ".join(f"{n} {why}" for why, n in counts.items())
 
-    def markdown(self, session: str) -> str:
+    def markdown(self) -> str:
         """Everything, for `summary.md`."""
         content = self.content[:LONGEST_CONTENT]
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", content)), default=0))
-        body = [self.artifact, *(["", f"{fence}markdown", content.rstrip("\n"), fence] if content else [])]
-        return "\n".join(self._rows(session, body, self.findings, "")) + "\n"
+        body = [*self._where(), *(["", f"{fence}markdown", content.rstrip("\n"), fence] if content else [])]
+        return "\n".join(self._rows(body, self.findings, "")) + "\n"
 
-    def screen(self, session: str, *, width: int, everything: bool = False) -> str:
+    def screen(self, *, width: int, everything: bool = False) -> str:
         """The same for a terminal: at most five P1 and P2, and one line for what is hidden."""
         shown = self.findings if everything else self.shown[:MOST_SHOWN]
         hidden = self.hidden_line(shown)
-        rows = self._rows(session, [self.artifact], shown, f"- hidden: {hidden}; --all shows them" if hidden else "")
+        rows = self._rows(self._where(), shown, f"- hidden: {hidden}; --all shows them" if hidden else "")
         out: list[str] = []
         for row in rows:
             indent = "  " if row.startswith("- ") else "       " if re.match(r"\d+\. \[", row) else ""
             out += textwrap.wrap(row, width, subsequent_indent=indent, break_long_words=False) or [""]
         return "\n".join(out)
 
-    def _rows(self, session: str, artifact: Sequence[str], findings: Sequence[Held], hidden: str) -> list[str]:
-        rows = ["## Debate Summary", "", f"Session: {session}", f"Target: {self.target}", f"Rounds: {self.rounds}"]
+    def _where(self) -> list[str]:
+        return [self.artifact, *([f"in {self.folder}"] if self.folder else [])]
+
+    def _rows(self, artifact: Sequence[str], findings: Sequence[Held], hidden: str) -> list[str]:
+        rows = ["## Debate Summary", "", f"Session: {self.session}", f"Target: {self.target}", f"Rounds: {self.rounds}"]
         rows += [f"Converged: {'yes' if self.converged else 'no'}", "", "### Final Decision", f"- {self.decision}", ""]
         rows += ["### Final Artifact", *artifact, "", "### Key Findings"]
         for severity in ("P1", "P2", "P3"):

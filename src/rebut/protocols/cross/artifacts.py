@@ -32,7 +32,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
             files[f"artifact-v{version['version']}.patch"] = version["patch"]
     if made:
         files["decision.json"] = _json(decision(ended, made, versions))
-        files["summary.md"] = made.markdown(name_of(record))
+        files["summary.md"] = made.markdown()
         patch = versions[-1]["patch"] if versions else ""
         if patch and made.decision in ("Compromise", "Accept Opposite"):
             files["final.patch"] = patch

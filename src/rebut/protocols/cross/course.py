@@ -59,11 +59,13 @@ def contract(debate: Debate, course: Course, cause: str) -> Contract:
     actions = list(judge.next_actions) if judge else []
     actions += [f"{p.id}: {p.action}" for p in grave if p.action and final.n == 1]
     return Contract(
+        session=debate.session,
         target=debate.target.kind,
         rounds=course.rounds,
         converged=converged,
         decision=decision,
         artifact=reference(debate.target, final, decision, course),
+        folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
         content=final.text if final.n > 1 else "",
         findings=weighing.held(ledger),
         history=tuple(course.history),

@@ -147,7 +147,7 @@ def ended(debate: Debate, course: Course, cause: str, stopped: str = "") -> Outc
         decision=f"{made.decision}: {WHY.get(cause, stopped or debate.stopped)}." + (f" {last}" if last else ""),
         conclusive=whole and not stand_in and not course.unread,
         stopped="" if whole else stopped or debate.stopped,
-        final=made.markdown(debate.session),
+        final=made.markdown(),
         data=data(debate, course, cause),
         notes=tuple(course.notes),
     )
@@ -173,6 +173,6 @@ def partial(debate: Debate) -> Outcome:
         heading=f"NO DECISION YET, {course.rounds} OF {debate.settings.rounds} ROUNDS",
         decision=f"{len(made.shown)} findings of P1 and P2 stand so far.",
         basis=f"round {course.rounds}" if course.rounds else "the critique alone" if made.findings else "nothing yet",
-        final=made.markdown(debate.session),
+        final=made.markdown(),
         data=data(debate, course, "minutes"),
     )

@@ -73,7 +73,7 @@ class Recommended:
 
     def line(self) -> str:
         other = f" (the {self.by} chose {self.taken})" if self.taken and self.taken != self.choice else ""
-        return f"Round {self.round}: {self.choice} {squeeze(self.reason)}{other}"
+        return f"Round {self.round}: {self.choice}: {squeeze(self.reason)}{other}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,10 @@ class Contract:
         out: list[str] = []
         for row in rows:
             indent = "  " if row.startswith("- ") else "       " if re.match(r"\d+\. \[", row) else ""
-            out += textwrap.wrap(row, width, subsequent_indent=indent, break_long_words=False) or [""]
+            # A path must stay in one piece to be copied.
+            out += textwrap.wrap(
+                row, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            ) or [""]
         return "\n".join(out)
 
     def _where(self) -> list[str]:

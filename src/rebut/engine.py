@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import secrets
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +64,7 @@ async def start(plan: Plan, table: Table) -> Outcome:
         if plan.target is not None:
             # What was resolved with this session's redactor passes unchanged; what anybody made by hand does not.
             facts["target"] = at_the_door(plan.target.to_json(), lambda text: redact(clean(text)))
-        journal.write(opened(plan, folder, topic))
+        journal.write(opened(plan, folder, topic, alias=_alias(plan)))
         facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `keys_of`
         for name, value in facts.items():
             journal.write(Fact(key=name, cls="input", value=value))
@@ -121,7 +123,7 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
     journal = Journal.open(folder, table.listener)
     try:
         topic = redactor_of(old, table)(clean(plan.topic)).strip()
-        journal.write(opened(plan, folder, topic, parent=old.opened.id))
+        journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
         if plan.notes:
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
         for name in ("snapshot", "target", "context", "keys"):
@@ -287,6 +289,10 @@ def _room(
         ledger=Ledger(plan.protocol.letter),
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
     )
+
+
+def _alias(plan: Plan) -> str:
+    return plan.protocol.claim(plan.settings, datetime.now(), os.getpid()) if plan.protocol.claim else ""
 
 
 def _closing(plan: Plan, table: Table) -> Amount:

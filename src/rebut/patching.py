@@ -16,6 +16,7 @@ from rebut.workspace import Missing, Text, Workspace, confine
 
 FORBIDDEN = re.compile(r"^(?:GIT binary patch|(?:new|old) (?:file )?mode 1[26]0000)", re.M)
 NAMED = re.compile(r'^(?:---|\+\+\+|rename (?:from|to)|copy (?:from|to)) ("(?:[^"\\]|\\.)*"|[^\t\n]+)', re.M)
+CREATED = re.compile(r"^--- /dev/null\n\+\+\+ ([^\t\n]+)", re.M)
 NO_GIT = "git is not installed, so a patch cannot be tried"
 PLAIN = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=false", "apply.whitespace=nowarn")
 
@@ -55,11 +56,12 @@ async def try_patch(view: Workspace, patch: str) -> Patched:
     if FORBIDDEN.search(patch):
         return Patched(complaint="it changes a binary file, a link or a submodule; change text files only")
     before: dict[str, str | None] = {}
+    made_new = {re.sub(r"^b/", "", _unquoted(m[1].strip())) for m in CREATED.finditer(patch)}
     for name in names:
         read = await view.read(name)
         if isinstance(read, Text):
             before[name] = await exact(view, name, read)
-        elif not isinstance(read, Missing):
+        elif not isinstance(read, Missing) and name not in made_new:
             return Patched(complaint=f"{name} cannot be changed: {getattr(read, 'why', 'it is a folder')}")
     exe = shutil.which("git")
     if exe is None:

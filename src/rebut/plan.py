@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -69,7 +67,7 @@ def debatable(topic: str) -> None:
         )
 
 
-def opened(plan: Plan, folder: Path, topic: str, parent: str = "") -> Opened:
+def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = "") -> Opened:
     seats: list[dict[str, Json]] = [
         {
             "seat": p.seat,
@@ -93,7 +91,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "") -> Opened:
         settings=plan.settings.model_dump(mode="json"),
         seats=seats,
         limits=plan.limits.to_json(),
-        aliases=(plan.protocol.alias(datetime.now(), os.getpid()),) if plan.protocol.alias else (),
+        aliases=(alias,) if alias else (),
         forked_from=parent,
     )
 

@@ -83,8 +83,8 @@ class Protocol:
     """What to tell the user before anything is asked, from settings, limits and target."""
     state_dir: Callable[[Mapping[str, str], Path], tuple[str, str]] | None = None
     """Environment and workspace → where its files go, and what to tell the user about that."""
-    alias: Callable[[datetime, int], str] | None = None
-    """Time and process → the session's second name."""
+    claim: Callable[[Any, datetime, int], str] | None = None
+    """Settings, time and process → the session's second name, whose folder it takes for itself."""
     source: str = ""
 
 
@@ -143,6 +143,6 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
         limits=getattr(module, "limits", None),
         notices=getattr(module, "notices", None),
         state_dir=getattr(module, "state_dir", None),
-        alias=getattr(module, "alias", None),
+        claim=getattr(module, "claim", None),
         source=source,
     )

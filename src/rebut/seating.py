@@ -59,7 +59,7 @@ def seat(
     if find and any(not named[role] for role in protocol.seats if role != protocol.judge):
         # With somebody watching, whatever no list forbids; else only what the user has listed (C16).
         company = found_company(protocol, named, find(config.allowed if attended else config.listed), connect)
-    if programs and not company.specs and any(not named[role] for role in programs):
+    if programs and not company.specs and any(not named[role] for role in programs if role != protocol.judge):
         taken = {**dict.fromkeys(protocol.silent, "human"), **programs}
         filled_in = [role for role in taken if not named[role]]
         named |= {role: [taken[role]] for role in filled_in}

@@ -1,7 +1,7 @@
 """A critic of another family tears into a change or a proposal, a judge weighs what it found, and you decide."""
 
 from rebut.protocols.cross.artifacts import artifacts
-from rebut.protocols.cross.places import alias, state_dir
+from rebut.protocols.cross.places import claim, state_dir
 from rebut.protocols.cross.run import partial, run
 from rebut.protocols.cross.settings import Settings, calls, implied, limits, notices
 
@@ -17,9 +17,9 @@ programs = {"critic": "lint", "judge": "rules"}
 
 __all__ = [
     "Settings",
-    "alias",
     "artifacts",
     "calls",
+    "claim",
     "implied",
     "judge",
     "letter",

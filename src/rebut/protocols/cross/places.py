@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
+
+from rebut.protocols.cross.settings import Settings
 
 FOLDER = "review-loop"
 
 
-def alias(now: datetime, pid: int) -> str:
-    """The session's second name, `debate-YYYYMMDD-HHMMSS-PID`."""
-    return f"debate-{now:%Y%m%d-%H%M%S}-{pid}"
+def claim(settings: Settings, now: datetime, pid: int) -> str:
+    """The session's second name, `debate-YYYYMMDD-HHMMSS-PID`; its folder is made, so that no other takes it."""
+    while True:
+        name = f"debate-{now:%Y%m%d-%H%M%S}-{pid}"
+        if not settings.state_dir:
+            return name
+        try:
+            Path(settings.state_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
+            Path(settings.state_dir, name).mkdir(mode=0o700)
+        except FileExistsError:
+            now += timedelta(seconds=1)
+            continue
+        except OSError:
+            return name  # told when its files cannot be written
+        return name
 
 
 def state_dir(env: Mapping[str, str], workspace: Path) -> tuple[str, str]:

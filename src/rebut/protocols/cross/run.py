@@ -87,7 +87,7 @@ async def _critique(r: Round, course: Course) -> tuple[Answer[Any], ...]:
             f"the critic ({who.label}) did not answer, so nothing was reviewed: {error.message}",
             "Everything is kept. Resume when it can answer, or fork with another --seat critic=SPEC.",
         ) from error
-    course.unread = bool(answers.failed)
+    course.unread = bool(answers.failed) and bool(answers.answered)
     for failure in answers.failed:
         part = failure.key.rpartition("/")[2].partition("@")[0].partition(".")[2]
         course.notes.append(

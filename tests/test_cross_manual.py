@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import sys
 import termios
@@ -49,6 +50,8 @@ class Terminal:
         if self.pid == 0:
             os.chdir(cwd)
             os.environ["TERM"] = "dumb"
+            os.environ.pop("COLUMNS", None)
+            os.environ.pop("LINES", None)
             os.execv(sys.executable, [sys.executable, "-m", "rebut", *words])
         ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         self.seen = ""
@@ -76,8 +79,11 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def end(self) -> int:
+        ends = time.monotonic() + 30
         while self._read():
-            pass
+            if time.monotonic() > ends:
+                os.kill(self.pid, signal.SIGKILL)
+                raise AssertionError(f"it never ended:\n{self.seen}")
         os.close(self.fd)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 

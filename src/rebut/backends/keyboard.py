@@ -24,14 +24,14 @@ class Keyboard:
         source = sys.stdin.fileno()
         before = termios.tcgetattr(source)
         try:
-            tty.setcbreak(source)
+            tty.setcbreak(source, termios.TCSADRAIN)  # what was typed already is not thrown away
             while not select.select([source], [], [], 0.1)[0]:
                 if stop.is_set():
                     raise EOFError
             got = os.read(source, 1)
         finally:
             termios.tcsetattr(source, termios.TCSADRAIN, before)
-        if got in (b"", b"\x04"):
+        if got in (b"", b"\x04", b"\0"):  # a Ctrl-D from before the switch reads as a zero
             raise EOFError
         return got.decode("ascii", "replace")
 

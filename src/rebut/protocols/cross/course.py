@@ -52,7 +52,8 @@ def contract(debate: Debate, course: Course, cause: str) -> Contract:
     final = course.now if decision in ("Compromise", "Accept Opposite") else course.versions[0]
     if decision == "Stopped":
         final = course.now
-    grave = [p for p in ledger.points if weighing.is_grave(ledger, p) and weighing.stands(ledger, p)]
+    left = [p for p in ledger.points if weighing.stands(ledger, p) and not weighing.struck(p)]
+    grave = [p for p in left if weighing.is_grave(ledger, p)]
     # What an accepted or a last version mends, nobody has looked at again: it is said to be open.
     unresolved = [f"{p.id} ({weighing.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]
     unresolved += list(judge.unresolved) if judge else []

@@ -181,6 +181,11 @@ def test_a_deadline_gives_the_best_typed_result_so_far_and_the_debate_can_go_on(
     assert "NO VERDICT YET, 1 OF 2 ROUNDS" in result["heading"]
     assert result["decision"] == "Use Redis for user sessions."
     assert "deadline of 3 s" in result["stopped"]
+    state = json.loads((voices.folder() / "debate/last-debate.json").read_text())
+    assert state["status"] == "incomplete" and [e["role"] for e in state["exchanges"]] == [
+        "proposer",
+        "challenger",
+    ]  # D6
     [failure] = voices.events("", "failed")
     assert (failure.key, failure.failure, failure.reopened) == ("r2/defense@proposer", "timeout", True)
     [late] = [e for e in voices.events("", "attempt") if e.outcome != "ok"]

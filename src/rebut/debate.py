@@ -33,6 +33,7 @@ class _Course:
     """Where a debate and its scopes stand; shared by them all."""
 
     stopped: str = ""
+    minutes: object = None
 
 
 @dataclass
@@ -329,6 +330,15 @@ class Debate:
     def stopped(self) -> str:
         """Why the rounds ended early; empty if they did not."""
         return self._course.stopped
+
+    @property
+    def minutes(self) -> object:
+        """What the protocol has noted so far, for its `partial` to find when a deadline cuts it short."""
+        return self._course.minutes
+
+    @minutes.setter
+    def minutes(self, noted: object) -> None:
+        self._course.minutes = noted
 
     # prompts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from rebut.forms import Cites, Form, Need, folded
 
@@ -14,6 +14,8 @@ Category = Annotated[
     Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"],
     folded(*CATEGORIES),
 ]
+AsItStands = Annotated[str, StringConstraints(strip_whitespace=False)]
+"""Lines of code: their indentation means something."""
 Choice = Annotated[Literal["A", "B", "C", "D", "E"], folded("A", "B", "C", "D", "E")]
 
 
@@ -25,7 +27,9 @@ class Raised(Form):
     category: Category
     evidence: Cites = Field(default_factory=list, description="path:line in the new version, with the line quoted")
     action: str = Field(default="", description="what to do about it")
-    fix: str = Field(default="", description="the text that should stand in place of the cited lines; empty for none")
+    fix: AsItStands = Field(
+        default="", description="the text that should stand in place of the cited lines; empty for none"
+    )
     same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
 
 
@@ -80,5 +84,5 @@ class NextText(Form):
 class NextPatch(Form):
     """The next version of a change: a patch on top of the version that was discussed."""
 
-    patch: str = Field(description="a unified diff with a/ and b/ paths that `git apply` takes")
+    patch: AsItStands = Field(description="a unified diff with a/ and b/ paths that `git apply` takes")
     changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")

@@ -26,7 +26,7 @@ from rebut.tools import EXACT, Files, Regex, merged, private_folder
 Severity = Literal["P1", "P2", "P3"]
 Category = Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"]
 Where = Mapping[str, str | int | bool]
-_VERSION_SECONDS = 20.0
+VERSION_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +167,31 @@ def environment(home: Path) -> dict[str, str]:
     return {**own, **plain, "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-async def version(analyser: Analyser, executable: Path, env: Mapping[str, str]) -> str:
-    """The version that it gives itself; empty when it does not say."""
+async def version(
+    analyser: Analyser, executable: Path, env: Mapping[str, str], seconds: float = VERSION_SECONDS
+) -> str:
+    """The version that it gives itself; empty when it does not say. Asked once of each file that is run."""
+    known = (str(executable), _changed_at(executable))
+    if known not in _versions:
+        _versions[known] = await _version(analyser, executable, env, min(seconds, VERSION_SECONDS))
+    return _versions[known]
+
+
+_versions: dict[tuple[str, int], str] = {}
+
+
+def _changed_at(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+async def _version(analyser: Analyser, executable: Path, env: Mapping[str, str], seconds: float) -> str:
     folder = private_folder(env)
     argv = [str(executable), *analyser.version_args]
     try:
-        said = await child.run(argv, cwd=folder, env=environment(folder), seconds=_VERSION_SECONDS)
+        said = await child.run(argv, cwd=folder, env=environment(folder), seconds=seconds)
     except OSError:
         return ""
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -51,7 +51,7 @@ def as_lines(edits: Sequence[Edit], lines: Sequence[str], first: int, last: int)
     return Fix(first, last, new) if new.strip() else None
 
 
-def _edited(edits: Sequence[Edit], lines: Sequence[str], first: int, last: int) -> str | None:
+def _edited(edits: Iterable[Edit], lines: Sequence[str], first: int, last: int) -> str | None:
     text = "\n".join(lines[first - 1 : last])
     starts = [0]
     for line in lines[first - 1 : last]:
@@ -62,28 +62,30 @@ def _edited(edits: Sequence[Edit], lines: Sequence[str], first: int, last: int) 
         b = starts[edit.end_line - first] + edit.end_column - 1
         if not 0 <= a <= b <= end:
             return None
-        text, end = text[:a] + edit.text.replace("\r\n", "\n") + text[b:], a
+        new = edit.text.replace("\r\n", "\n")
+        new = new.replace("\n", "\r\n") if lines[edit.line - 1].endswith("\r") else new
+        text, end = text[:a] + new + text[b:], a
     return text
 
 
-def patch(fixes: Mapping[str, Iterable[Fix]], texts: Mapping[str, str]) -> tuple[str, list[tuple[str, Fix]]]:
+def patch(path: str, text: str, wanted: Sequence[Sequence[Edit]]) -> tuple[str, list[int]]:
     """A unified diff of all fixes that are not in each other's way, the first come first, and which those are."""
-    out, done = [], []
-    for path, wanted in fixes.items():
-        taken: list[Fix] = []
-        for fix in wanted:
-            if all(fix.last < other.first or other.last < fix.first for other in taken):
-                taken.append(fix)
-        lines = texts[path].split("\n")
-        new = list(lines)
-        for fix in sorted(taken, key=lambda f: f.first, reverse=True):
-            end = "\r" if lines[fix.first - 1].endswith("\r") else ""
-            new[fix.first - 1 : fix.last] = [line + end for line in fix.text.split("\n")]
-            if not lines[-1] and fix.last == len(lines):
-                new[-1] = new[-1].rstrip("\r")
-        out += _diff(path, "\n".join(lines), "\n".join(new))
-        done += [(path, fix) for fix in taken]
-    return "".join(out), done
+    taken, done = list[Edit](), list[int]()
+    lines = text.split("\n")
+    for number, edits in enumerate(wanted):
+        alone = all(_apart(edit, other) for edit in edits for other in taken)
+        if alone and edits and _edited([*taken, *edits], lines, 1, len(lines)) is not None:
+            taken += edits
+            done.append(number)
+    return "".join(_diff(path, text, _edited(taken, lines, 1, len(lines)) or "")), done
+
+
+def _apart(a: Edit, b: Edit) -> bool:
+    first, last = sorted([a, b])
+    return (first.end_line, first.end_column) <= (last.line, last.column) and (first.line, first.column) != (
+        last.line,
+        last.column,
+    )
 
 
 def _diff(path: str, before: str, after: str) -> list[str]:

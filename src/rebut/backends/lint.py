@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -63,15 +64,17 @@ class Lint:
             )
         wanted = {n: self._readers(c) for n, c in enumerate(change, 1) if c.after is not None and self._readers(c)}
         if not wanted:
-            names = ", ".join(c.path for c in change[:5]) + (" …" if len(change) > 5 else "")
+            paths = ", ".join(c.path for c in change[:5]) + (" …" if len(change) > 5 else "")
             raise ParticipantFailed(
-                "bad reply", f"no analyser reads what this change leaves behind: {names}", "Seat a model as the critic."
+                "bad reply", f"no analyser reads what this change leaves behind: {paths}", "Seat a model as the critic."
             )
+        names = _needed(wanted, installed)
         base = private_folder(self._env)
         try:
-            # A little before the limit, so that those who were in time are still heard.
-            seconds = request.timeout - min(5.0, request.timeout / 10)
-            old, new = await analysed(change, installed, base, seconds, request.on_spawn)
+            # Well before the limit: one that hangs is asked to end first, and those who were in time are still heard.
+            seconds = max(request.timeout / 2, request.timeout - 5)
+            telling = asyncio.gather(*(self._version(*installed[name], seconds) for name in names))
+            (old, new), _ = await asyncio.gather(analysed(change, installed, base, seconds, request.on_spawn), telling)
         finally:
             shutil.rmtree(base, ignore_errors=True)
         unread = dict(new.unread)
@@ -81,23 +84,28 @@ class Lint:
         if not new.whole and not new.caught:
             why = "; ".join(dict.fromkeys(unread.values()))
             raise ParticipantFailed("crashed", f"no analyser could read any changed file: {why}", INSTALL)
-        ran = {reader.name: installed[reader.name] for one in new.laid for reader in one.readers}
-        await asyncio.gather(*(self._version(analyser, path) for analyser, path in ran.values()))
         sifted = sift(old.caught, new.caught, change)
-        model = ", ".join(f"{name} {self._versions[name]}".strip() for name in ran)
+        model = ", ".join(f"{name} {self._versions[name]}".strip() for name in names)
         notes, self._notes = [*self._notes, f"lint ({model}): {sifted.tally}"], []
         if request.schema_name == PATCH:
-            text = _patched(sifted, change)
+            answer = _patched(sifted, change)
         else:
-            text = json.dumps(_critique(sifted, change, unread, old, model), ensure_ascii=False)
+            answer = _critique(sifted, change, unread, old, model)
+        # Bytes that were no text are shown as what they are elsewhere: unknown characters.
+        text = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(answer, ensure_ascii=False))
         return Reply(text, model, FAMILY, Usage(0, 0), 0.0, notes=tuple(notes))
 
     def _readers(self, changed: Changed) -> list[Analyser]:
         return [a for a in self._tables.values() if a.reads(changed.path, changed.after or "")]
 
-    async def _version(self, analyser: Analyser, path: Path) -> None:
-        if analyser.name not in self._versions:
-            self._versions[analyser.name] = await analysers.version(analyser, path, self._env)
+    async def _version(self, analyser: Analyser, path: Path, seconds: float) -> None:
+        self._versions[analyser.name] = await analysers.version(analyser, path, self._env, seconds)
+
+
+def _needed(wanted: Mapping[int, Sequence[Analyser]], installed: Mapping[str, tuple[Analyser, Path]]) -> list[str]:
+    """Those who have something to read, in the order of the tables."""
+    readers = {reader.name for each in wanted.values() for reader in each}
+    return [name for name in installed if name in readers]
 
 
 def _critique(
@@ -145,17 +153,17 @@ def fix_of(one: Caught) -> Fix | None:
     return fixes.as_lines(one.edits, one.laid.lines, one.line, one.line)
 
 
-def _patched(sifted: Sifted, change: Sequence[Changed]) -> str:
+def _patched(sifted: Sifted, change: Sequence[Changed]) -> dict[str, Json]:
     """What the tools would change, as a patch on top of the new side."""
-    wanted: dict[str, list[Fix]] = {}
-    whose: dict[tuple[str, Fix], str] = {}
-    for one in sifted.stand:
-        if fix := fix_of(one):
-            wanted.setdefault(one.laid.path, []).append(fix)
-            whose.setdefault((one.laid.path, fix), f"{one.laid.path}:{one.line}: {one.help or one.message}")
-    if not wanted:
+    texts = {c.path: c.after or "" for c in change}
+    patches, changes = list[str](), list[Json]()
+    for path in dict.fromkeys(one.laid.path for one in sifted.stand):
+        mine = [one for one in sifted.stand if one.laid.path == path]
+        made, done = fixes.patch(path, texts[path], [one.edits for one in mine])
+        patches.append(made)
+        changes += [f"{path}:{mine[n].line}: {mine[n].help or mine[n].message}" for n in done]
+    if not changes:
         raise ParticipantFailed(
             "bad reply", "no analyser has a fix for what stands", "Whoever wrote the change must mend it."
         )
-    patch, done = fixes.patch(wanted, {c.path: c.after or "" for c in change})
-    return json.dumps({"patch": patch, "changes": [whose[one] for one in done]}, ensure_ascii=False)
+    return {"patch": "".join(patches), "changes": changes}

@@ -64,6 +64,8 @@ def weigh(one: Finding) -> tuple[str, str, str]:
         return "valid", one.severity, f"what it quotes stands there{said}"
     if "located" in one.marks and not absent:
         return "valid", at_most, "the place is there, but nothing was quoted from it"
+    if absent:
+        return "missing evidence", at_most, f"no quote of it stands, and {absent} of its citations are absent"
     if one.marks:
         return "missing evidence", at_most, "nothing that it cites can be checked here"
     return "missing evidence", at_most, "it cites nothing"

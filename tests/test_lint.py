@@ -22,6 +22,7 @@ BIN = Path(sysconfig.get_path("scripts"))
 WORKFLOW = ".github/workflows/ci.yml"
 DEFECTS = {
     "a.py": ("import subprocess\n\n\ndef run(x):\n    subprocess.call(x, shell=True)\n", "B602"),
+    "b.py": ("print(nowhere)\n", "F821"),
     "a.sh": ('#!/bin/sh\nrm -r "$1"\necho $1\n', "SC2086"),
     "a.js": ("export function f(x) {\n  if (x === NaN) return 1;\n  debugger;\n}\n", "no-debugger"),
     WORKFLOW: (
@@ -205,7 +206,7 @@ def hostile_files() -> dict[str, str]:
     return {
         "pyproject.toml": '[tool.ruff]\nexclude = ["*"]\n[tool.ruff.lint]\nselect = []\nignore = ["ALL"]\n'
         '[tool.bandit]\nskips = ["B602"]\n',
-        ".ruff.toml": 'exclude = ["*"]\n',
+        ".ruff.toml": 'exclude = ["*"]\n[lint.per-file-ignores]\n"*" = ["ALL"]\n',
         "ruff.toml": "this is broken [\n",
         ".bandit": "[bandit]\nskips: B602\nexclude: *\n",
         ".shellcheckrc": "disable=SC2086\n",
@@ -266,6 +267,7 @@ def test_no_variable_of_the_environment_changes_what_is_found(tmp_path: Path) ->
         ("a.py", "import subprocess\nsubprocess.call('x' + __name__, shell=True)  # nosec\n", "B602"),
         ("a.sh", "#!/bin/sh\necho $1 # shellcheck disable=SC2086\n", "SC2086"),
         ("a.js", "debugger; // eslint-disable-line\n", "no-debugger"),
+        (WORKFLOW, DEFECTS[WORKFLOW][0].rstrip() + " # zizmor: ignore[template-injection]\n", "template-injection"),
         ("a.js", "debugger; // oxlint-disable-line\n", "no-debugger"),
     ],
 )

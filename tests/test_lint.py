@@ -152,6 +152,13 @@ def test_a_file_that_does_not_parse_is_a_finding_and_is_told_as_unread() -> None
         assert any(line.startswith(f"Not wholly read: {path} (") for line in found.suggestions), path
 
 
+def test_what_a_tool_says_that_it_could_not_read_is_unread() -> None:  # J7
+    change = [changed("a.py", None, "def f(:\n"), changed("b.py", None, "x = 1\n")]
+    found = critique(*change, spec="lint:bandit")
+    assert not found.findings and not found.agrees
+    assert "Not wholly read: a.py (bandit could not read all of it)." in found.suggestions
+
+
 def test_one_broken_before_too_is_not_agreed_to_though_nothing_stands() -> None:  # J7
     broken = "def f(:\n    pass\n"
     found = critique(changed("a.py", broken, broken + "x = 1\n"))

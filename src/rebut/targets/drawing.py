@@ -198,7 +198,8 @@ def _spans(file: _File, old: Side | None, new: Side | None, sides: Sides) -> tup
         # Git sees no difference though the bytes may have one: it converts line ends, for instance.
         return () if not lines.new_oid or old.data == new.data else sides.differences()
     same = (not lines.old_oid or old.has_id(lines.old_oid)) and (not lines.new_oid or new.has_id(lines.new_oid))
-    if same and old.counts_like_git and new.counts_like_git and sides.fits(lines.spans):
+    # Git counts newline bytes. Another encoding, or a redaction that mends line ends, may make more lines of them.
+    if same and (old.newlines, new.newlines) == sides.newlines and sides.fits(lines.spans):
         return lines.spans
     return sides.differences()
 

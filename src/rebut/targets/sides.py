@@ -32,8 +32,8 @@ class Side:
         return oid in (_blob_id(self.data, len(oid)), _blob_id(self.data.replace(b"\r\n", b"\n"), len(oid)))
 
     @property
-    def counts_like_git(self) -> bool:
-        return self.text.count("\n") == self.data.count(b"\n")
+    def newlines(self) -> int:
+        return self.data.count(b"\n")
 
 
 def _blob_id(data: bytes, length: int) -> str:

@@ -11,6 +11,7 @@ from targeting import applies, changed, paths, refused, target
 
 from rebut.redaction import Redactor
 from rebut.targets.redacting import BETWEEN, redact_all
+from rebut.targets.sides import Folder
 
 
 @pytest.fixture
@@ -254,6 +255,7 @@ def test_a_folder_that_became_a_link_does_not_lead_outside(repo: Path, tmp_path:
     assert "stolen" not in str(found.to_json())
     assert changed(found, "src/cache.py").after is None
     assert changed(found, "src").after == str(tmp_path / "elsewhere")
+    assert Folder(repo).read("src/cache.py") is None  # also if git had not seen it
 
 
 @pytest.mark.parametrize("how", ["file", "parent"])

@@ -27,7 +27,7 @@ def arm(repo: Path, tmp_path: Path) -> Path:
     inner = repo / "inner"
     inner.mkdir()
     git(inner, "init", "-q")
-    (inner / ".gitattributes").write_text("* filter=evil diff=evil\n")
+    (inner / ".gitattributes").write_text("* filter=deep diff=deep\n")
     (inner / "x.py").write_text("x\n")
     head = commit(inner)
     (repo / ".gitattributes").write_text(
@@ -106,7 +106,7 @@ def arm(repo: Path, tmp_path: Path) -> Path:
     for key, value in settings.items():
         subprocess.run(["git", "config", "--file", str(repo / ".git/config"), key, str(value)], check=True)
     with (inner / ".git/config").open("a") as file:
-        file.write(f'[filter "evil"]\n\tclean = {program}\n[core]\n\tfsmonitor = {program}\n')
+        file.write(f'[filter "deep"]\n\tclean = {program}\n[core]\n\tfsmonitor = {program}\n')
     # Older than the files, so that git wants to look inside each of them.
     for index in (repo / ".git/index", inner / ".git/index"):
         os.utime(index, (1, 1))

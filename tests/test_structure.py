@@ -27,7 +27,7 @@ LAYERS: list[set[str]] = [
     {"journal", "session"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},
     {"tools", "analysers", "snapshot", "workspace", "outcome", "forms", "artifacts"},
-    {"view", "evidence", "context", "marking", "endings"},
+    {"view", "evidence", "context", "marking", "endings", "targets"},
     {"room"},
     {"asking"},
     {"answers"},

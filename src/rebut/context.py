@@ -85,7 +85,7 @@ async def gather(
         if is_never_sent(path, never):
             left_out[path] = NEVER_READ
         elif isinstance(read, Text):
-            text = "\n".join(_numbered(read, 1, len(read.lines)))
+            text = "\n".join(numbered(read, 1, len(read.lines)))
             size = len(text.encode("utf-8", "replace"))
             if size <= left:
                 files.append(Piece(read.path, size, text))
@@ -167,10 +167,11 @@ async def _file(view: Workspace, need: str, room: int, never: Sequence[str]) -> 
     start, end = place.start or 1, min(place.end or count, count)
     if start > count:
         return f"  The file ends at line {count}."
-    return _fit(list(_numbered(read, start, end)), room, count=True, start=start)
+    return _fit(list(numbered(read, start, end)), room, count=True, start=start)
 
 
-def _numbered(text: Text, start: int, end: int) -> Iterator[str]:
+def numbered(text: Text, start: int, end: int) -> Iterator[str]:
+    """Lines of a text, each with its number before it."""
     width = max(4, len(str(end)))
     for number in range(max(1, start), end + 1):
         yield f"{number:>{width}}| {_cut(text.lines[number - 1])}"

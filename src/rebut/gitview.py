@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,12 +110,15 @@ class Git:
             return None
         git = cls(folder, exe, tuple(part for setting in OFF for part in ("-c", setting)))
         try:
-            top = Path(os.fsdecode(await git.run("rev-parse", "--show-toplevel")).removesuffix("\n"))
-            place = await git.run("rev-parse", "--absolute-git-dir")
-            git.top = top
+            both = await git.run("rev-parse", "--absolute-git-dir", "--show-toplevel")
+            place, _, rest = both.partition(b"\n")
+            if rest.count(b"\n") != 1:  # a newline in a name: ask for one at a time
+                place = (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n")
+                rest = await git.run("rev-parse", "--show-toplevel")
+            git.top = top = Path(os.fsdecode(rest.removesuffix(b"\n")))
             # `core.worktree` lets a repository call any folder its own, your home for instance. Only a folder
             # that leads to the same repository, and that we started inside of, is taken.
-            if place != await git.run("rev-parse", "--absolute-git-dir"):
+            if place != (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n"):
                 return None
         except GitFailed:
             return None
@@ -157,6 +160,7 @@ class Git:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL if feed else asyncio.subprocess.PIPE,
                 start_new_session=True,
+                limit=1 << 20,
             )
         except OSError as error:
             raise GitFailed(f"git could not be started in {self.top}: {error.strerror}") from error
@@ -244,16 +248,64 @@ class Git:
         assert batch.stdin is not None and batch.stdout is not None
         batch.stdin.write(name.encode("utf-8", "replace") + b"\n")
         await batch.stdin.drain()
-        header = (await batch.stdout.readuntil(b"\n")).decode("utf-8", "replace").split()
+        return await Git._next(batch.stdout, cap)
+
+    @staticmethod
+    async def _next(answers: asyncio.StreamReader, cap: int) -> bytes | int | None:
+        header = (await answers.readuntil(b"\n")).decode("utf-8", "replace").split()
         if not (len(header) == 3 and header[2].isdigit()):
             return None
         size = int(header[2])
         if size <= cap:
-            return (await batch.stdout.readexactly(size + 1))[:-1]
+            return (await answers.readexactly(size + 1))[:-1]
         left = size + 1
         while left:
-            left -= len(await batch.stdout.readexactly(min(left, 1 << 16)))
+            left -= len(await answers.readexactly(min(left, 1 << 16)))
         return size
+
+    async def objects(self, ids: Sequence[str], cap: int, total: int) -> dict[str, bytes | int]:
+        """Many objects by id, asked for at once; the size alone of one above `cap` or beyond `total` in all.
+
+        What is missing, as in a partial clone, is not in the answer.
+        """
+        found: dict[str, bytes | int] = {}
+        if not ids:
+            return found
+        process = await self._start("cat-file", "--batch", "--buffer", feed=True)
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write("".join(f"{oid}\n" for oid in ids).encode())
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                process.stdin.close()
+                for oid in ids:
+                    answer = await self._next(process.stdout, min(cap, total))
+                    if answer is not None:
+                        found[oid] = answer
+                        total -= len(answer) if isinstance(answer, bytes) else 0
+                await process.wait()  # it ends by itself: nothing more is asked
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
+            raise GitFailed(f"git cat-file gave no answer in {self.top}") from error
+        finally:
+            await end(process)
+        return found
+
+    async def commit(self, ref: str) -> str:
+        """The id of the commit that a name stands for, "" if there is none. A dash in front would make it an option."""
+        if ref.startswith("-"):
+            return ""
+        said = await self.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", codes=(0, 1, 128))
+        return said.decode("utf-8", "replace").strip()
+
+    async def parents(self, commit: str) -> tuple[str, ...]:
+        """A commit's parents as they stand in it: a shallow clone names them too, though it has not got them."""
+        body = await self.object(commit, OUTPUT_CAP)
+        lines = body.split(b"\n\n")[0].split(b"\n") if isinstance(body, bytes) else []
+        return tuple(line[7:].decode() for line in lines if line.startswith(b"parent "))
+
+    async def merge_base(self, one: str, other: str) -> str:
+        """Where two commits parted, "" if they never were together."""
+        said = await self.run("merge-base", one, other, codes=(0, 1))
+        return said.decode().strip()
 
     async def close(self) -> None:
         """End the `cat-file` process, if one runs."""

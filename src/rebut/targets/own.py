@@ -1,0 +1,27 @@
+"""Rebut's own output in a workspace: no debate is about what debates left behind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from rebut import session
+
+# Tight on purpose, down to the endings: a project may well have a folder `debates` with code of its own.
+OWN = re.compile(
+    r"(?:^|/)(?:review-loop/debate-\d{8}-\d{6}-\d+/.*|\.kiln/tracks/.*|debates/\d{3,}-[^/]+/.*|debate/last-debate[^/]*)"
+    r"\.(?:md|json|jsonl|patch|diff|txt|sarif)$",
+    re.S,
+)
+
+
+class Own:
+    """Tells rebut's own files from those of a project."""
+
+    def __init__(self, top: Path) -> None:
+        kept = session.home()
+        inside = kept.is_relative_to(top) and kept != top
+        self.sessions = f"{kept.relative_to(top).as_posix()}/" if inside else ""
+
+    def __contains__(self, path: str) -> bool:
+        return bool(self.sessions and path.startswith(self.sessions)) or OWN.search(path) is not None

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from repositories import commit, small
 from targeting import applies, target
 
@@ -40,6 +40,7 @@ TARGETS = st.builds(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 @given(TARGETS)
 def test_a_target_comes_back_from_a_record_as_it_was(found: Target) -> None:
     # J1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from repositories import git, redact
+from repositories import git, redact, small
 
 from rebut import evidence
 from rebut.citations import Citation
@@ -397,3 +397,20 @@ def test_no_message_of_ours_says_that_a_claim_holds() -> None:
     )
     assert "uncheckable" in words
     assert not re.search(r"\b(true|truth|verif\w*|correct\w*|proven|confirmed)\b", words, re.I)
+
+
+def test_a_path_is_read_from_where_the_debate_was_started_when_several_end_like_it(tmp_path: Path) -> None:  # C11
+    repo = small(tmp_path)
+    for name in ("one", "two"):
+        (repo / name / "src").mkdir(parents=True)
+        (repo / name / "src/a.py").write_text(f"here = {name!r}\n")
+
+    async def look() -> str:
+        taken = await take(repo / "two", tmp_path / "keep", str)
+        view = View(Snapshot.from_json(taken.to_json()), tmp_path / "keep", str)
+        try:
+            return (await check(Citation.of("src/a.py:1", "here = 'two'"), view)).mark
+        finally:
+            await view.close()
+
+    assert asyncio.run(look()) == "found"

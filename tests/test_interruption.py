@@ -36,10 +36,11 @@ def script(folder: Path, **answers: object) -> list[str]:
 # Ctrl-C
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_ctrl_c_lets_the_call_in_flight_finish_and_starts_nothing_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    # C14, C3
+    # C14, C3; a service manager's stop and a closed terminal count as one
     release = threading.Event()
 
     def answer(body: dict[str, object]) -> str:
@@ -52,7 +53,7 @@ def test_the_first_ctrl_c_lets_the_call_in_flight_finish_and_starts_nothing_new(
         process = voices.begin("run", str(path), "t", "--seat", "author=openai:m1", "--seat", "critic=openai:m2")
         try:
             voices.wait_for(lambda: server.calls == 1, process)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             seen = ""
             assert process.stderr
             while "Ctrl-C again to drop it" not in seen:
@@ -180,6 +181,11 @@ def test_a_deadline_gives_the_best_typed_result_so_far_and_the_debate_can_go_on(
     assert "NO VERDICT YET, 1 OF 2 ROUNDS" in result["heading"]
     assert result["decision"] == "Use Redis for user sessions."
     assert "deadline of 3 s" in result["stopped"]
+    state = json.loads((voices.folder() / "debate/last-debate.json").read_text())
+    assert state["status"] == "incomplete" and [e["role"] for e in state["exchanges"]] == [
+        "proposer",
+        "challenger",
+    ]  # D6
     [failure] = voices.events("", "failed")
     assert (failure.key, failure.failure, failure.reopened) == ("r2/defense@proposer", "timeout", True)
     [late] = [e for e in voices.events("", "attempt") if e.outcome != "ok"]

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -184,6 +185,39 @@ def test_a_failed_sync_poisons_the_journal_and_says_so(tmp_path: Path, monkeypat
             await journal.sync()
         assert (tmp_path / "s" / NAME).read_bytes() == before
         journal.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("others", [0, 1], ids=["in the loop", "in a thread"])
+def test_what_is_appended_at_once_is_synced_at_once_and_a_failure_reaches_everybody(  # C3
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    monkeypatch.setattr(journals, "QUICK", 60.0)
+    synced: list[bool] = []  # whether each sync ran in the event loop
+    fails: list[int] = []
+
+    def sync(fd: int) -> None:
+        synced.append(threading.current_thread() is threading.main_thread())
+        if fails:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(journals, "_sync", sync)
+
+    async def run() -> None:
+        beside = [begin(tmp_path / f"other{n}") for n in range(others)]
+        journal = begin(tmp_path / "s")
+        await journal.sync()
+        assert synced == [False], "nothing is known of a disk before its first sync"
+        synced.clear()
+        await asyncio.gather(*(journal.append(Fact(key=f"k{n}")) for n in range(50)))
+        assert len(synced) <= 2 and set(synced) == {not others}
+        fails.append(1)
+        appends = (journal.append(Fact(key=f"l{n}")) for n in range(3))
+        ended = await asyncio.gather(*appends, return_exceptions=True)
+        assert [type(e) for e in ended] == [RecordPoisoned] * 3
+        for one in (journal, *beside):
+            one.close()
 
     asyncio.run(run())
 

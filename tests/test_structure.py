@@ -26,7 +26,7 @@ LAYERS: list[set[str]] = [
     {"record"},
     {"journal", "session"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},
-    {"tools", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
+    {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
     {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "headline"},
     {"room"},
     {"asking"},
@@ -144,8 +144,8 @@ def top_imports(path: Path) -> Iterator[tuple[str, str, int]]:
 def test_backends_know_types_errors_and_each_other_only() -> None:
     for path in sorted((ROOT / "backends").glob("*.py")):
         for module, _, line in imports(path):
-            # A tool is data and a child process is the system's: neither knows anything of a debate.
-            known = module in ("types", "errors", "tools", "child") or module.startswith("backends.")
+            # A tool or an analyser is data and a child process is the system's: neither knows anything of a debate.
+            known = module in ("types", "errors", "tools", "analysers", "child") or module.startswith("backends.")
             assert known, f"{path.name}:{line} {module}"
 
 

@@ -396,4 +396,4 @@ def _spawned(room: Room, key: str, attempt: int, pid: int) -> None:
     from rebut.processes import started
 
     value: dict[str, Json] = {"pid": pid, "started": started(pid), "attempt": attempt}
-    room.write(Fact(key=f"{key}#process.{attempt}", cls="limit", value=value))
+    room.write(Fact(key=f"{key}#process.{attempt}.{pid}", cls="limit", value=value))

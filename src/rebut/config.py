@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import platformdirs
 
+from rebut.analysers import Analyser, load as load_analysers
 from rebut.config_files import (
     REPO_FILE,
     LimitsTable,
@@ -34,7 +35,7 @@ from rebut.errors import ConfigError, UsageError
 from rebut.tools import Tool, load as load_tools
 from rebut.types import ModelSpec
 
-BUILT_IN = ("human", "scripted", "caller", "local", "gguf")
+BUILT_IN = ("human", "scripted", "caller", "local", "gguf", "lint", "rules")
 """Kinds that need no table and send nothing anywhere."""
 
 
@@ -83,6 +84,8 @@ class Config:
     providers: tuple[Provider, ...] = ()
     tools: Mapping[str, Tool] = field(default_factory=dict)
     """Command-line tools by name."""
+    analysers: Mapping[str, Analyser] = field(default_factory=dict)
+    """What `lint` runs, by name."""
     limits: Limits = Limits()
     """The user's limits, lowered by the repository's."""
     ceilings: Limits = Limits()
@@ -158,6 +161,7 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
     return Config(
         providers=providers,
         tools=_tools(user, mine.name),
+        analysers=load_analysers(user.analysers, mine.name),
         limits=_lower(limits, ceilings, notices),
         ceilings=ceilings,
         user_allow=user_allow,

@@ -64,6 +64,8 @@ class UserFile(RepoFile):
     providers: dict[str, ProviderTable] = {}
     tools: dict[str, dict[str, object]] = {}
     """Command-line tools; `rebut.tools` knows what may stand in there."""
+    analysers: dict[str, dict[str, object]] = {}
+    """What `lint` runs; `rebut.analysers` knows what may stand in there."""
     seats: SeatsTable = SeatsTable()
 
 
@@ -110,8 +112,9 @@ def refuse_foreign(raw: Mapping[str, object]) -> None:
     choices |= dict.fromkeys(("base_url", "base_url_env", "allow_http"), "addresses")
     if "seats" in raw:
         raise ConfigError(f"{REPO_FILE} sets seats; a repository may not choose who sits where", WHERE_TO)
-    if "tools" in raw:
-        raise ConfigError(f"{REPO_FILE} sets tools; a repository may not choose commands", WHERE_TO)
+    for table in ("tools", "analysers"):
+        if table in raw:
+            raise ConfigError(f"{REPO_FILE} sets {table}; a repository may not choose commands", WHERE_TO)
     if "providers" not in raw:
         return
     key, what = "providers", "providers"

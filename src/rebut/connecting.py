@@ -43,6 +43,8 @@ def connector(
             return Connection(Timed(given), free, family=spec.provider)
         if spec.provider in BUILT_IN:
             return BUILT_IN[spec.provider](spec, workspace)
+        if spec.provider in PROGRAMS:
+            return PROGRAMS[spec.provider](spec, config, env)
         if spec.provider in config.tools:
             return _tool(spec, config.tools[spec.provider], env, needed=not rehearsal)
         provider = config.need_provider(spec.provider)
@@ -108,6 +110,22 @@ def _has_runner() -> bool:
     from importlib.util import find_spec
 
     return find_spec("xllamacpp") is not None
+
+
+def _lint(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection:
+    from rebut import analysers
+    from rebut.backends.lint import FAMILY, Lint
+
+    tables = config.analysers or analysers.load({})  # a config made by hand in Python has none
+    return Connection(Timed(Lint(tables, env, only=spec.model, effort=spec.effort)), free, family=FAMILY)
+
+
+def _rules(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.rules import FAMILY, Rules
+
+    if spec.model:
+        raise UsageError("there is one set of rules", "Write rules, without a model.")
+    return Connection(Timed(Rules()), free, family=FAMILY)
 
 
 def _caller(spec: ModelSpec, workspace: Path) -> Connection:
@@ -191,6 +209,8 @@ BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {
     "local": _local,
     "gguf": _gguf,
 }
+PROGRAMS: dict[str, Callable[[ModelSpec, Config, Mapping[str, str]], Connection]] = {"lint": _lint, "rules": _rules}
+"""Participants that are no models at all."""
 WIRES: dict[str, Callable[[ModelSpec, Provider, Mapping[str, str]], Connection]] = {
     "openai": _openai,
     "responses": _responses,

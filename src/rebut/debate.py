@@ -35,6 +35,7 @@ class _Course:
     """Where a debate and its scopes stand; shared by them all."""
 
     stopped: str = ""
+    minutes: object = None
 
 
 @dataclass
@@ -340,6 +341,15 @@ class Debate:
         """Why the rounds ended early; empty if they did not."""
         return self._course.stopped
 
+    @property
+    def minutes(self) -> object:
+        """What the protocol has noted so far, for its `partial` to find when a deadline cuts it short."""
+        return self._course.minutes
+
+    @minutes.setter
+    def minutes(self, noted: object) -> None:
+        self._course.minutes = noted
+
     # prompts
 
     # the artifact
@@ -364,17 +374,15 @@ class Debate:
 
     async def try_patch(self, patch: str) -> Patched:
         """What a patch would make of the version under discussion; nothing is changed. Call it in `once` or a check."""
-        from rebut.patching import Patched, try_patch
+        from rebut.patching import try_patch
 
-        view = self._room.view
-        return await try_patch(view, patch) if view else Patched(complaint="nothing was kept that could be changed")
+        return await try_patch(self._room.view, patch)
 
     async def difference(self, files: Mapping[str, str | None]) -> str:
         """The diff from the version that the debate opened with to the given files. Call it in `once`."""
         from rebut.patching import difference
 
-        sides = self._room.sides
-        return await difference(sides.opened, files) if sides and sides.opened else ""
+        return await difference(self._room.sides and self._room.sides.opened, files)
 
     def quote(self, label: str, text: str) -> str:
         """Put text of others into a prompt as data that it cannot break out of (C7)."""

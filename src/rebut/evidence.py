@@ -120,7 +120,7 @@ async def _open(path: str, view: Workspace, base: str) -> tuple[object, str]:
     read = first = await view.read(path)
     if not isinstance(first, Missing):
         return first, ""
-    tries = [posixpath.join(base, path)] if base and not path.startswith("/") else []
+    tries = [posixpath.join(folder, path) for folder in (base, view.folder) if folder and not path.startswith("/")]
     tries += [path[2:]] if path.startswith(("a/", "b/")) else []
     for candidate in tries:
         if not isinstance(read := await view.read(candidate), Missing):

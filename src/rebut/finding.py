@@ -9,18 +9,19 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Literal
 from urllib.parse import urlsplit
 
-from rebut import tools, weights
+from rebut import analysers, tools, weights
+from rebut.analysers import Analyser
 from rebut.config import Config, Provider, is_loopback
 from rebut.errors import UsageError
 from rebut.tools import Tool
 from rebut.types import ModelSpec
 
-Kind = Literal["tool", "key", "server", "embedded"]
+Kind = Literal["tool", "key", "server", "embedded", "analyser", "program"]
 EMBEDDED = "local"
 TOOL_SECONDS = 15.0
 SERVER_SECONDS = 0.5
@@ -160,6 +161,36 @@ def _embedded(env: Mapping[str, str]) -> Found:
     if not weights.is_here(env=env):
         return Found(EMBEDDED, "embedded", problem="its weights are not here", advice="Run `rebut models get`.")
     return Found(EMBEDDED, "embedded", True, name, (ModelSpec(EMBEDDED),))
+
+
+async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[Found]:
+    """What `lint` could run here, in the order of the tables."""
+    tables = config.analysers or analysers.load({})
+    return list(await asyncio.gather(*(_analyser(one, env) for one in tables.values())))
+
+
+async def _analyser(analyser: Analyser, env: Mapping[str, str]) -> Found:
+    path = analysers.find_executable(analyser, env)
+    if path is None:
+        return Found(analyser.name, "analyser", problem="not installed", advice=analyser.install)
+    version = await analysers.version(analyser, path, env)
+    return Found(analyser.name, "analyser", True, version or "?")
+
+
+def programs(found: Sequence[Found]) -> list[Found]:
+    """Participants by name only, that rebut never seats by itself: analysers, the judge of rules, any model file."""
+    here = ", ".join(f"{one.name} {one.about}" for one in found if one.here)
+    lint = (
+        Found("lint", "program", True, here) if here else Found("lint", "program", problem="no analyser is installed")
+    )
+    runner = find_spec("xllamacpp") is not None
+    return [
+        lint if here else replace(lint, advice="pip install 'rebut[lint]'"),
+        Found("rules", "program", True, "a judge of code by fixed rules"),
+        Found("gguf", "program", True, "any model file, as gguf:PATH")
+        if runner
+        else Found("gguf", "program", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"),
+    ]
 
 
 def usable(found: Sequence[Found]) -> list[tuple[ModelSpec, Found]]:

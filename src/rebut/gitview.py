@@ -114,12 +114,15 @@ class Git:
             return None
         git = cls(folder, exe, tuple(part for setting in OFF for part in ("-c", setting)))
         try:
-            top = Path(os.fsdecode(await git.run("rev-parse", "--show-toplevel")).removesuffix("\n"))
-            place = await git.run("rev-parse", "--absolute-git-dir")
-            git.top = top
+            both = await git.run("rev-parse", "--absolute-git-dir", "--show-toplevel")
+            place, _, rest = both.partition(b"\n")
+            if rest.count(b"\n") != 1:  # a newline in a name: ask for one at a time
+                place = (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n")
+                rest = await git.run("rev-parse", "--show-toplevel")
+            git.top = top = Path(os.fsdecode(rest.removesuffix(b"\n")))
             # `core.worktree` lets a repository call any folder its own, your home for instance. Only a folder
             # that leads to the same repository, and that we started inside of, is taken.
-            if place != await git.run("rev-parse", "--absolute-git-dir"):
+            if place != (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n"):
                 return None
         except GitFailed:
             return None
@@ -161,6 +164,7 @@ class Git:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL if feed else asyncio.subprocess.PIPE,
                 start_new_session=True,
+                limit=1 << 20,
             )
         except OSError as error:
             raise GitFailed(f"git could not be started in {self.top}: {error.strerror}") from error

@@ -15,21 +15,24 @@ import fcntl
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 from rebut.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.events import SCHEMA, Event, Line, from_json, to_json
 from rebut.processes import started
 from rebut.record import Record
-from rebut.text import mend
+from rebut.text import encoded
 
 NAME = "journal.jsonl"
+QUICK = 0.002
+"""Seconds that the event loop may stand still for a sync."""
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,9 @@ def _set_aside(folder: Path, found: Read) -> None:
 class Journal:
     """The writing end. Holds the session's lock from `open` to `close`."""
 
+    _open: ClassVar[int] = 0
+    """How many there are in this process: a sync in the loop is harmless to one debate, not to many."""
+
     def __init__(self, folder: Path, lock: int, fd: int, found: Read, listener: Callable[[Line], None] | None) -> None:
         self.folder = folder
         self.record = Record(found.lines)
@@ -108,6 +114,9 @@ class Journal:
         self._synced = found.good
         self._syncing: asyncio.Future[None] | None = None
         self._poison = ""
+        self._quick = False
+        """The last sync took so little time that going to a thread and back would take longer."""
+        Journal._open += 1
         self._listener = listener
 
     @classmethod
@@ -154,7 +163,7 @@ class Journal:
         self._check()
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         seq = self._seq + 1
-        raw = mend(_encode({"seq": seq, "prev": self._prev, "at": at, **to_json(event)})).encode()
+        raw = encoded({"seq": seq, "prev": self._prev, "at": at, **to_json(event)})
         self._put(raw + b"\n")
         self._seq, self._prev = seq, digest(raw)
         line = Line(seq, at, event)
@@ -197,25 +206,44 @@ class Journal:
         while self._synced < target:
             # After a failed sync the next one may succeed without the pages that were lost.
             self._check()
+            if self._syncing is None and self._quick and Journal._open == 1:
+                await asyncio.sleep(0)  # whoever is ready as well writes first: one sync then serves them all
+                if self._syncing is None and self._synced < target:
+                    self._sync_here()
+                continue
             if self._syncing is None:
-                self._syncing = asyncio.ensure_future(self._sync_once())
+                self._syncing = asyncio.ensure_future(self._sync_aside())
             # Shielded: a caller that is cancelled must not take the sync away from the others.
             await asyncio.shield(self._syncing)
 
-    async def _sync_once(self) -> None:
+    def _sync_here(self) -> None:
+        try:
+            self._timed_sync()
+        except OSError as error:
+            raise self._poisoned(error) from error
+        self._synced = self._good
+
+    async def _sync_aside(self) -> None:
         upto = self._good
         try:
-            await asyncio.get_running_loop().run_in_executor(None, _sync, self._fd)
+            await asyncio.get_running_loop().run_in_executor(None, self._timed_sync)
         except OSError as error:
-            self._poison = f"the disk refused to sync ({error.strerror})"
-            raise RecordPoisoned(
-                f"session {self.folder.name}: {self._poison}; what was written last may be lost",
-                f"Look at the disk, then `rebut resume {self.folder.name}`.",
-            ) from error
-        else:
-            self._synced = upto
+            raise self._poisoned(error) from error
         finally:
             self._syncing = None
+        self._synced = upto
+
+    def _poisoned(self, error: OSError) -> RecordPoisoned:
+        self._poison = f"the disk refused to sync ({error.strerror})"
+        return RecordPoisoned(
+            f"session {self.folder.name}: {self._poison}; what was written last may be lost",
+            f"Look at the disk, then `rebut resume {self.folder.name}`.",
+        )
+
+    def _timed_sync(self) -> None:
+        began = time.perf_counter()
+        _sync(self._fd)
+        self._quick = time.perf_counter() - began < QUICK
 
     def close(self) -> None:
         """Flush and let go of the lock."""
@@ -229,3 +257,4 @@ class Journal:
         os.close(self._fd)
         os.close(self._lock)
         self._fd = self._lock = -1
+        Journal._open -= 1

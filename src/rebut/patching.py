@@ -47,8 +47,10 @@ def touched(patch: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in plain if confine(name, "/") not in (None, ".")))
 
 
-async def try_patch(view: Workspace, patch: str) -> Patched:
+async def try_patch(view: Workspace | None, patch: str) -> Patched:
     """Apply a patch to a copy of the files that it names, as `view` shows them."""
+    if view is None:
+        return Patched(complaint="nothing was kept that could be changed")
     patch = tidy(patch)
     names = touched(patch)
     if not patch.strip() or not names:
@@ -86,11 +88,12 @@ async def try_patch(view: Workspace, patch: str) -> Patched:
         return Patched(complaint=complaint)
 
 
-async def difference(view: Workspace, files: Mapping[str, str | None]) -> str:
+async def difference(view: Workspace | None, files: Mapping[str, str | None]) -> str:
     """The unified diff from what `view` shows to the given files; empty if they are the same."""
-    exe = shutil.which("git")
+    exe = shutil.which("git") if view else None
     before = dict[str, str | None]()
-    for name in files:
+    for name in files if view else ():
+        assert view is not None
         read = await view.read(name)
         before[name] = await exact(view, name, read) if isinstance(read, Text) else None
     if exe is None or before == dict(files):

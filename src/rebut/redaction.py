@@ -30,6 +30,9 @@ PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")
 SHORTEST_KNOWN = 8
 """Known values below this length are ignored: removing every `test` from a text says more than it hides."""
 
+SHORT = 80
+MOST_SEEN = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
@@ -44,6 +47,7 @@ class Redactor:
 
     def __init__(self, key: bytes, known: Iterable[str] = ()) -> None:
         self._key = key
+        self._seen: dict[str, str] = {}
         self._spellings: dict[str, str] = {}
         for value in (v.strip() for v in known):
             if len(value) >= SHORTEST_KNOWN:
@@ -51,7 +55,14 @@ class Redactor:
                 self._spellings.setdefault(quote(value, safe="", errors="replace"), value)
 
     def redact(self, text: str) -> str:
-        return self.redact_counting(text).text
+        if len(text) > SHORT:
+            return self.redact_counting(text).text
+        # The names of models and the like, which come again with every call.
+        if text not in self._seen:
+            if len(self._seen) >= MOST_SEEN:
+                self._seen.clear()
+            self._seen[text] = self.redact_counting(text).text
+        return self._seen[text]
 
     def count(self, text: str) -> int:
         """How many distinct secrets `redact` would remove."""

@@ -73,7 +73,9 @@ def create(root: Path) -> Path:
                 folder.mkdir(mode=0o700)
             except FileExistsError:
                 continue
-            _sync_folder(root)
+            (folder / journal.NAME).touch(mode=0o600)
+            for made in (folder, root):
+                _sync_folder(made)
             return folder
     except OSError as error:
         raise UsageError(
@@ -85,7 +87,7 @@ def create(root: Path) -> Path:
 def _sync_folder(folder: Path) -> None:
     fd = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(fd)  # else a power cut may forget the new entry, whatever the journal inside it synced
+        os.fsync(fd)  # else a power cut may forget the new entry, whatever was synced below it
     finally:
         os.close(fd)
 

@@ -62,6 +62,9 @@ class Shape:
     def spaced(self) -> bool:
         return " " in self.gate or r"\s" in self.source or r"\n" in self.source
 
+    def in_words(self, words: Words) -> bool:
+        return self.pattern.search(words.long) is not None
+
     @property
     def whole(self) -> bool:
         """The match is the secret, so that the secret alone can be told by it."""
@@ -83,25 +86,25 @@ class Words:
 
 def spans(text: str, words: Words) -> Iterator[Span]:
     """Where secrets stand that their own shape gives away."""
-    for shape in _shapes():
-        if shape.spaced:
-            likely = shape.gate in text
-        else:
-            likely = shape.gate in words.long and shape.pattern.search(words.long) is not None
-        if likely:
-            group = 0 if shape.whole else "value"
-            yield from (m.span(group) for m in shape.pattern.finditer(text) if shape.holds(m[group]))
+    # Each gate is tried on every text that enters a debate, hence the bare loops over pairs.
+    tight, spaced = _gates()
+    long = words.long
+    likely = [shape for gate, shape in tight if gate in long and shape.in_words(words)]
+    likely += [shape for gate, shape in spaced if gate in text]
+    for shape in likely:
+        group = 0 if shape.whole else "value"
+        yield from (m.span(group) for m in shape.pattern.finditer(text) if shape.holds(m[group]))
 
 
 def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
     """Values of the right form beside a service's name. They may yet be fillers. `low` is the text in small letters."""
-    for shape in _keyed():
-        if shape.gate in words.lower:
-            at = low.find(shape.gate)
+    lower = words.lower
+    for gate, shapes in _keyed():
+        if gate in lower:
+            at = low.find(gate)
             while at >= 0:
-                if m := shape.pattern.match(text, at):
-                    yield m
-                at = low.find(shape.gate, at + 1)
+                yield from (m for shape in shapes if (m := shape.pattern.match(text, at)))
+                at = low.find(gate, at + 1)
 
 
 def kind_of(secret: str) -> str | None:
@@ -170,12 +173,21 @@ def _shapes() -> tuple[Shape, ...]:
 
 
 @lru_cache(maxsize=1)
-def _keyed() -> tuple[Shape, ...]:
-    return tuple(
-        Shape(table.kind, word, f"(?i:{re.escape(word)}){LINK}(?P<value>{table.pattern})(?![A-Za-z0-9_+/=-])", _always)
-        for table in tables()
-        for word in table.keywords
-    )
+def _gates() -> tuple[tuple[tuple[str, Shape], ...], tuple[tuple[str, Shape], ...]]:
+    """The shapes that one word holds, and those that may stretch over several, each beside its gate."""
+    tight = tuple((shape.gate, shape) for shape in _shapes() if not shape.spaced)
+    return tight, tuple((shape.gate, shape) for shape in _shapes() if shape.spaced)
+
+
+@lru_cache(maxsize=1)
+def _keyed() -> tuple[tuple[str, tuple[Shape, ...]], ...]:
+    """The names of services, each once, with the shapes of what may stand beside it."""
+    made: dict[str, list[Shape]] = {}
+    for table in tables():
+        for word in table.keywords:
+            source = f"(?i:{re.escape(word)}){LINK}(?P<value>{table.pattern})(?![A-Za-z0-9_+/=-])"
+            made.setdefault(word, []).append(Shape(table.kind, word, source, _always))
+    return tuple((word, tuple(shapes)) for word, shapes in made.items())
 
 
 def _token(prefix: str, rest: str) -> str:

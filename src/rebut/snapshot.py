@@ -84,6 +84,8 @@ class Snapshot:
     """What the user named as context, as paths from `root`."""
     complete: bool = True
     """False when there was more than could be listed: then an unknown path is not known to be absent."""
+    folder: str = ""
+    """Where the debate was started, as a path from `root`: people name files from where they stand."""
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -98,6 +100,7 @@ class Snapshot:
             "never": list(self.never),
             "included": list(self.included),
             "complete": self.complete,
+            "folder": self.folder,
         }
 
     @classmethod
@@ -119,6 +122,7 @@ class Snapshot:
             _names(data.get("never")),
             _names(data.get("included")),
             data.get("complete") is not False,
+            str(data.get("folder", "")),
         )
 
     def at(self, commit: str) -> Snapshot:
@@ -168,6 +172,7 @@ async def take(
     git = await Git.open(root)
     top, named = await asyncio.to_thread(_inside, git.top if git else root, root, include)
     kept = _Keep(top, keep, redact, tuple(never), tuple(clean_name(name) for name in named))
+    kept.folder = await asyncio.to_thread(_below, top, root)
     if git is None:
         await asyncio.to_thread(kept.folders, named)
         return kept.snapshot("files" if named else "none", "")
@@ -180,6 +185,11 @@ def _inside(top: Path, root: Path, include: Sequence[str]) -> tuple[Path, list[s
     """The real top of a workspace, and the included paths relative to it. Links are followed: the user named them."""
     top = top.resolve()
     return top, [_relative(top, root, path) for path in include]
+
+
+def _below(top: Path, root: Path) -> str:
+    place = root.resolve()
+    return clean_name(str(place.relative_to(top))) if top in place.parents else ""
 
 
 def _relative(top: Path, root: Path, path: str) -> str:
@@ -207,11 +217,12 @@ class _Keep:
         self.notes: dict[str, str] = {}
         self.included = included
         self.complete = True
+        self.folder = ""
         self.total = 0
 
     def snapshot(self, kind: Kind, head: str) -> Snapshot:
         deleted = tuple(sorted(self.deleted))
-        more = (self.skipped, self.links, self.notes, self.never, self.included, self.complete)
+        more = (self.skipped, self.links, self.notes, self.never, self.included, self.complete, self.folder)
         return Snapshot(kind, str(self.top), head, self.copies, deleted, *more)
 
     def changes(self, changes: Changes, named: Sequence[str]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rebut.types import Json
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ESCAPE = re.compile(r"\\(?:(/)|u00([2-7][0-9A-Fa-f])|.)", re.S)
 
 
@@ -37,6 +38,19 @@ def unescaped(text: str) -> str:
         return match[0] if char in '"\\\x7f' else char
 
     return _ESCAPE.sub(plain, text) if "\\" in text else text
+
+
+def encoded(value: Json | Mapping[str, Json]) -> bytes:
+    """JSON as it is written and sent: in UTF-8, without spaces, lone surrogates replaced.
+
+    pydantic writes the same bytes as `json` in a fraction of its time. It is loaded here since only debates write.
+    """
+    from pydantic_core import PydanticSerializationError, to_json
+
+    try:
+        return to_json(value)
+    except PydanticSerializationError:
+        return mend(_encode(value)).encode()
 
 
 def as_recorded(value: Json) -> Json:

@@ -182,7 +182,7 @@ def load(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[s
         mine = user_tables.get(name, {})
         if not isinstance(mine, Mapping):
             raise ConfigError(f"{file}: tools.{name} must be a table", _EXAMPLE)
-        table = _merged({"command": name, **shipped["tools"].get(name, {})}, mine)
+        table = merged({"command": name, **shipped["tools"].get(name, {})}, mine)
         found[name] = _tool(name, table, shipped["markers"], file)
     return found
 
@@ -190,12 +190,12 @@ def load(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[s
 _EXAMPLE = 'Write for example: args = ["--json"], output = { form = "json", text = { take = "answer" } }.'
 
 
-def _merged(ours: Mapping[str, object], mine: Mapping[str, object]) -> dict[str, object]:
+def merged(ours: Mapping[str, object], mine: Mapping[str, object]) -> dict[str, object]:
     """Tables key by key; anything else is replaced whole."""
     both = dict(ours)
     for key, value in mine.items():
         old = both.get(key)
-        both[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        both[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
     return both
 
 

@@ -23,6 +23,7 @@ class View(Workspace):
 
     def __init__(self, snapshot: Snapshot, keep: Path, redact: Redact) -> None:
         super().__init__(snapshot.root, redact, snapshot.never)
+        self.folder = snapshot.folder
         self.snapshot, self.keep = snapshot, keep
         self._deleted = frozenset(snapshot.deleted)
         self._tree: Mapping[str, Entry] | None = None

@@ -82,6 +82,8 @@ class Workspace(ABC):
 
     def __init__(self, root: str, redact: Redact, never: Sequence[str] = ()) -> None:
         self.root, self.redact, self.never = root, redact, tuple(never)
+        self.folder = ""
+        """Where the reader stands, as a path from `root`."""
         self._cache: dict[str, Read] = {}
         self._git: Git | None = None
         self._opened = False

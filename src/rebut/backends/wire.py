@@ -117,7 +117,7 @@ class Wire(ABC):
                 while True:
                     heard = self.listen()
                     sent, body = self.body(request, self._refused)
-                    data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+                    data = _written(body)
                     try:
                         await self._call(request, data, heard)
                     except HttpFailed as failed:
@@ -268,6 +268,16 @@ class Wire(ABC):
 def thinking_share(request: Request) -> int:
     """The tokens that an effort may think with, for models that are told a number: part of the output limit."""
     return int(request.max_output * _SHARES.get(request.participant.spec.effort, 0))
+
+
+def _written(body: Mapping[str, Json]) -> bytes:
+    """A request as JSON. pydantic writes it many times faster than `json`, but no lone surrogates."""
+    from pydantic_core import PydanticSerializationError, to_json
+
+    try:
+        return to_json(body)
+    except PydanticSerializationError:
+        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _frame(data: str) -> Any:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rebut.doctor import Health
+    from rebut.finding import Found
 
 
 @click.command("doctor")
@@ -32,17 +33,21 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     from rebut import doctor
     from rebut.api import Desk
     from rebut.cli.saying import say, say_json
-    from rebut.finding import look
+    from rebut.finding import look, look_at_analysers
     from rebut.types import ModelSpec
 
     if timeout <= 0:
         raise click.UsageError(f"--timeout must be above 0, got {timeout:g}")
     if offline and deep:
         raise click.UsageError("--deep makes calls, and --offline forbids them")
-    named = [ModelSpec.parse(text) for text in specs]
+    wanted = [ModelSpec.parse(text) for text in specs]
+    # No models: there is nothing to log in to and nobody to talk to.
+    named = [spec for spec in wanted if spec.provider not in ("lint", "rules")]
     desk = Desk()
 
     async def see() -> list[Health]:
+        if wanted and not named:
+            return []
         names = {spec.provider for spec in named}
         found = doctor.patients(await look(desk.config, desk.env, lambda n: not names or n in names), named)
         if not offline and not as_json:
@@ -53,13 +58,25 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         return await doctor.examine(found, desk.config, desk.connect, offline=offline, deep=deep, seconds=timeout)
 
     healths = asyncio.run(see())
+    tools = asyncio.run(look_at_analysers(desk.config, desk.env)) if not wanted or named != wanted else []
     families = doctor.families(healths)
-    code = 0 if len(families) >= 2 else 3
+    only_tools = bool(wanted) and not named
+    code = 0 if len(families) >= 2 or (only_tools and any(one.here for one in tools)) else 3
     if as_json:
-        say_json({"providers": [_json(h) for h in healths], "families": families, "exit": code})
+        told = [{"analyser": t.name, "version": t.about or None, "advice": t.advice or None} for t in tools]
+        say_json({"providers": [_json(h) for h in healths], "families": families, "analysers": told, "exit": code})
     else:
-        say("\n".join(rows(healths, families, offline=offline)))
+        table = [] if only_tools else rows(healths, families, offline=offline)
+        say("\n".join([*table, *analyser_rows(tools)]))
     return code
+
+
+def analyser_rows(found: Sequence[Found]) -> list[str]:
+    """What `lint` can run, and what it could."""
+    here = ", ".join(f"{one.name} {one.about}" for one in found if one.here)
+    gone = [one for one in found if not one.here]
+    out = [f"  lint: {here or 'no analyser is installed'}"] if found else []
+    return out + [f"  → {one.name} is not installed: {one.advice}" for one in gone]
 
 
 def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool) -> list[str]:

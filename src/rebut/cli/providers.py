@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from rebut.cli.options import json_flag
+
+if TYPE_CHECKING:
+    from rebut.finding import Found
 
 ALWAYS = {
     "human": "a person at this terminal",
@@ -21,10 +26,15 @@ def providers_command(as_json: bool) -> int:
 
     from rebut.api import Desk
     from rebut.cli.saying import say, say_json
-    from rebut.finding import look
+    from rebut.finding import look, look_at_analysers, programs
 
     desk = Desk()
-    found = asyncio.run(look(desk.config, desk.env))
+
+    async def see() -> tuple[list[Found], list[Found]]:
+        return await look(desk.config, desk.env), await look_at_analysers(desk.config, desk.env)
+
+    models, installed = asyncio.run(see())
+    found = [*models, *programs(installed)]
     if as_json:
         rows = [
             {
@@ -40,9 +50,14 @@ def providers_command(as_json: bool) -> int:
             }
             for one in found
         ]
-        say_json({"providers": rows, "always": list(ALWAYS)})
+        tools = [
+            {"analyser": one.name, "here": one.here, "version": one.about or None, "advice": one.advice or None}
+            for one in installed
+        ]
+        say_json({"providers": rows, "analysers": tools, "always": list(ALWAYS)})
         return 0
     kinds = {"tool": "command-line tools", "key": "by API key", "server": "servers here", "embedded": "embedded"}
+    kinds |= {"program": "by name only"}
     heading = ""
     for one in found:
         if kinds[one.kind] != heading:

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rebut import report
@@ -61,6 +62,7 @@ class Screen:
         match line.event:
             case Asked(patient=False) as e:
                 self._flush()
+                self._heading(e.key)
                 self._asked[e.key] = (e, time.monotonic())
                 self._start_live()
             case Attempt() as e:
@@ -145,7 +147,9 @@ class Screen:
             room = width() - len(head) - 5
             rows.append(head + (f'  "{said[-room:]}"' if said and room > 10 else ""))
         if rows and self.record and self.record.attempts_made:
-            rows.append(f"    {'so far':<23} {report.spent(self.record.spent())}")
+            total = self.record.spent()
+            total = replace(total, in_doubt=total.in_doubt - len(self._asked))  # those in flight are not in doubt yet
+            rows.append(f"    {'so far':<23} {report.spent(total)}")
         if self._stopping and rows:
             left = max(0.0, self._stopping - time.monotonic())
             who = " and ".join(f"the {key.rpartition('@')[2]}" for key in self._asked)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rebut.gitview import Git
+from rebut.gitview import Git, GitFailed
 from rebut.targets.patch import Span, quoted
 
 EMPTY_TREES = {
@@ -88,7 +88,10 @@ async def changed_lines(
         names = {name for file in files for name in (file.path, file.old_path) if name}
         options, rest = ("--text",), [*rest, "--", *(f":(top,literal){name}" for name in sorted(names))]
     # Only the heads of hunks are used. Without context lines they say it all.
-    said = await git.run(command, "-p", "-U0", "--inter-hunk-context=0", "--full-index", *options, *rest)
+    try:
+        said = await git.run(command, "-p", "-U0", "--inter-hunk-context=0", "--full-index", *options, *rest)
+    except GitFailed:
+        return [None] * len(files)  # one file that git cannot read, or has not got, keeps it from all others
     # Lines of a file begin with a sign, and names are quoted: nothing else can begin like this.
     sections = re.split(rb"^diff --git ", said, flags=re.M)[1:]
     answers: list[Lines | None] = []

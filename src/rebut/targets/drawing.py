@@ -46,13 +46,10 @@ async def draw(git: Git, base: str, new: str, redact: Redact, never: Sequence[st
     """What changed from the commit or tree `base` to `new`, "" being the working tree, untracked files included."""
     drawn = Drawn()
     untracked: tuple[str, ...] = ()
-    unmerged: tuple[str, ...] = ()
     if new:
         found = await deltas(git, base, new)
     else:
-        found, untracked, unmerged = await asyncio.gather(
-            deltas(git, base, new), git.names("--others", "--exclude-standard"), git.names("-u")
-        )
+        found, untracked = await asyncio.gather(deltas(git, base, new), git.names("--others", "--exclude-standard"))
     counting = asyncio.ensure_future(changed_lines(git, base, new, found)) if found else None
     try:
         every = [*found, *(Delta("A", (NONE, ""), "", "", name) for name in untracked)]
@@ -68,7 +65,8 @@ async def draw(git: Git, base: str, new: str, redact: Redact, never: Sequence[st
         if counting is not None and not counting.done():
             counting.cancel()
     await _count_again(git, base, new, files)
-    conflicts = {clean_name(name.partition("\t")[2]) for name in unmerged}
+    marked = not new and any(b"<<<<<<< " in file.new.data for file in files if isinstance(file.new, Side))
+    conflicts = {clean_name(name.partition("\t")[2]) for name in (await git.names("-u") if marked else ())}
     await asyncio.to_thread(_write, files, clean, redact, conflicts, drawn)
     return drawn
 
@@ -197,8 +195,10 @@ def _spans(file: _File, old: Side | None, new: Side | None, sides: Sides) -> tup
     if not lines.spans:
         # Git sees no difference though the bytes may have one: it converts line ends, for instance.
         return () if not lines.new_oid or old.data == new.data else sides.differences()
-    same = (not lines.old_oid or old.has_id(lines.old_oid)) and (not lines.new_oid or new.has_id(lines.new_oid))
-    if same and old.counts_like_git and new.counts_like_git and sides.fits(lines.spans):
+    # The old side was read by its id. The new one may be a file of the working tree, written to in the meantime.
+    same = lines.old_oid in (file.delta.old_oid, "") and (not lines.new_oid or new.has_id(lines.new_oid))
+    # Git counts newline bytes. Another encoding, or a redaction that mends line ends, may make more lines of them.
+    if same and (old.newlines, new.newlines) == sides.newlines and sides.fits(lines.spans):
         return lines.spans
     return sides.differences()
 

@@ -31,6 +31,10 @@ class Sides:
         self.old, self.old_ends = _lines(before)
         self.new, self.new_ends = _lines(after)
 
+    @property
+    def newlines(self) -> tuple[int, int]:
+        return len(self.old) - (not self.old_ends), len(self.new) - (not self.new_ends)
+
     def differences(self) -> tuple[Span, ...]:
         """Where the sides differ, found without git."""
         old, new = (_told_apart(*side) for side in ((self.old, self.old_ends), (self.new, self.new_ends)))

@@ -29,11 +29,13 @@ class Side:
 
     def has_id(self, oid: str) -> bool:
         """Whether git gives these bytes this id, line ends aside, which it may convert."""
-        return oid in (_blob_id(self.data, len(oid)), _blob_id(self.data.replace(b"\r\n", b"\n"), len(oid)))
+        if _blob_id(self.data, len(oid)) == oid:
+            return True
+        return b"\r\n" in self.data and _blob_id(self.data.replace(b"\r\n", b"\n"), len(oid)) == oid
 
     @property
-    def counts_like_git(self) -> bool:
-        return self.text.count("\n") == self.data.count(b"\n")
+    def newlines(self) -> int:
+        return self.data.count(b"\n")
 
 
 def _blob_id(data: bytes, length: int) -> str:

@@ -68,11 +68,13 @@ def _pieces(target: Target, budget: int) -> Iterator[_Piece]:
     by_head = {_head(change): change for change in target.changes}
     for text in sections:
         change = by_head.get(text.split("\n", 1)[0])
-        changes = (change,) if change else ()
+        # A diff that stood in a text is a snippet of its own, whose lines are not those of the files it speaks of.
+        written = next((one for one in target.changes if text in (one.after or "")), None) if change is None else None
         if tokens(text) <= budget:
-            yield _Piece(text, changes)
+            found = change or written
+            yield _Piece(text, (found,) if found else ())
         else:
-            yield from _cut(text, change, budget)
+            yield from _cut(text, change, written, budget)
 
 
 def _head(change: Changed) -> str:
@@ -81,7 +83,7 @@ def _head(change: Changed) -> str:
     return f"diff --git {quoted(f'a/{change.old_path or change.path}')} {quoted(f'b/{change.path}')}"
 
 
-def _cut(text: str, change: Changed | None, budget: int) -> Iterator[_Piece]:
+def _cut(text: str, change: Changed | None, written: Changed | None, budget: int) -> Iterator[_Piece]:
     head, *hunks = re.split(r"^(?=@@ )", text, flags=re.M)
     room = max(64, budget - tokens(head) - 16)
     small = [part for hunk in hunks for part in _shorter(hunk, room)] or [text]
@@ -95,8 +97,8 @@ def _cut(text: str, change: Changed | None, budget: int) -> Iterator[_Piece]:
         left -= tokens(hunk)
     for n, group in enumerate(groups, 1):
         lines = tuple(_new_lines(hunk) for hunk in group)
-        changes: tuple[Changed, ...] = ()
-        path = "the diff"
+        changes: tuple[Changed, ...] = (written,) if written else ()
+        path = written.path if written else "the diff"
         if change is not None:
             path = change.path
             inside = (_overlap(own, span) for own in change.added for span in lines)

@@ -14,8 +14,8 @@ Category = Annotated[
     Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"],
     folded(*CATEGORIES),
 ]
-Exact = Annotated[str, StringConstraints(strip_whitespace=False)]
-"""Text whose indentation counts."""
+AsItStands = Annotated[str, StringConstraints(strip_whitespace=False)]
+"""Lines of code: their indentation means something."""
 Choice = Annotated[Literal["A", "B", "C", "D", "E"], folded("A", "B", "C", "D", "E")]
 
 
@@ -27,7 +27,9 @@ class Raised(Form):
     category: Category
     evidence: Cites = Field(default_factory=list, description="path:line in the new version, with the line quoted")
     action: str = Field(default="", description="what to do about it")
-    fix: Exact = Field(default="", description="the text that should stand in place of the cited lines; empty for none")
+    fix: AsItStands = Field(
+        default="", description="the text that should stand in place of the cited lines; empty for none"
+    )
     same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
 
 
@@ -75,14 +77,14 @@ class Judgement(Form):
 class NextText(Form):
     """The next version of a proposal, whole."""
 
-    text: Exact = Field(description="the whole document, not a part of it")
+    text: AsItStands = Field(description="the whole document, not a part of it")
     changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
 
 
 class NextPatch(Form):
     """The next version of a change: a patch on top of the version that was discussed."""
 
-    patch: Exact = Field(description="a unified diff with a/ and b/ paths that `git apply` takes")
+    patch: AsItStands = Field(description="a unified diff with a/ and b/ paths that `git apply` takes")
     changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
 
 

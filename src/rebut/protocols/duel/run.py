@@ -39,7 +39,7 @@ def calls(settings: Settings) -> dict[str, int]:
 
 
 async def run(debate: Debate) -> Outcome:
-    course = Course()
+    debate.minutes = course = Course()
     for r in debate.rounds(debate.settings.rounds):
         before = await background(r, course)
         spoke = await (opening(r) if r.n == 1 else defense(r, before))
@@ -212,7 +212,8 @@ def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: d
 
 def partial(debate: Debate) -> Outcome:
     """The best that can be said at a deadline: where the proposer stands and what is open against it."""
-    answers = debate.answers
+    answers, course = debate.answers, debate.minutes
+    assert isinstance(course, Course)
     cases = [v for k, v in answers.items() if k.endswith("@proposer") and isinstance(v, dict)]
     rounds = sum(1 for key in answers if key.endswith("@challenger"))
     position = str(cases[-1].get("position", "")) if cases else ""
@@ -222,7 +223,7 @@ def partial(debate: Debate) -> Outcome:
         decision=position,
         basis=f"round {rounds}" if rounds else ("the opening alone" if cases else "nothing yet"),
         final=synthesis.without_verdict(debate, "the deadline came first"),
-        data={"position": position, "rounds_completed": rounds},
+        data={"position": position, "rounds_completed": rounds, "exchanges": _exchanges(course)},
     )
 
 

@@ -1,0 +1,62 @@
+"""What has to be on disk before something else happens: a power cut at any moment may forget nothing that was paid."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import rebut
+from rebut import journal as journals, session
+from rebut.types import Reply, Request
+from tests.voices import protocol
+
+ASKS = """
+a = await debate.ask(debate.seat("author"), "draft", "Write.")
+b = await debate.ask(debate.seat("critic"), "judge", f"Judge {a.value}")
+return done(said=[a.value, b.value])
+"""
+
+
+def test_a_question_is_on_disk_before_its_call_and_an_answer_before_the_next(  # C3
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, durable = journals._sync, [b""]
+
+    def sync(fd: int) -> None:
+        good(fd)
+        durable[0] = Path(f"/dev/fd/{fd}").read_bytes()
+
+    monkeypatch.setattr(journals, "_sync", sync)
+    seen: list[tuple[str, list[str]]] = []
+
+    class Watching:
+        async def complete(self, request: Request) -> Reply:
+            lines = durable[0].decode().splitlines()
+            known = [kind for kind in ("asked", "attempt", "answered") for line in lines if f'"kind":"{kind}"' in line]
+            seen.append((request.key, known))
+            return Reply(f"said by {request.participant.seat}")
+
+    path = protocol(tmp_path, ASKS)
+    rebut.run(path, "t", author="fake:a", critic="fake:b", backends={"fake": Watching()})
+    assert seen == [
+        ("draft@author", ["asked"]),
+        ("judge@critic", ["asked", "asked", "attempt", "answered"]),
+    ]
+
+
+def test_a_new_session_and_its_journal_have_durable_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C3
+    synced: list[tuple[str, list[str]]] = []
+    fsync = os.fsync
+
+    def watching(fd: int) -> None:
+        fsync(fd)
+        folder = Path(f"/dev/fd/{fd}").resolve()
+        synced.append((folder.name, sorted(p.name for p in folder.iterdir())))
+
+    monkeypatch.setattr(os, "fsync", watching)
+    folder = session.create(tmp_path / "sessions")
+    assert synced == [(folder.name, [journals.NAME]), ("sessions", [folder.name])]

@@ -1,0 +1,60 @@
+"""The examples that are shipped: each shows what it promises."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rebut.cli.app import enter
+from tests.changes import asked, changed, critique, rules_of
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+REVIEW = EXAMPLES / "review"
+
+
+def shop(folder: Path) -> list[str]:
+    """Lay the example and give the paths that its change touches."""
+    subprocess.run([sys.executable, str(REVIEW / "lay.py"), str(folder)], check=True)
+    told = subprocess.run(
+        ["git", "-C", str(folder), "diff", "--name-only"], capture_output=True, text=True, check=True
+    ).stdout
+    return told.split()
+
+
+def test_the_planted_defects_are_found_and_nothing_that_was_there_before(tmp_path: Path) -> None:  # J7
+    paths = shop(tmp_path / "shop")
+    assert paths == ["shop/export.py", "tools/backup.sh"]
+    both = {path: [(REVIEW / side / path).read_text() for side in ("base", "changed")] for path in paths}
+    change = [changed(path, before, after) for path, (before, after) in both.items()]
+    found = critique(*change)
+    planted = re.findall(r"(?:ruff|bandit|shellcheck|,) ?(?:bandit )?([A-Z]+\d+)", (REVIEW / "README.md").read_text())
+    assert len(set(planted)) == 11 and set(planted) <= set(rules_of(found))
+    with_fix = {rule for rule, one in zip(rules_of(found), found.findings, strict=True) if one.fix}
+    assert {"F401", "F632", "SC2164", "SC2086"} <= with_fix
+    quotes = [cite.quote for one in found.findings for cite in one.evidence]
+    assert quotes and not any("import json" in q.split("\n")[0] or "cp $1" in q for q in quotes)
+    assert re.search(r"\d+ raised, 3 already there, 0 outside the change, \d+ stand", asked(*change).notes[-1])
+
+
+def test_the_same_repository_is_laid_every_time(tmp_path: Path) -> None:  # C3
+    heads = set()
+    for name in ("one", "two"):
+        shop(tmp_path / name)
+        told = subprocess.run(["git", "-C", str(tmp_path / name), "rev-parse", "HEAD"], capture_output=True, check=True)
+        heads.add(told.stdout)
+    assert len(heads) == 1
+    again = subprocess.run(
+        [sys.executable, str(REVIEW / "lay.py"), str(tmp_path / "one")], capture_output=True, text=True
+    )
+    assert again.returncode == 1 and "usage" in again.stderr, "it writes into no folder that holds something"
+
+
+def test_the_plan_has_right_moved_and_wrong_citations(capsys: pytest.CaptureFixture[str]) -> None:  # C11
+    root = EXAMPLES / "check"
+    assert enter(["check", str(root / "PLAN.md"), "--root", str(root), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["counts"] == {"found": 3, "moved": 1, "absent": 4}

@@ -78,7 +78,6 @@ class Debate:
         check: Check | None = ...,
         closing: bool = ...,
         material: Material = ...,
-        max_output: int = ...,
     ) -> Answer[F]: ...
     @overload
     async def ask(
@@ -91,7 +90,6 @@ class Debate:
         check: Check | None = ...,
         closing: bool = ...,
         material: Material = ...,
-        max_output: int = ...,
     ) -> Answer[str]: ...
     async def ask(
         self,
@@ -103,10 +101,9 @@ class Debate:
         check: Check | None = None,
         closing: bool = False,
         material: Material = NO_MATERIAL,
-        max_output: int = MAX_OUTPUT,
     ) -> Answer[Any]:
         """Ask one participant. Raises `ParticipantFailed`; then the question is open again for resume."""
-        ask = Ask(who, prompt, schema, check, "", material, max_output)
+        ask = Ask(who, prompt, schema, check, "", material)
         got = await self._one(self._question(ask, step, closing), reopen=True)
         if isinstance(got, Failure):
             raise ParticipantFailed(got.kind, got.message, got.hint)
@@ -123,7 +120,6 @@ class Debate:
         check: Check | None = ...,
         closing: bool = ...,
         material: Material = ...,
-        max_output: int = ...,
     ) -> Answer[F] | Failure: ...
     @overload
     async def try_ask(
@@ -136,7 +132,6 @@ class Debate:
         check: Check | None = ...,
         closing: bool = ...,
         material: Material = ...,
-        max_output: int = ...,
     ) -> Answer[str] | Failure: ...
     async def try_ask(
         self,
@@ -148,10 +143,9 @@ class Debate:
         check: Check | None = None,
         closing: bool = False,
         material: Material = NO_MATERIAL,
-        max_output: int = MAX_OUTPUT,
     ) -> Answer[Any] | Failure:
         """Ask one participant; a failure comes back as a value, is on record, and stays one on resume."""
-        ask = Ask(who, prompt, schema, check, "", material, max_output)
+        ask = Ask(who, prompt, schema, check, "", material)
         return await self._one(self._question(ask, step, closing), reopen=False)
 
     async def ask_all(self, step: str, asks: Sequence[Ask[V]], *, need: int = 1) -> Answers[V]:
@@ -382,7 +376,8 @@ class Debate:
         """The diff from the version that the debate opened with to the given files. Call it in `once`."""
         from rebut.patching import difference
 
-        return await difference(self._room.sides and self._room.sides.opened, files)
+        sides = self._room.sides
+        return await difference(sides.opened if sides else None, files)
 
     def quote(self, label: str, text: str) -> str:
         """Put text of others into a prompt as data that it cannot break out of (C7)."""

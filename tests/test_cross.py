@@ -182,6 +182,19 @@ def test_where_no_model_is_found_programs_look_at_code(shop: Path) -> None:  # J
     assert any("no model was found" in note for note in outcome.notes)
 
 
+def test_what_programs_propose_is_put_together_from_their_fixes(shop: Path) -> None:  # J10, issue 3 item 4
+    fixed = crosses.raised("None is returned.", "api/orders.py:7", fix="    return order", category="maintainability")
+    fixed["evidence"][0]["quote"] = "return None"
+    moved = crosses.raised(fix="    nothing", place="api/orders.py:2", category="other")
+    lint = voices.Voice({"r1/critique@critic": json.dumps(crosses.critique(fixed, moved))})
+    rules = voices.Voice(json.dumps(crosses.judgement("B", {"F1": "valid P2", "F2": "valid P3"})))
+    outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, critic="lint", judge="rules",
+                        backends={"lint": lint, "rules": rules})  # fmt: skip
+    assert lint.keys == ["r1/critique@critic"], "a program is not asked for prose"
+    git(shop, "apply", "-", stdin=(folder(outcome) / "final.patch").read_text())
+    assert (shop / "api/orders.py").read_text() == crosses.AFTER.replace("return None", "return order")
+
+
 def test_the_judge_classifies_weighs_and_adds_what_was_missed(shop: Path) -> None:  # J9
     other = crosses.raised("No retry.", "api/orders.py:6", category="reliability")
     other["evidence"][0]["quote"] = "charge(order)"

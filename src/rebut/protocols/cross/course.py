@@ -56,7 +56,8 @@ def contract(debate: Debate, course: Course, cause: str) -> Contract:
     grave = [p for p in left if weighing.is_grave(ledger, p)]
     # What an accepted or a last version mends, nobody has looked at again: it is said to be open.
     unresolved = [f"{p.id} ({weighing.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]
-    unresolved += list(judge.unresolved) if judge else []
+    known = {p.id for p in grave}
+    unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
     actions = list(judge.next_actions) if judge else []
     actions += [f"{p.id}: {p.action}" for p in grave if p.action and final.n == 1]
     return Contract(

@@ -153,7 +153,9 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> dict[str, str]:
         place = point.evidence[0].place if point.evidence else ""
         path, _, lines = place.rpartition(":")
         first, _, last = lines.partition("-")
-        if point.fix and path in texts and first.isdigit() and not weighing.struck(point):
+        # A moved quote was found at its first line alone, so that what its fix would replace is not known.
+        sure = point.evidence and point.evidence[0].mark in ("found", "located")
+        if point.fix and sure and path in texts and first.isdigit():
             start, end = int(first), int(last) if last.isdigit() else int(first)
             taken = wanted.setdefault(path, [])
             if start >= 1 and not any(start <= b and a <= end for a, b, _ in taken):

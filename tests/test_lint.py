@@ -400,6 +400,22 @@ def test_once_the_critic_is_followed_its_fixes_come_as_a_patch_that_git_takes(en
     assert len(made.changes) == 3 * len(names)
 
 
+def test_a_patch_keeps_the_line_ends_of_what_it_writes_anew(tmp_path: Path) -> None:  # J10
+    text = "from os import (\r\n    path,\r\n    sep,\r\n    name,\r\n)\r\n\r\nprint(path, name)\r\n"
+    made = NextPatch.model_validate_json(asked(changed("a.py", None, text), form="NextPatch", spec="lint:ruff").text)
+    (tmp_path / "a.py").write_bytes(text.encode())
+    subprocess.run(["git", "apply", "-"], input=made.patch.encode(), cwd=tmp_path, check=True)
+    got = (tmp_path / "a.py").read_bytes()
+    assert b"sep" not in got and got.count(b"\r\n") == got.count(b"\n") == 6
+
+
+def test_of_two_fixes_at_one_place_only_the_first_is_in_the_patch() -> None:  # J10
+    found = asked(changed("a.sh", None, "#!/bin/sh\ncd $1\n"), form="NextPatch")
+    made = NextPatch.model_validate_json(found.text)
+    assert [line for line in made.patch.split("\n") if line.startswith("+cd")] == ['+cd "$1"']
+    assert len(made.changes) == 1
+
+
 def test_without_any_fix_there_is_no_patch_to_give() -> None:  # J10 C5
     with pytest.raises(ParticipantFailed, match="no analyser has a fix"):
         asked(changed("a.py", None, "def f(a=[]):\n    return a\n"), form="NextPatch")

@@ -26,8 +26,8 @@ LAYERS: list[set[str]] = [
     {"record"},
     {"journal", "session"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},
-    {"tools", "analysers", "snapshot", "workspace", "outcome", "forms", "artifacts"},
-    {"view", "evidence", "context", "marking", "endings", "targets"},
+    {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
+    {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "headline"},
     {"room"},
     {"asking"},
     {"answers"},
@@ -42,13 +42,14 @@ LAYERS: list[set[str]] = [
     {"finding"},
     {"connecting", "choosing"},
     {"seating", "doctor"},
-    {"api"},
+    {"api", "applying"},
     {"cli", "__main__"},
 ]
 """From the ground up. A module may import from layers below its own and from its own, never from above."""
 
 SEEN_BY_PROTOCOLS = {
-    *("answers", "debate", "errors", "forms", "ledger", "outcome", "prompts", "protocol", "record", "text", "types"),
+    *("answers", "contract", "debate", "errors", "forms", "ledger", "outcome", "prompts", "protocol", "record"),
+    *("targets", "text", "types"),
 }
 READERS = (
     "report.py",

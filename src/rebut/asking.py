@@ -7,8 +7,9 @@ where it stood: a reply that was recorded and not yet read is read, not paid for
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,8 @@ from rebut.types import Json, Material, ModelSpec, Participant, Request, ignore
 if TYPE_CHECKING:
     from rebut.forms import Form
 
-Check = Callable[[Any], Sequence[str]]
+Check = Callable[[Any], Sequence[str] | Awaitable[Sequence[str]]]
+"""Says what is wrong with a reply. It looks only at the reply and at what is on record."""
 REPAIRS = 1
 SCHEMA_TOKENS = 1500
 FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
@@ -98,7 +100,7 @@ async def settle(room: Room, q: Question) -> Answered | GivenUp:
             if not refusal:
                 await _call(room, q, call, step, connection, worst)
                 continue
-            step = _best(q, call) or refusal
+            step = await _best(q, call) or refusal
         if isinstance(step, GivenUp):
             return step
         answered = Answered(
@@ -197,7 +199,7 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
             problem = prompts.quote(room.fence_key, "what is wrong with it", str(error))
             followup = prompts.fill(prompts.REPAIR, problem=problem, reply=quoted)
             continue
-        complaints = tuple(q.check(value)) if q.check else ()
+        complaints = await _complaints(q, value)
         settled = Settled(value, complaints, attempt)
         needs = [str(n) for n in getattr(value, "need", ())]
         if needs and not served and room.view is not None:
@@ -224,7 +226,12 @@ def _read(q: Question, attempt: Attempt) -> Any:
     return attempt.text
 
 
-def _best(q: Question, call: Call) -> Settled | None:
+async def _complaints(q: Question, value: Any) -> tuple[str, ...]:
+    found = q.check(value) if q.check else ()
+    return tuple(await found if inspect.isawaitable(found) else found)
+
+
+async def _best(q: Question, call: Call) -> Settled | None:
     """The last reply that can be read, for when the money for a better one is gone."""
     for _, attempt in reversed(call.returned):
         if attempt.outcome != "ok":
@@ -233,7 +240,7 @@ def _best(q: Question, call: Call) -> Settled | None:
             value = _read(q, attempt)
         except Unreadable:
             continue
-        return Settled(value, tuple(q.check(value)) if q.check else (), attempt)
+        return Settled(value, await _complaints(q, value), attempt)
     return None
 
 

@@ -73,6 +73,8 @@ class Seats:
     proposer: ModelSpec | None = None
     challenger: ModelSpec | None = None
     judge: ModelSpec | None = None
+    author: ModelSpec | None = None
+    critic: ModelSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,9 @@ from rebut.types import Backend, ModelSpec, Participant
 
 if TYPE_CHECKING:
     from rebut.journal import Journal
-    from rebut.view import View
+    from rebut.sides import Sides
+    from rebut.targets import Target
+    from rebut.workspace import Workspace
 
 
 def price_unknown(input_tokens: int, output_tokens: int) -> float | None:
@@ -103,7 +105,9 @@ class Room:
     upgraded: str = ""
     """Says what changed, when rebut or the protocol is not the version that began this debate."""
     control: Control = field(default_factory=Control)
-    view: View | None = None
+    sides: Sides | None = None
+    """What citations are looked up in; None where nothing was kept."""
+    target: Target | None = None
     never: Sequence[str] = ()
     ledger: Ledger = Ledger()
     notes: list[str] = field(default_factory=list)
@@ -118,6 +122,11 @@ class Room:
 
     def __post_init__(self) -> None:
         self._before = self.record.active_seconds()
+
+    @property
+    def view(self) -> Workspace | None:
+        """What is debated as it stands now, and all around it."""
+        return self.sides.new if self.sides else None
 
     @property
     def offline(self) -> bool:

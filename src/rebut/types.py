@@ -139,6 +139,10 @@ class Material:
 
     change: tuple[Changed, ...] = ()
     findings: tuple[Finding, ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
+    """For a person at a terminal: the question's matter as a table, its head first …"""
+    question: str = ""
+    """… and what to ask below it, in place of the prompt."""
 
 
 NO_MATERIAL = Material()

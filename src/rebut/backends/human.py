@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
 import re
-import select
+import shutil
 import sys
+import textwrap
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
+from rebut.backends.keyboard import Keyboard
+from rebut.backends.table import drawn
 from rebut.errors import WaitingForPerson
 from rebut.types import Json, Reply, Request
 
@@ -38,30 +40,6 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202
 def plain(text: str) -> str:
     """Text that can be shown: no escapes, no control characters, nothing that turns the direction of reading."""
     return CONTROL.sub("", CURSOR.sub("", text.replace("\r\n", "\n")))
-
-
-class Keyboard:
-    """Lines from standard input, read so that the wait can be broken off from another thread."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def read(self, stop: threading.Event) -> str:
-        """One line without its end; EOFError when the person is done or `stop` is set."""
-        if os.name == "nt":  # select knows only sockets there
-            return input()
-        source = sys.stdin.fileno()
-        while b"\n" not in self._rest:
-            if stop.is_set():
-                raise EOFError
-            if not select.select([source], [], [], 0.1)[0]:
-                continue
-            got = os.read(source, 4096)
-            if not got:
-                raise EOFError
-            self._rest += got
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line.decode("utf-8", "replace").rstrip("\r")
 
 
 def _to_stderr(text: str) -> None:
@@ -101,6 +79,8 @@ class Human:
             try:
                 if request.schema is None:
                     text = await form.free()
+                elif keys := one_key(request.schema):
+                    text = json.dumps({keys[0]: await self._press(keys[1])})
                 else:
                     text = json.dumps(await form.fill(request.schema, ""), ensure_ascii=False)
             except EOFError:
@@ -113,9 +93,30 @@ class Human:
         again = (request.key, request.prompt) in self._shown and request.followup
         self._shown.add((request.key, request.prompt))
         self._write(f"\n--- {plain(request.participant.seat)}: your turn ---\n\n")
+        material, width = request.material, shutil.get_terminal_size((80, 24)).columns
+        if material.question:
+            if material.table:
+                self._write(drawn([[plain(cell) for cell in row] for row in material.table], width) + "\n\n")
+            for line in material.question.splitlines():
+                self._write("\n".join(textwrap.wrap(f"  {plain(line)}", width, subsequent_indent="    ")) + "\n")
+            return
         self._write(plain(request.followup if again else request.whole) + "\n\n")
         if request.schema is not None:
             self._write(HOW_TO + "\n")
+
+    async def _press(self, keys: Sequence[str]) -> str:
+        """One of the given letters."""
+        while True:
+            self._write(f"  {'/'.join(keys)} > ")
+            stop = threading.Event()
+            try:
+                said = await asyncio.to_thread(self._read or partial(self._keyboard.key, stop))
+            finally:
+                stop.set()
+            self._write(f"{plain(said).strip()}\n" if self._read is None else "")
+            if said.strip().upper() in keys:
+                return said.strip().upper()
+            self._write(f"  Press one of {', '.join(keys)}; Ctrl-D stops here, and nothing is lost.\n")
 
     async def _line(self) -> str:
         """One line, read beside the event loop. There is no timeout: a person may think as long as they like."""
@@ -125,6 +126,17 @@ class Human:
         finally:
             # After a cancellation the thread would sit on the keyboard until Enter, and the program could not end.
             stop.set()
+
+
+def one_key(schema: Schema) -> tuple[str, list[str]] | None:
+    """The one field of a form that is answered by a letter, and its letters; None for any other form."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or len(properties) != 1:
+        return None
+    [(name, part)] = properties.items()
+    options = part.get("enum") if isinstance(part, dict) else None
+    letters = [str(o) for o in options] if isinstance(options, list) else []
+    return (name, letters) if letters and all(len(o) == 1 and o.isupper() for o in letters) else None
 
 
 class Form:

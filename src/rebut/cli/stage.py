@@ -15,6 +15,7 @@ from rebut import report, session
 from rebut.api import Desk
 from rebut.cli.saying import say, say_json, width
 from rebut.cli.screen import Screen
+from rebut.contract import Contract
 from rebut.endings import progress
 from rebut.errors import Interrupted, Paused, ProtocolError, RebutError, WaitingForCaller
 from rebut.events import Asked, Attempt, Line
@@ -30,9 +31,11 @@ def perform(
     quiet: bool = False,
     deadline: float | None = None,
     backends: Mapping[str, Connection] | None = None,
+    everything: bool = False,
 ) -> int:
-    """Run one debate to its end, its pause or its failure."""
+    """Run one debate to its end, its pause or its failure. `everything`: findings that are hidden by default, too."""
     stage = Stage(as_json, quiet, deadline, backends)
+    stage.everything = everything
     try:
         outcome = asyncio.run(stage.run(act))
     except RebutError as error:
@@ -72,6 +75,7 @@ class Stage:
         self.control = Control(deadline=deadline, on_text=self.screen.text)
         self.record: Record | None = None
         self.root: Path | None = None
+        self.everything = False
         self._signals = 0
         self._in_flight: set[str] = set()
 
@@ -144,7 +148,8 @@ class Stage:
         else:
             say("", sys.stderr)
             short = session.short(self.root, outcome.session) if self.root else outcome.session
-            say(report.ending(outcome, width=width(), short=short, told=self.screen.told), emphasis=True)
+            told, everything = self.screen.told, self.everything
+            say(report.ending(outcome, width=width(), short=short, told=told, everything=everything), emphasis=True)
             if self.record is None and outcome.complete:
                 say(f"\n  this session is closed; go on from it with   rebut fork {short} …", sys.stderr)
         return outcome.exit_code
@@ -159,7 +164,7 @@ def _turn(error: WaitingForCaller, id: str) -> dict[str, object]:
 
 def brief(outcome: Outcome) -> dict[str, object]:
     """The outcome for machines, without the long texts: `rebut show ID --json` has everything."""
-    full = outcome.to_json()
+    full: dict[str, object] = dict(outcome.to_json())
     for name in ("final", "data"):
         full.pop(name)
     ledger = outcome.ledger
@@ -173,4 +178,17 @@ def brief(outcome: Outcome) -> dict[str, object]:
         "citations": dict(ledger.marks()),
         "slips": [f"{s.point} {s.kind} by {s.by} in round {s.round}" for s in ledger.slips],
     }
+    if isinstance(contract := outcome.data.get("contract"), dict):
+        full["review"] = _review(Contract.from_json(contract))
     return {**full, "exit": outcome.exit_code}
+
+
+def _review(made: Contract) -> dict[str, object]:
+    """A review in short: what was decided, and every finding in a line."""
+    findings = [
+        {"id": f.id, "severity": f.severity, "where": f.place, "quote": f.mark, "judge": f.ruling, "text": f.text[:300]}
+        for f in made.findings
+    ]
+    names = ("session", "target", "rounds", "converged", "decision", "artifact", "stopped_by")
+    short: dict[str, object] = {name: getattr(made, name) for name in names}
+    return {**short, "choices": [h.taken for h in made.history], "findings": findings}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,22 +108,38 @@ def path() -> str:
     return ":".join([*map(str, places), "/usr/bin", "/bin"])
 
 
+AT_ONCE = 3
+"""Packages fetched at the same time: it is the network and the disk that take the time."""
+
+
 def install() -> None:
-    """Fetch what is not in the cache yet. Needs npm and its registry, nothing else."""
+    """Fetch what is not in the cache yet. Needs npm and its registry, nothing else. One that fails ends it all."""
     npm = shutil.which("npm")
     if npm is None:
         sys.exit("make test-tools needs npm on PATH")
-    for package in (NODE, *(tool.package for tool in TOOLS.values())):
-        place = folder(package)
-        if (place / ".ready").exists():
-            continue
-        place.mkdir(parents=True, exist_ok=True)
-        print(f"installing {package}", flush=True)
-        env = {**os.environ, "PATH": f"{path()}:{os.environ.get('PATH', '')}"}
-        subprocess.run(
-            [npm, "install", "--prefix", ".", "--no-audit", "--no-fund", package], cwd=place, env=env, check=True
-        )
-        (place / ".ready").touch()
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two at the same time would install over each other
+        wanted = [p for p in (NODE, *(tool.package for tool in TOOLS.values())) if not (folder(p) / ".ready").exists()]
+        if NODE in wanted:  # first: the installers of the others run with it
+            _fetch(npm, NODE)
+        with ThreadPoolExecutor(AT_ONCE) as several:
+            for done in [several.submit(_fetch, npm, package) for package in wanted if package != NODE]:
+                done.result()
+
+
+def _fetch(npm: str, package: str) -> None:
+    """Into a folder of its own, so that a pin that changes takes nothing else with it."""
+    place, began = folder(package), time.monotonic()
+    shutil.rmtree(place, ignore_errors=True)  # an installation that was broken off
+    place.mkdir()
+    command = [npm, "install", "--prefix", ".", "--no-audit", "--no-fund", "--loglevel", "error", package]
+    env = {**os.environ, "PATH": f"{path()}:{os.environ.get('PATH', '')}"}
+    ended = subprocess.run(command, cwd=place, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if ended.returncode != 0:
+        sys.exit(f"npm could not install {package}:\n{ended.stdout[-4000:]}{ended.stderr[-4000:]}")
+    (place / ".ready").touch()
+    print(f"installed {package} in {time.monotonic() - began:.0f} s", flush=True)
 
 
 def filled(value: Any, url: str) -> Any:

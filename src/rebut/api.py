@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebut import config as configs, engine, session
-from rebut.budget import Limits
+from rebut.budget import RANGES, Limits
 from rebut.connecting import connector
 from rebut.errors import UsageError
 from rebut.events import Line
@@ -197,6 +197,10 @@ class Desk:
         known = Limits.__dataclass_fields__
         if unknown := sorted(set(given) - set(known)):
             raise UsageError(f"there is no limit {unknown[0]!r}", f"Limits are {', '.join(known)}.")
+        for name, value in given.items():
+            # Programs may go below what people may type; above it, a slip of a zero is as dear to both.
+            if value is not None and value > RANGES[name][1]:
+                raise UsageError(f"the {name} limit must be at most {RANGES[name][1]:,.0f}, got {value:,g}")
         return {k: self.config.capped(k, v) for k, v in given.items() if v is not None}
 
     def _inside(self, path: str | Path) -> str:

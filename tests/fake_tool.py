@@ -106,7 +106,9 @@ LAUNCHER = """#!/bin/sh
 for last; do :; done
 case "$last" in
   --version) echo "{name} ${{FAKE_VERSION:-999.0.0}} (a fake)"; exit ;;
-  --help) echo "$FAKE_HELP"; exit ;;
+  --help) echo "${{FAKE_HELP-{flags}}}"; exit ;;
+  status) test -z "$FAKE_LOGGED_OUT"; exit ;;
+  list) test -n "$FAKE_LOGGED_OUT" || echo "1 credentials"; exit ;;
 esac
 exec {python} -IS {file} {name} "$@"
 """
@@ -114,12 +116,25 @@ exec {python} -IS {file} {name} "$@"
 
 def install(folder: Path, *names: str) -> Path:
     """Put fakes of these names into a folder for PATH. The shell says what they say of themselves, to be quick."""
+    from rebut import tools  # not at the top: run as a program, this file knows nothing of rebut
+
     folder.mkdir(parents=True, exist_ok=True)
+    known = tools.load({})
     for name in names:
         program = folder / name
-        program.write_text(LAUNCHER.format(name=name, python=sys.executable, file=__file__))
+        flags = " ".join(known[name].probe) if name in known else ""
+        program.write_text(LAUNCHER.format(name=name, flags=flags, python=sys.executable, file=__file__))
         program.chmod(0o755)
     return folder
+
+
+def log_in(home: Path) -> None:
+    """Lay what shows a login of those tools that have no word for it."""
+    for name in (".gemini/oauth_creds.json", ".qwen/oauth_creds.json"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("{}")
+    (home / ".copilot").mkdir(parents=True, exist_ok=True)
+    (home / ".copilot/config.json").write_text('{"loggedInUsers": [{"login": "somebody"}]}')
 
 
 def main() -> None:

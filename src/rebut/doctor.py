@@ -75,8 +75,8 @@ class Health:
 def patients(found: Sequence[Found], named: Sequence[ModelSpec]) -> list[Found]:
     """Whom to look at: what is here, or what was named, here or not."""
     if not named:
-        return [one for one in found if one.here]
-    by_name = {one.name: one for one in found}
+        return [_to_try(one) for one in found if one.here]
+    by_name = {one.name: _to_try(one) for one in found}
     out = []
     for spec in named:
         one = by_name.get(spec.provider, Found(spec.provider, "server", True, str(spec)))
@@ -86,6 +86,11 @@ def patients(found: Sequence[Found], named: Sequence[ModelSpec]) -> list[Found]:
             one = replace(one, specs=(spec,), problem="", advice="")
         out.append(one)
     return out
+
+
+def _to_try(one: Found) -> Found:
+    """A tool that shows no login is tried all the same: the call is the better witness."""
+    return replace(one, specs=(ModelSpec(one.name),)) if one.out and not one.specs else one
 
 
 def cost(found: Sequence[Found], connect: Connect, *, deep: bool) -> tuple[int, float, list[str]]:
@@ -166,7 +171,7 @@ async def _one(one: Found, rooms: Rooms, offline: bool, deep: bool) -> Health:
         return replace(health, spec=str(spec), problem=error.message, advice=error.hint)
     health = replace(health, spec=str(spec), family=connection.family or spec.identity)
     if offline:
-        return replace(health, can_debate=True)
+        return replace(health, login="no") if one.out else replace(health, can_debate=True)
     health = await _round_trip(health, Trial(spec, connection, rooms.seconds))
     if not deep or not health.can_debate:
         return health
@@ -175,9 +180,11 @@ async def _one(one: Found, rooms: Rooms, offline: bool, deep: bool) -> Health:
         checks = (*checks, await _context(spec, health.context_file, rooms))
     levels = await _levels(spec, rooms) if one.kind == "key" else health.efforts
     failed = [check for check in checks if not check.passed]
-    problem = f"failed: {', '.join(check.name for check in failed)}" if failed else ""
-    advice = "; ".join(check.said for check in failed)
-    return replace(health, efforts=levels, checks=checks, problem=problem, advice=advice)
+    health = replace(health, efforts=levels, checks=checks)
+    if not failed:
+        return health
+    names, said = ", ".join(check.name for check in failed), "; ".join(check.said for check in failed)
+    return replace(health, problem=f"failed: {names}", advice=said)
 
 
 async def _round_trip(health: Health, trial: Trial) -> Health:
@@ -195,7 +202,9 @@ async def _round_trip(health: Health, trial: Trial) -> Health:
     if nonce not in reply.text and not health.embedded:
         problem = f"it answered, but not with the word that it was given: {_short(reply.text)}"
         return replace(health, problem=problem, advice="Try it by hand; something else may speak in its place.")
-    return replace(health, can_debate=True)
+    # What looked like no login was one: it may be named, though it will not be seated by itself.
+    odd = "it answers, but shows no login, so that it is not seated by itself" if health.problem else ""
+    return replace(health, can_debate=True, problem=odd, advice="Name it where you want it." if odd else "")
 
 
 async def _deep(trial: Trial) -> tuple[Check, ...]:

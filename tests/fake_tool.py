@@ -166,6 +166,9 @@ def main() -> None:
         return
     if plan.get("expand"):
         prompt = re.sub(r"@([\w./~-]+)", lambda found: expanded(found[1]), prompt)
+    if "answers" in plan:
+        schema, _ = json.JSONDecoder().raw_decode(prompt.partition("this JSON schema:")[2].lstrip())
+        plan["text"] = json.dumps(plan["answers"][schema["title"]])
     if "usage" in plan:
         at = sys.argv[sys.argv.index("--usage-output-file") + 1]
         Path(at).write_text(json.dumps(plan["usage"]))

@@ -17,6 +17,7 @@ from rebut.backends.editor import LINE, Editor
 from rebut.backends.human import Human
 from rebut.types import Json
 from tests import duels
+from tests.terminals import at_a_terminal
 from tests.test_human import Desk, needs_pty
 
 WORDS: dict[str, Json] = {"properties": {"why": {"type": "string"}}, "required": ["why"]}
@@ -104,49 +105,6 @@ def test_the_question_is_left_out_though_the_line_was_deleted(tmp_path: Path) ->
 
 
 # through the command, at a terminal of its own
-
-ATTACH = "import fcntl,os,sys,termios; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execv(sys.argv[1],sys.argv[1:])"
-"""Makes the pseudo-terminal the one from which Ctrl-C comes."""
-Talk = Callable[[Callable[[str], None], Callable[[str], None]], None]
-
-
-def at_a_terminal(words: list[str], env: dict[str, str], cwd: Path, talk: Talk) -> tuple[int, str]:
-    terminal, far = os.openpty()
-    command = [sys.executable, "-c", ATTACH, sys.executable, "-m", "rebut", *words]
-    child = subprocess.Popen(command, stdin=far, stdout=far, stderr=far, env=env, cwd=cwd, start_new_session=True)
-    os.close(far)
-    screen = b""
-
-    def more() -> bool:
-        nonlocal screen
-        try:
-            got = os.read(terminal, 4096)
-        except OSError:  # what Linux says when the other side is gone
-            return False
-        screen += got
-        return bool(got)
-
-    def expect(text: str) -> None:
-        nonlocal screen
-        while text.encode() not in screen:
-            assert more(), f"{text!r} never came: {screen!r}"
-        screen = screen.partition(text.encode())[2]
-
-    whole = b""
-    try:
-        talk(expect, lambda keys: assert_typed(terminal, keys))
-        while more():
-            pass
-        whole = screen
-        return child.wait(30), whole.decode(errors="replace").replace("\r\n", "\n")
-    finally:
-        os.close(terminal)
-        child.kill()
-        child.wait()
-
-
-def assert_typed(terminal: int, keys: str) -> None:
-    assert os.write(terminal, keys.encode()) == len(keys.encode())
 
 
 def judged_by_a_person(workspace: Path, editor: str) -> tuple[list[str], dict[str, str]]:

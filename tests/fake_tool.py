@@ -166,6 +166,8 @@ def main() -> None:
         return
     if plan.get("expand"):
         prompt = re.sub(r"@([\w./~-]+)", lambda found: expanded(found[1]), prompt)
+    if plan.get("obeys"):
+        plan["text"] = obeyed(prompt, "" if plan.get("blind") else given(name))
     if "answers" in plan:
         schema, _ = json.JSONDecoder().raw_decode(prompt.partition("this JSON schema:")[2].lstrip())
         plan["text"] = json.dumps(plan["answers"][schema["title"]])
@@ -183,6 +185,25 @@ def main() -> None:
         sys.stdout.write(says(name, plan.get("text", prompt if plan.get("expand") else "I agree with the plan.")))
     sys.stdout.flush()
     os._exit(plan.get("exit", 0))
+
+
+def given(name: str) -> str:
+    """The context file as the tool of that name comes by it: one is handed it by a flag, the others look around."""
+    if name == "claude":
+        flag = "--append-system-prompt-file"
+        return Path(sys.argv[sys.argv.index(flag) + 1]).read_text() if flag in sys.argv else ""
+    return "".join(path.read_text() for path in Path.cwd().glob("*.md"))
+
+
+def obeyed(prompt: str, context: str) -> str:
+    """Does as the doctor says: fills in the form, gives back the text, finds the word."""
+    if form := re.search(r'word is \\?"(\w+)\\?", count is 3', prompt):
+        return json.dumps({"word": form[1], "count": 3})
+    if "What is the code word" in prompt:
+        told = re.search(r"code word of this project is (\w+)", context)
+        return told[1] if told else "I was given no such file."
+    asked = re.search(r"The word is (\w+)\. Reply", prompt) or re.search(r"nothing else: ([^\"\\\n]+)", prompt)
+    return asked[1] if asked else "yes"
 
 
 def expanded(path: str) -> str:

@@ -13,11 +13,10 @@ from rebut.record import Record
 from tests import duels
 from tests.loopback import Loopback
 from tests.terminals import at_a_terminal
-from tests.test_duel_over_http import FORMS
 from tests.test_finding import Here
 from tests.test_human import needs_pty
 
-SAID = {form: duels.answers(2)[key] for form, key in FORMS.items()}
+SAID = duels.by_form()
 DUEL = ["duel", "Redis or not?"]
 
 

@@ -24,9 +24,8 @@ from rebut.events import Asked
 from rebut.text import tokens
 from rebut.types import EFFORTS, ModelSpec
 from tests import duels
-from tests.test_duel_over_http import FORMS
 
-SAID = {form: duels.answers(2)[key] for form, key in FORMS.items()}
+SAID = duels.by_form()
 WORDS = {
     "openai": "max_tokens is too large: this model supports at most 8192 completion tokens",
     "anthropic": "max_tokens: 36864 > 8192, which is the maximum allowed number of output tokens",

@@ -33,6 +33,10 @@ class Real:
     """Files to lay into its home, as JSON."""
     shell: str = "bash"
     """What it calls the tool that runs commands, for a model that asks for it."""
+    gives_up: bool = True
+    """Whether it stops trying by itself before anybody's patience ends, when the provider refuses."""
+    login: Mapping[str, Any] = field(default_factory=dict)
+    """What shows a login: variables, or files in its home as JSON (their names have a slash)."""
 
 
 _LOOP = (
@@ -52,6 +56,7 @@ TOOLS = {
         "claude-sonnet-5-5",
         {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": KEY, "CLAUDECODE": "1"},
         shell="Bash",
+        login={"ANTHROPIC_API_KEY": KEY},
     ),
     "codex": Real(
         "@openai/codex@0.166.0",
@@ -59,6 +64,7 @@ TOOLS = {
         {"LOOP_KEY": KEY},
         {"extra_args": ["-c", 'model_provider="loop"', "-c", f"model_providers.loop={_LOOP}"]},
         shell="exec_command",
+        login={".codex/auth.json": {"OPENAI_API_KEY": KEY}},
     ),
     "gemini": Real(
         "@google/gemini-cli@0.61.0",
@@ -66,18 +72,23 @@ TOOLS = {
         {"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": KEY},
         home={".gemini/settings.json": {"security": {"auth": {"selectedType": "gemini-api-key"}}}},
         shell="run_shell_command",
+        login={"GEMINI_API_KEY": KEY},
     ),
     "qwen": Real(
         "@qwen-code/qwen-code@0.24.4",
         "m1",
         {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": KEY, "OPENAI_MODEL": "m1"},
         shell="run_shell_command",
+        gives_up=False,
+        login={"OPENAI_API_KEY": KEY},
     ),
     "opencode": Real(
         "opencode-ai@1.18.33",
         "loop/m1",
         {"OPENCODE_DISABLE_MODELS_FETCH": "1"},
         home={".config/opencode/opencode.json": {"provider": {"loop": _PROVIDER}, "small_model": "loop/m1"}},
+        gives_up=False,
+        login={".local/share/opencode/auth.json": {"openai": {"type": "api", "key": KEY}}},
     ),
     "copilot": Real(
         "@github/copilot@1.0.102",
@@ -88,6 +99,8 @@ TOOLS = {
             "COPILOT_PROVIDER_API_KEY": KEY,
             "COPILOT_MODEL": "m1",
         },
+        gives_up=False,
+        login={"GH_TOKEN": KEY},
     ),
 }
 

@@ -34,6 +34,8 @@ ADVICE = {
 Connect = Callable[[ModelSpec], Connection]
 InFolder = Callable[[ModelSpec, Path], Connection]
 """How a tool is reached that finds its context file in a folder."""
+WIRED = ("key", "server")
+"""Kinds that are reached over a wire: there, each model has levels of effort of its own."""
 SCHEMA: Mapping[str, Json] = {
     "type": "object",
     "properties": {"word": {"type": "string"}, "count": {"type": "integer"}},
@@ -102,7 +104,7 @@ def cost(found: Sequence[Found], connect: Connect, *, deep: bool) -> tuple[int, 
         spec = one.specs[0]
         asked = [(spec, size) for size in ([100, 200, 200, LARGE // 3] if deep else [100])]
         asked += [(spec, 200)] if deep and one.kind == "tool" else []
-        asked += [(replace(spec, effort=level), 100) for level in EFFORTS] if deep and one.kind == "key" else []
+        asked += [(replace(spec, effort=level), 100) for level in EFFORTS] if deep and one.kind in WIRED else []
         try:
             reached = [(connect(who), size) for who, size in asked]
             prices = [through.price(size, OUTPUT + through.thinking) for through, size in reached]
@@ -178,7 +180,7 @@ async def _one(one: Found, rooms: Rooms, offline: bool, deep: bool) -> Health:
     checks = await _deep(Trial(spec, connection, rooms.seconds))
     if health.context_file and rooms.in_folder:
         checks = (*checks, await _context(spec, health.context_file, rooms))
-    levels = await _levels(spec, rooms) if one.kind == "key" else health.efforts
+    levels = await _levels(spec, rooms) if one.kind in WIRED else health.efforts
     failed = [check for check in checks if not check.passed]
     health = replace(health, efforts=levels, checks=checks)
     if not failed:

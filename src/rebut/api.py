@@ -47,8 +47,10 @@ class Desk:
         control: Control | None = None,
         listener: Callable[[Line], None] | None = None,
         on_ready: Callable[[Record, Path], None] | None = None,
+        on_look: Callable[[], None] | None = None,
         rehearsal: bool = False,
     ) -> None:
+        self._on_look = on_look  # looking for models may take seconds, in which somebody sits before an empty screen
         self.env = dict(os.environ if env is None else env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
         self.config = config or configs.load(workspace=session.repository(self.workspace), env=self.env)
@@ -139,6 +141,8 @@ class Desk:
     def _find(self, wanted: Callable[[str], bool]) -> Sequence[Found]:
         from rebut.finding import look_now
 
+        if self._on_look:
+            self._on_look()
         return look_now(self.config, self.env, wanted)
 
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:

@@ -39,6 +39,11 @@ class Screen:
 
     # what is printed for good
 
+    def looking(self) -> None:
+        """Nobody named a seat: tools are asked for their versions, which some take seconds to tell."""
+        if not self.quiet and sys.stderr.isatty():
+            self._line("  looking who can sit down here; nobody is called yet …")
+
     def ready(self, record: Record) -> None:
         """The debate is on record: show who sits where, and, on resume, what was said already."""
         if self.quiet:

@@ -79,7 +79,13 @@ class Stage:
         self._in_flight: set[str] = set()
 
     async def run(self, act: Callable[[Desk], Awaitable[Outcome]]) -> Outcome:
-        desk = Desk(control=self.control, listener=self._event, on_ready=self._ready, backends=self.backends)
+        desk = Desk(
+            control=self.control,
+            listener=self._event,
+            on_ready=self._ready,
+            on_look=self.screen.looking,
+            backends=self.backends,
+        )
         self.root = desk.table.root
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(act(desk))

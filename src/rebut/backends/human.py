@@ -166,7 +166,8 @@ class Form:
         except NotWritten as error:
             self._write(f"{plain(str(error))}.\n")
             return ""
-        self._write(f"({len(text.split())} words from your editor)\n")
+        words = len(text.split())
+        self._write(f"({words} word{'' if words == 1 else 's'} from your editor)\n")
         return text
 
     async def fill(self, schema: Schema, label: str, *, optional: bool = False) -> Json:

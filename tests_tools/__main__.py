@@ -15,6 +15,8 @@ INSIDE = 'ip link set lo up && exec "$@"'
 
 def main() -> int:
     real.install()
+    if sys.argv[1:] == ["--install"]:
+        return 0
     tests = [sys.executable, "-m", "pytest", "tests_tools", "-p", "no:cacheprovider", "-n", AT_ONCE, *sys.argv[1:]]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
     env["REBUT_TOOLS_CACHE"] = str(real.cache())

@@ -291,7 +291,8 @@ def _refused(room: Room, q: Question, worst: Amount, connection: Connection) -> 
 
 def _worst(q: Question, step: Next, connection: Connection) -> Amount:
     sent = tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
-    return Amount(1, sent + q.max_output, connection.worst(sent, q.max_output))
+    back = q.max_output + connection.thinking
+    return Amount(1, sent + back, connection.worst(sent, back))
 
 
 async def _call(room: Room, q: Question, call: Call, step: Next, connection: Connection, worst: Amount) -> None:
@@ -313,25 +314,28 @@ async def _call(room: Room, q: Question, call: Call, step: Next, connection: Con
     )
     if not connection.patient:  # waiting for a person is not in doubt
         await room.append(asked)
-    on_text = room.control.on_text
+    on_text, on_wait, left = room.control.on_text, room.control.on_wait, room.seconds_left(closing=q.closing)
     request = Request(
         key=q.key,
-        participant=q.who,
+        participant=replace(q.who, spec=step.spec),  # a fallback has an effort of its own
         prompt=q.prompt,
         followup=step.followup,
         attempt=number,
         schema=_json_schema(q.schema) if q.schema else None,
         schema_name=q.schema.__name__ if q.schema else "",
-        timeout=min(room.limits.timeout, max(1.0, room.seconds_left(closing=q.closing))),
-        max_output=q.max_output,
+        timeout=min(room.limits.timeout, max(1.0, left)),
+        patience=max(1.0, left),
+        max_output=q.max_output + connection.thinking,
+        thinking=connection.thinking,
         material=q.material,
         on_text=(lambda piece: on_text(q.key, piece)) if on_text else ignore,
+        on_wait=(lambda words: on_wait(q.key, words)) if on_wait else ignore,
         on_spawn=lambda pid: _spawned(room, q.key, number, pid),
     )
     began = time.monotonic()
     attempt = await _attempt(room, request, connection)
     took = time.monotonic() - began
-    if attempt.outcome == "timeout" and request.timeout < room.limits.timeout:
+    if attempt.outcome == "timeout" and (request.timeout < room.limits.timeout or took >= request.patience):
         cap = shown("minutes", room.limits.minutes or 0)
         hint = f"Raise it with {flag('minutes')}."
         attempt = replace(attempt, message=f"the limit of {cap} cut this call off after {took:.0f} s", hint=hint)

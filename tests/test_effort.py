@@ -14,10 +14,10 @@ from wires import KINDS, ask, ask_twice, request
 
 import rebut
 from rebut import config, session
-from rebut.asking import SCHEMA_TOKENS
 from rebut.backends.prices import worst_case
 from rebut.backends.wire import ROOM_TO_THINK
 from rebut.budget import MAX_OUTPUT
+from rebut.calling import SCHEMA_TOKENS
 from rebut.config import is_loopback
 from rebut.connecting import connector
 from rebut.events import Asked

@@ -29,6 +29,7 @@ LAYERS: list[set[str]] = [
     {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
     {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "headline"},
     {"room"},
+    {"calling"},
     {"asking"},
     {"answers"},
     {"debate"},

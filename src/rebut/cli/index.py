@@ -27,6 +27,7 @@ COMMANDS: dict[str, Entry] = {
     "replay": Entry("reading", "Run a session again from its record, offline.", SESSIONS),
     "export": Entry("keeping", "Write a session as Markdown or JSON.", SESSIONS),
     "verify": Entry("keeping", "Check that a session's record is whole and unaltered.", SESSIONS),
+    "delete": Entry("deleting", "Delete sessions for good.", SESSIONS),
     "providers": Entry("providers", "List what could fill a seat, and what is here.", MODELS),
     "doctor": Entry("doctor", "Try what is here: installed, logged in, a real round trip.", MODELS),
     "models": Entry("models", "Get the embedded model that `local` seats.", MODELS),

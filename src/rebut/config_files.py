@@ -155,7 +155,7 @@ def validated(model: type[T], raw: Mapping[str, object], file: str) -> T:
     key = ".".join(path)
     if first["type"] != "extra_forbidden":
         # The value is not repeated: somebody may have put a key where the name of one belongs.
-        raise ConfigError(f"{file}: {key}: {first['msg'].lower()}", "Change that value.")
+        raise ConfigError(f"{file}: {key}: {first['msg'][:1].lower()}{first['msg'][1:]}", "Change that value.")
     known = list((TABLES[path[0]] if len(path) > 1 else model).model_fields)
     near = difflib.get_close_matches(path[-1], known, n=1)
     guess = f"Did you mean {near[0]}? " if near else ""

@@ -61,8 +61,9 @@ class Review:
         """Why it is inconclusive: how it ended, what nobody read, and rules that the change itself has set."""
         found: list[str] = []
         if not self.outcome.conclusive:
-            why = self.outcome.stopped or next((f"{s.seat} failed, {s.why}" for s in self.outcome.seats if s.why), "")
-            found.append(f"it ended as {self.outcome.heading}" + (f" ({why})" if why else ""))
+            stopped = f" ({self.outcome.stopped})" if self.outcome.stopped else ""
+            found.append(f"it ended as {self.outcome.heading}{stopped}")
+        found += [f"the {seat.seat} failed: {seat.why}" for seat in self.outcome.seats if seat.failed]
         found += [f"not read: {line}" for line in self.target.left_out if _is_unread(line)]
         if _sets_its_own_rules(self.target):
             found.append(f"the change edits [limits] or [egress] of {REPO_FILE}, which held for its own review")

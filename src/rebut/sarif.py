@@ -12,7 +12,7 @@ from rebut.contract import Held
 from rebut.gate import stands
 from rebut.redaction import PLACEHOLDER
 from rebut.standing import Standing
-from rebut.text import clean, fingerprint
+from rebut.text import clean, fingerprint, mend, squeeze
 from rebut.types import Json
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -32,7 +32,7 @@ def log(standing: Standing) -> dict[str, Json]:
     """Every finding that stands, dismissed ones as suppressed; those judged invalid, struck or withdrawn as a count."""
     review = standing.review
     held = [f for f in standing.counted.findings if stands(f)]
-    categories = sorted({f.category or "other" for f in held})
+    categories = sorted({_category(f) for f in held})
     seen: Counter[str] = Counter()
     results: list[Json] = [_result(f, cited(f, review.target), categories, seen) for f in held]
     notes: list[Json] = [{"level": "warning", "message": {"text": _plain(doubt)}} for doubt in standing.ruling.doubts]
@@ -55,6 +55,10 @@ def log(standing: Standing) -> dict[str, Json]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
+def _category(finding: Held) -> str:
+    return squeeze(clean(finding.category)) or "other"
+
+
 def _rule(category: str) -> dict[str, Json]:
     return {
         "id": f"rebut/{category}",
@@ -64,7 +68,7 @@ def _rule(category: str) -> dict[str, Json]:
 
 
 def _result(finding: Held, place: Cited | None, categories: list[str], seen: Counter[str]) -> dict[str, Json]:
-    category = finding.category or "other"
+    category = _category(finding)
     action = f"\n\nTo do: {finding.action}" if finding.action else ""
     bound = [place.path, place.digest] if place and place.lines else [finding.place, finding.text]
     key = fingerprint([category, *bound])
@@ -113,7 +117,7 @@ def _fixes(finding: Held, place: Cited) -> list[Json]:
     if not finding.fix or not sure or held:
         return []
     # A region without columns ends before its last line end, and so does what takes its place.
-    change: Json = {"deletedRegion": _region(place), "insertedContent": {"text": finding.fix.rstrip("\r\n")}}
+    change: Json = {"deletedRegion": _region(place), "insertedContent": {"text": mend(finding.fix).rstrip("\r\n")}}
     about = _plain(finding.action) or "The text that the review proposes."
     return [
         {

@@ -21,10 +21,23 @@ from rebut.dismissal import dismissal
 from rebut.policy import Policy
 from rebut.sarif import log
 from rebut.standing import Grounds
-from rebut.text import harmless
+from rebut.text import clean, harmless
 
 TITLE = b'"Static Analysis Results Format (SARIF) Version 2.1.0 JSON Schema"'
-ODD = ["a b.py", "ü/ß.py", "100%.py", "%2e%2e/x.py", "odd:name.py", "a,b.py", "a#b?.py", 'q"uote.py', "日本.py"]
+ODD = [
+    "a b.py",
+    "ü/ß.py",
+    "100%.py",
+    "%2e%2e/x.py",
+    "odd:name.py",
+    "a,b.py",
+    "a#b?.py",
+    "x::error::y.py",
+    "a,line=3.py",
+    "%3A.py",
+    'q"uote.py',
+    "日本.py",
+]
 HOSTILE = [
     "one\ntwo",
     "::set-output name=a::b",
@@ -178,6 +191,8 @@ def test_hostile_words_stay_words(text: str, field: str) -> None:
     assert not re.search(r"(?<!\\)\[[^\[\]]*\]\(", run["results"][0]["message"]["text"]), "no link of theirs"
     read = read_commands(commands(found))
     assert [name for name, _, _ in read] == ["error", "error"], "as many commands as findings"
+    action = f"\nTo do: {held.action}" if held.action else ""
+    assert read[0][2] == clean(f"{held.text}{action}"), "and every word arrives"
 
 
 def read_commands(lines: str) -> list[tuple[str, dict[str, str], str]]:

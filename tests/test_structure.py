@@ -32,6 +32,7 @@ LAYERS: list[set[str]] = [
     {"dismissal"},
     {"gate"},
     {"room"},
+    {"calling"},
     {"asking"},
     {"answers"},
     {"debate"},
@@ -267,7 +268,7 @@ def test_no_path_of_a_developers_machine_is_in_the_package_or_the_tests() -> Non
 def test_the_door_is_exact() -> None:
     assert sorted(rebut.__all__) == sorted(
         [
-            *("start", "resume", "fork", "replay", "run", "Control"),
+            *("start", "resume", "fork", "replay", "run", "Connection", "Control"),
             *("Debate", "Round", "Ask", "Answer", "Answers", "Failure", "Outcome", "Verdict"),
             *("Claim", "Point", "Move", "Evidence", "Ledger", "Form", "Cite", "fill"),
             *("Participant", "ModelSpec", "Request", "Reply", "Backend", "Usage"),

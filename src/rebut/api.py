@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebut import config as configs, engine, session
-from rebut.budget import Limits
+from rebut.budget import RANGES, Limits
 from rebut.connecting import connector
 from rebut.errors import UsageError
 from rebut.events import Line
@@ -53,8 +53,10 @@ class Desk:
         control: Control | None = None,
         listener: Callable[[Line], None] | None = None,
         on_ready: Callable[[Record, Path], None] | None = None,
+        on_look: Callable[[], None] | None = None,
         rehearsal: bool = False,
     ) -> None:
+        self._on_look = on_look  # looking for models may take seconds, in which somebody sits before an empty screen
         self.env = dict(os.environ if env is None else env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
         self.config = config or configs.load(workspace=session.repository(self.workspace), env=self.env)
@@ -174,6 +176,8 @@ class Desk:
     def _find(self, wanted: Callable[[str], bool]) -> Sequence[Found]:
         from rebut.finding import look_now
 
+        if self._on_look:
+            self._on_look()
         return look_now(self.config, self.env, wanted)
 
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
@@ -240,6 +244,10 @@ class Desk:
         known = Limits.__dataclass_fields__
         if unknown := sorted(set(given) - set(known)):
             raise UsageError(f"there is no limit {unknown[0]!r}", f"Limits are {', '.join(known)}.")
+        for name, value in given.items():
+            # Programs may go below what people may type; above it, a slip of a zero is as dear to both.
+            if value is not None and value > RANGES[name][1]:
+                raise UsageError(f"the {name} limit must be at most {RANGES[name][1]:,.0f}, got {value:,g}")
         return {k: self.config.capped(k, v) for k, v in given.items() if v is not None}
 
     def _inside(self, path: str | Path) -> str:

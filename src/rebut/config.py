@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from rebut.analysers import Analyser, load as load_analysers
+from rebut.budget import RANGES
 from rebut.config_files import (
     REPO_FILE,
     GateTable,
@@ -183,15 +184,6 @@ def wish(table: GateTable) -> Wish:
 
 
 # Limits, seats, providers. --------------------------------------------------------------------------------------------
-
-RANGES: dict[str, tuple[float, float]] = {
-    "rounds": (1, 5),
-    "minutes": (1, 1440),
-    "tokens": (1000, 1_000_000_000),
-    "usd": (0, 10_000),
-    "calls": (1, 10_000),
-    "timeout": (5, 3600),
-}
 
 
 def _clamped(table: LimitsTable, file: str, notices: list[str]) -> Limits:

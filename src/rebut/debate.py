@@ -317,7 +317,8 @@ class Debate:
 
     def keep_for_closing(self, tokens: int) -> None:
         """Set aside enough for a closing call that must read this many tokens and what one more turn may add."""
-        room, wanted = self._room, tokens + CLOSING_WORDS + 2 * MAX_OUTPUT
+        room = self._room
+        wanted = tokens + CLOSING_WORDS + 2 * MAX_OUTPUT + room.closing_thinking
         if room.closing.tokens and wanted > room.closing.tokens:
             usd = room.closing.usd * wanted / room.closing.tokens
             room.closing = Amount(room.closing.calls, wanted, usd)

@@ -270,6 +270,7 @@ def _room(
     keys = keys_of(parent or record)
     redactor = Redactor(base64.b64decode(keys["redaction"]), table.known_secrets)
     target = target_of(parent or record)
+    closing, thinking = _closing(plan, table)
     return Room(
         record=record,
         seats=plan.seats,
@@ -277,7 +278,8 @@ def _room(
         redact=redactor.redact,
         fence_key=base64.b64decode(keys["fence"]),
         limits=Limits.from_json(record.limits) if record.lines else plan.limits,
-        closing=_closing(plan, table),
+        closing=closing,
+        closing_thinking=thinking,
         fallbacks=plan.fallbacks,
         journal=journal,
         parent=parent,
@@ -295,15 +297,18 @@ def _alias(plan: Plan) -> str:
     return plan.protocol.claim(plan.settings, datetime.now(), os.getpid()) if plan.protocol.claim else ""
 
 
-def _closing(plan: Plan, table: Table) -> Amount:
-    """The worst case of the closing call, set aside from the start."""
+def _closing(plan: Plan, table: Table) -> tuple[Amount, int]:
+    """The worst case of the closing call, set aside from the start, and how much of that is for thinking."""
     size = plan.protocol.closing_tokens
     if not size:
-        return Amount()
+        return Amount(), 0
     closer = next((p for p in plan.seats if p.seat == plan.protocol.judge), None)
-    connection = table.connect(closer.spec) if closer and plan.limits.usd is not None else None
-    price = connection.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT) if connection else None
-    return Amount(1, size, price or 0.0)
+    limited = plan.limits.usd is not None or plan.limits.tokens is not None
+    connection = table.connect(closer.spec) if closer and limited else None
+    if connection is None:
+        return Amount(1, size), 0
+    usd = connection.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT + connection.thinking)
+    return Amount(1, size + connection.thinking, usd or 0.0), connection.thinking
 
 
 def _upgraded(record: Record, protocol: Protocol) -> str:

@@ -37,6 +37,8 @@ class Connection:
     price: Callable[[int, int], float | None] = price_unknown
     patient: bool = False
     family: str = ""
+    thinking: int = 0
+    """Tokens that a reply may have beyond what was asked for, because thinking counts as output and effort was set."""
 
     @cached_property
     def _usual(self) -> float | None:
@@ -62,6 +64,8 @@ class Control:
     draining: bool = False
     on_text: Callable[[str, str], None] | None = None
     """Called with (key, piece) as text streams in."""
+    on_wait: Callable[[str, str], None] | None = None
+    """Called with (key, words) when a call must wait, and with no words when it goes on."""
     _ends: float = field(default=float("inf"), init=False)
 
     def begin(self) -> None:
@@ -97,6 +101,8 @@ class Room:
     limits: Limits = Limits()
     closing: Amount = Amount()
     """Set aside for the closing call until it is made."""
+    closing_thinking: int = 0
+    """How much of that is for thinking."""
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
     journal: Journal | None = None
     """None for an offline replay, which writes nothing."""

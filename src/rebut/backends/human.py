@@ -17,6 +17,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
+from rebut.backends.editor import Editor, NotWritten
 from rebut.backends.keyboard import Keyboard
 from rebut.backends.table import drawn
 from rebut.errors import WaitingForPerson
@@ -28,8 +29,10 @@ SKIPPED = "need"
 """The field by which models ask for more context. People have their own tools."""
 HOW_TO = (
     "A line that ends with \\ goes on in the next. An empty line leaves out what is optional, and ends a list.\n"
+    ":e alone, where words are wanted, opens your editor ($VISUAL or $EDITOR) for a long answer.\n"
     "Ctrl-D stops here; nothing is lost but this form."
 )
+EDIT = ":e"
 HINT = "Resume it in a terminal."
 # Whole colour and cursor sequences go; of longer ones (titles, links) only the control characters, so that a model
 # cannot hide text from the person by opening a sequence and never closing it.
@@ -61,7 +64,9 @@ class Human:
         read: Callable[[], str] | None = None,
         write: Callable[[str], None] = _to_stderr,
         is_terminal: Callable[[], bool] = _at_terminal,
+        editor: Editor | None = None,
     ) -> None:
+        self._editor = editor or Editor()
         self._keyboard = Keyboard()
         self._read = read
         self._write = write
@@ -75,7 +80,8 @@ class Human:
             raise WaitingForPerson(f"it is the {seat}'s turn, and that seat is a person's", HINT)
         async with self._turn:
             self._show(request)
-            form = Form(self._line, self._write, request.schema or {})
+            edit = partial(self._editor.write, question=plain(request.whole))
+            form = Form(self._line, self._write, request.schema or {}, edit)
             try:
                 if request.schema is None:
                     text = await form.free()
@@ -142,18 +148,39 @@ def one_key(schema: Schema) -> tuple[str, list[str]] | None:
 class Form:
     """A JSON schema asked field by field."""
 
-    def __init__(self, line: Callable[[], Awaitable[str]], write: Callable[[str], None], root: Schema) -> None:
+    def __init__(
+        self,
+        line: Callable[[], Awaitable[str]],
+        write: Callable[[str], None],
+        root: Schema,
+        edit: Callable[[str], Awaitable[str]],
+    ) -> None:
         self._line = line
         self._write = write
         self._root = root
+        self._edit = edit
 
     async def free(self) -> str:
-        """Lines until a single dot."""
-        self._write("Your answer; a line with a single . ends it.\n")
+        """Lines until a single dot, or what the editor holds."""
+        self._write(f"Your answer; a line with a single . ends it. {EDIT} alone opens your editor.\n")
         lines: list[str] = []
         while (line := await self._ask("")) != ".":
-            lines.append(line)
+            if line.strip() != EDIT:
+                lines.append(line)
+            elif text := await self._edited("\n".join(lines)):
+                return text
         return "\n".join(lines)
+
+    async def _edited(self, draft: str) -> str:
+        """What the person wrote in their editor; empty, with the reason on screen, when that came to nothing."""
+        try:
+            text = await self._edit(draft)
+        except NotWritten as error:
+            self._write(f"{plain(str(error))}.\n")
+            return ""
+        words = len(text.split())
+        self._write(f"({words} word{'' if words == 1 else 's'} from your editor)\n")
+        return text
 
     async def fill(self, schema: Schema, label: str, *, optional: bool = False) -> Json:
         """A value that fits; None when it is optional and left out."""
@@ -303,10 +330,16 @@ class Form:
         least, most = _count(schema, "minLength", 0), _count(schema, "maxLength", sys.maxsize)
         pattern = schema.get("pattern")
         warned = False
+        draft = ""
         while True:
             text = await self._ask(f"{label or 'answer'}{_may_skip(optional)}: ")
-            while text.endswith("\\"):
-                text = text[:-1] + "\n" + await self._ask("  ... ")
+            if text.strip() == EDIT:
+                if not (text := await self._edited(draft)):
+                    continue
+                draft = text
+            else:
+                while text.endswith("\\"):
+                    text = text[:-1] + "\n" + await self._ask("  ... ")
             if not text.strip() and optional:
                 return None
             if not text.strip() and not (warned and least == 0):

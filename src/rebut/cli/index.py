@@ -29,6 +29,7 @@ COMMANDS: dict[str, Entry] = {
     "verify": Entry("keeping", "Check that a session's record is whole and unaltered.", SESSIONS),
     "gate": Entry("gate", "Judge a review by a threshold, from its record.", SESSIONS),
     "dismiss": Entry("dismiss", "Hide a finding until the lines that it cites change.", SESSIONS),
+    "delete": Entry("deleting", "Delete sessions for good.", SESSIONS),
     "providers": Entry("providers", "List what could fill a seat, and what is here.", MODELS),
     "doctor": Entry("doctor", "Try what is here: installed, logged in, a real round trip.", MODELS),
     "models": Entry("models", "Get the embedded model that `local` seats.", MODELS),

@@ -24,6 +24,9 @@ from rebut.outcome import Outcome
 from rebut.record import Record
 from rebut.room import Connection, Control
 
+LONGEST = 86_400
+"""Seconds of the longest --deadline: a day, as long as the longest debate."""
+
 
 def perform(
     act: Callable[[Desk], Awaitable[Outcome]],
@@ -78,14 +81,14 @@ class Stage:
         deadline: float | None,
         backends: Mapping[str, Connection] | None = None,
     ) -> None:
-        if deadline is not None and not 0 < deadline < float("inf"):
+        if deadline is not None and not 0 < deadline <= LONGEST:
             from rebut.errors import UsageError
 
-            raise UsageError(f"--deadline must be above 0, got {deadline:g}")
+            raise UsageError(f"--deadline must be above 0 and at most {LONGEST:,} s, got {deadline:g}")
         self.as_json = as_json
         self.backends = backends
         self.screen = Screen(quiet or as_json)
-        self.control = Control(deadline=deadline, on_text=self.screen.text)
+        self.control = Control(deadline=deadline, on_text=self.screen.text, on_wait=self.screen.waits)
         self.record: Record | None = None
         self.root: Path | None = None
         self.everything = False
@@ -94,7 +97,13 @@ class Stage:
         self._in_flight: set[str] = set()
 
     async def run(self, act: Callable[[Desk], Awaitable[Outcome]]) -> Outcome:
-        desk = Desk(control=self.control, listener=self._event, on_ready=self._ready, backends=self.backends)
+        desk = Desk(
+            control=self.control,
+            listener=self._event,
+            on_ready=self._ready,
+            on_look=self.screen.looking,
+            backends=self.backends,
+        )
         self.root = desk.table.root
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(act(desk))

@@ -22,6 +22,7 @@ from rebut.analysers import Analyser, load as load_analysers
 from rebut.budget import RANGES
 from rebut.config_files import (
     REPO_FILE,
+    GateTable,
     LimitsTable,
     ProviderTable,
     RepoFile,
@@ -33,6 +34,7 @@ from rebut.config_files import (
     validated,
 )
 from rebut.errors import ConfigError, UsageError
+from rebut.policy import Wish
 from rebut.tools import Tool, load as load_tools
 from rebut.types import ModelSpec
 
@@ -96,6 +98,8 @@ class Config:
     repo_allow: tuple[str, ...] | None = None
     never: tuple[str, ...] = ()
     seats: Seats = Seats()
+    gate: Wish = Wish()
+    """The user's alone: what the repository says is read from the base of the change under review."""
     notices: tuple[str, ...] = ()
     faults: Mapping[str, ConfigError] = field(default_factory=dict)
     """Providers whose address, taken from the environment, cannot be used. Raised when one of them is wanted, so that
@@ -169,9 +173,14 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
         repo_allow=repo_allow,
         never=tuple(dict.fromkeys([*user.egress.never, *repo.egress.never])),
         seats=_seats(user.seats, mine.name),
+        gate=wish(user.gate),
         notices=tuple(notices),
         faults=faults,
     )
+
+
+def wish(table: GateTable) -> Wish:
+    return Wish(table.fail_on, table.on_inconclusive, table.dismissals)
 
 
 # Limits, seats, providers. --------------------------------------------------------------------------------------------

@@ -55,9 +55,17 @@ class SeatsTable(Table):
     critic: str | None = None
 
 
+class GateTable(Table):
+    fail_on: Literal["P1", "P2", "P3"] | None = None
+    on_inconclusive: Literal["fail", "pass"] | None = None
+    dismissals: Literal["all", "shared", "none"] | None = None
+
+
 class RepoFile(Table):
     limits: LimitsTable = LimitsTable()
     egress: EgressTable = EgressTable()
+    gate: GateTable = GateTable()
+    """In a repository's file it counts only as the base commit of a reviewed change has it."""
 
 
 class UserFile(RepoFile):
@@ -73,6 +81,7 @@ TABLES: dict[str, type[Table]] = {
     "providers": ProviderTable,
     "limits": LimitsTable,
     "egress": EgressTable,
+    "gate": GateTable,
     "seats": SeatsTable,
 }
 LARGEST_FILE = 1_000_000
@@ -87,17 +96,23 @@ def read(path: Path, *, needed: bool) -> dict[str, object]:
             raw = file.read(LARGEST_FILE + 1)
         if len(raw) > LARGEST_FILE:
             raise ConfigError(f"{path.name} is larger than {LARGEST_FILE} bytes", f"Look at {path}.")
-        return tomllib.loads(raw.decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}", "Check the path and its permissions.") from error
+    return parse(raw, str(path))
+
+
+def parse(raw: bytes, where: str) -> dict[str, object]:
+    """The tables of a file, or where in it the first mistake is."""
+    try:
+        return tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{path}, line {line}: not UTF-8", "Save the file as UTF-8.") from error
+        raise ConfigError(f"{where}, line {line}: not UTF-8", "Save the file as UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
         at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         line = int(at[1]) if at and at[1] else raw.count(b"\n") + 1
         what = str(error)[: at.start()] if at else str(error)
-        raise ConfigError(f"{path}, line {line}: {what}", "The file must be valid TOML.") from error
+        raise ConfigError(f"{where}, line {line}: {what}", "The file must be valid TOML.") from error
 
 
 def refuse_foreign(raw: Mapping[str, object]) -> None:
@@ -140,7 +155,7 @@ def validated(model: type[T], raw: Mapping[str, object], file: str) -> T:
     key = ".".join(path)
     if first["type"] != "extra_forbidden":
         # The value is not repeated: somebody may have put a key where the name of one belongs.
-        raise ConfigError(f"{file}: {key}: {first['msg'].lower()}", "Change that value.")
+        raise ConfigError(f"{file}: {key}: {first['msg'][:1].lower()}{first['msg'][1:]}", "Change that value.")
     known = list((TABLES[path[0]] if len(path) > 1 else model).model_fields)
     near = difflib.get_close_matches(path[-1], known, n=1)
     guess = f"Did you mean {near[0]}? " if near else ""

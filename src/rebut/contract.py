@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from rebut.text import squeeze, tame
@@ -41,10 +41,14 @@ class Held:
     round: int = 0
     struck: bool = False
     """What it cites is absent, so that it cannot stand as P1."""
+    dismissed: str = ""
+    """Why somebody dismissed it. Never on record: a dismissal is read anew each time, and lapses."""
 
     @property
     def hidden(self) -> str:
         """Why it is not among the first to be shown; empty if it is."""
+        if self.dismissed:
+            return "dismissed"
         if self.ruling == "invalid":
             return "judged invalid"
         if self.status in ("resolved", "withdrawn"):
@@ -56,6 +60,7 @@ class Held:
     def line(self) -> str:
         said = [self.mark or "cites nothing", *([self.ruling] if self.ruling else [])]
         said += [self.status] if self.status in ("resolved", "withdrawn") else []
+        said += [f"dismissed: {squeeze(self.dismissed)}"] if self.dismissed else []
         where = f"{self.place} " if self.place else ""
         return f"{self.id} {where}{squeeze(self.text)} ({', '.join(said)})"
 
@@ -102,6 +107,16 @@ class Contract:
     def shown(self) -> tuple[Held, ...]:
         """P1 and P2 that stand, the gravest first."""
         return tuple(sorted((f for f in self.findings if not f.hidden), key=lambda f: (f.severity, _number(f.id))))
+
+    def dismissing(self, reasons: Mapping[str, str]) -> Contract:
+        """The same with some findings dismissed: id → why."""
+        heads = tuple(f"{id}{mark}" for id in reasons for mark in (" (", ": "))
+        return replace(
+            self,
+            findings=tuple(replace(f, dismissed=reasons.get(f.id, "")) for f in self.findings),
+            unresolved=tuple(line for line in self.unresolved if not line.startswith(heads)),
+            next_actions=tuple(line for line in self.next_actions if not line.startswith(heads)),
+        )
 
     def to_json(self) -> dict[str, Json]:
         data: dict[str, Json] = asdict(self)

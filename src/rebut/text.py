@@ -83,6 +83,11 @@ def tame(text: str) -> str:
     return re.sub(r"^([ \t]*)(#|>|\||```|~~~|---|===|\*\*\*)", r"\1\\\2", text, flags=re.M)
 
 
+def harmless(text: str) -> str:
+    """Text for the log of a GitHub workflow, where a line that begins with `::`, or `##[` anywhere, gives an order."""
+    return re.sub(r"(?m)^([^\S\n]*):(?=:)", r"\1:\\", text).replace("##[", "##\\[")
+
+
 def cut(text: str, limit: int) -> str:
     """One line, at most `limit` characters."""
     line = squeeze(text)

@@ -13,10 +13,11 @@ from rebut.cli.index import COMMANDS
 from rebut.errors import RebutError, UsageError
 
 EXITS = """\
-Exit codes: 0 done; 1 `check` found a citation absent; 2 wrong usage or
-configuration, nothing was called; 3 inconclusive (a seat failed, a limit was
-hit, a record is not sound); 4 waiting for a person or the caller; 5 partial
-result at --deadline; 130 interrupted."""
+Exit codes: 0 done; 1 findings at or above --fail-on, or `check` found a
+citation absent; 2 wrong usage or configuration, nothing was called; 3
+inconclusive (a seat failed, a limit was hit, files were not read, a record is
+not sound); 4 waiting for a person or the caller; 5 partial result at
+--deadline; 130 interrupted."""
 
 
 class Group(click.Group):

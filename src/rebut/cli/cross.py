@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, given_limits
+from rebut.cli.options import Many, common, fallbacks, gate_options, given_limits
 
 SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 
@@ -33,6 +34,12 @@ SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 @click.option("--state-dir", metavar="DIR", help="The folder that holds session folders. [in git's own folder]")
 @click.option("--apply", "apply_patch", is_flag=True, help="Apply the final patch, if the tree is as it was reviewed.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
+@gate_options
+@click.option("--again", is_flag=True, help="Review it anew, even if the same review is on record.")
+@click.option(
+    "--sarif", type=click.Path(dir_okay=False, path_type=Path), help="Also write the findings there, as SARIF."
+)
+@click.option("--github", is_flag=True, help="Also print them as annotations of a GitHub workflow.")
 @common
 def cross_command(
     content: str,
@@ -44,6 +51,11 @@ def cross_command(
     backend_timeout_seconds: float | None,
     apply_patch: bool,
     everything: bool,
+    fail_on: str | None,
+    on_inconclusive: str | None,
+    again: bool,
+    sarif: Path | None,
+    github: bool,
     **named: Any,
 ) -> int:
     """A critic of another family reviews a change or a proposal, a judge weighs its findings, and you decide.
@@ -51,8 +63,12 @@ def cross_command(
     CONTENT is the text to review; - reads it from standard input. Without it: a file, standard input, a transcript, or
     the changed working tree.
     """
+    from rebut.cli.gating import Gating
     from rebut.cli.starting import launch
+    from rebut.policy import Wish
 
+    if github and as_json:
+        raise click.UsageError("--github and --json both write to standard output; give one")
     wanted = _wanted(content, named)
     if backend_timeout_seconds is not None:
         if named.get("timeout") is not None:
@@ -72,6 +88,7 @@ def cross_command(
         wanted=wanted,
         everything=everything,
         apply_patch=apply_patch,
+        gating=Gating(Wish(fail_on, on_inconclusive), sarif, github, again, quiet=quiet or as_json),
     )
 
 

@@ -18,21 +18,26 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("id")
-@click.option("--format", "form", type=click.Choice(["md", "json"]), default="md", show_default=True)
+@click.option("--format", "form", type=click.Choice(["md", "json", "sarif", "github"]), default="md", show_default=True)
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the screen.")
 @click.option("--force", is_flag=True, help="Replace that file if it exists.")
 @json_flag
 def export_command(id: str, form: str, output: Path | None, force: bool, as_json: bool) -> int:
-    """Write a session as Markdown or JSON."""
+    """Write a session as Markdown or JSON; a review's findings as SARIF 2.1.0 or annotations of a GitHub workflow."""
     from rebut import export, session
     from rebut.cli.saying import say
     from rebut.errors import UsageError
 
     record = session.load(folder_of(id))
-    plain = as_json or form == "json"
-    text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n" if plain else export.markdown(record)
+    if form in ("sarif", "github"):
+        text = _findings(record, form)
+    elif as_json or form == "json":
+        text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n"
+    else:
+        text = export.markdown(record)
     if output is None:
-        say(text.rstrip("\n"))
+        # Annotations are commands, and their text is escaped: they go out as they are.
+        print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"))
         return 0
     if output.exists() and not force:
         raise UsageError(f"{output} is there already", "Give --force to replace it.")
@@ -41,6 +46,18 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from error
     return 0
+
+
+def _findings(record: Record, form: str) -> str:
+    from rebut.annotations import commands
+    from rebut.cli.gate import grounds_of
+    from rebut.policy import Wish
+    from rebut.reviewed import Review
+    from rebut.sarif import log
+    from rebut.standing import stand
+
+    found = stand(Review.of(record), grounds_of(record, Wish()))
+    return commands(found) if form == "github" else json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
 
 
 @click.command("verify")

@@ -77,6 +77,13 @@ def common(f: F) -> F:
     return output(f)
 
 
+def gate_options(f: F) -> F:
+    """What a gate is told by hand."""
+    severities, ends = click.Choice(["P1", "P2", "P3"]), click.Choice(["fail", "pass"])
+    f = click.option("--on-inconclusive", type=ends, help="What an inconclusive review does. [fail]")(f)
+    return click.option("--fail-on", type=severities, help="Exit with 1 if a finding this grave stands.")(f)
+
+
 def given_limits(values: dict[str, Any]) -> dict[str, float | None]:
     """Take the limits out of a command's values."""
     found = {name: values.pop(name) for name in ("timeout", "minutes", "usd", "tokens", "calls")}

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from rebut.cli.options import json_flag
+
+if TYPE_CHECKING:
+    from rebut.outcome import Outcome
+    from rebut.record import Record
 
 
 def root() -> Path:
@@ -49,12 +54,28 @@ def show_command(id: str, prompts: bool, failures: bool, everything: bool, as_js
     say("\n".join(transcript.points(reading.ledger_of(record), width())))
     outcome = reading.outcome_of(record)
     if outcome:
-        say(report.ending(outcome, width=width(), everything=everything))
+        say(report.ending(_dismissed(record, outcome), width=width(), everything=everything))
         return 0
     running = session.running(folder)
     go_on = "" if running else f"\n  Go on with   rebut resume {session.short(root(), record.opened.id)}"
     say(f"  {reading.status(record, running)}.{go_on}")
     return 0
+
+
+def _dismissed(record: Record, outcome: Outcome) -> Outcome:
+    """A review's outcome without what was dismissed since. To look at it, the repository need not be there."""
+    if "contract" not in outcome.data:
+        return outcome
+    from rebut.cli.gate import grounds_of
+    from rebut.errors import UsageError
+    from rebut.policy import Wish
+    from rebut.reviewed import Review
+    from rebut.standing import stand
+
+    try:
+        return stand(Review.of(record), grounds_of(record, Wish())).outcome
+    except UsageError:
+        return outcome
 
 
 @click.command("replay")

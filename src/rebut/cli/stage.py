@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut import report, session
@@ -35,10 +36,12 @@ def perform(
     deadline: float | None = None,
     backends: Mapping[str, Connection] | None = None,
     everything: bool = False,
+    judge: Callable[[Outcome], Judged] | None = None,
 ) -> int:
     """Run one debate to its end, its pause or its failure. `everything`: findings that are hidden by default, too."""
     stage = Stage(as_json, quiet, deadline, backends)
     stage.everything = everything
+    stage.judge = judge
     try:
         outcome = asyncio.run(stage.run(act))
     except RebutError as error:
@@ -49,6 +52,16 @@ def perform(
             raise
         return stage.failed(_broken(error, stage.record.opened.source))
     return stage.ended(outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An outcome as it is shown, and what else there is to say about it."""
+
+    outcome: Outcome
+    code: int
+    rows: tuple[str, ...] = ()
+    extra: Mapping[str, object] = field(default_factory=dict)
 
 
 def _broken(error: Exception, source: str) -> ProtocolError:
@@ -79,6 +92,7 @@ class Stage:
         self.record: Record | None = None
         self.root: Path | None = None
         self.everything = False
+        self.judge: Callable[[Outcome], Judged] | None = None
         self._signals = 0
         self._in_flight: set[str] = set()
 
@@ -152,16 +166,20 @@ class Stage:
         return error.exit_code
 
     def ended(self, outcome: Outcome) -> int:
+        judged = self.judge(outcome) if self.judge else Judged(outcome, outcome.exit_code)
+        outcome = judged.outcome
         if self.as_json:
-            say_json(brief(outcome))
+            say_json({**brief(outcome), **judged.extra, "exit": judged.code})
         else:
             say("", sys.stderr)
             short = session.short(self.root, outcome.session) if self.root else outcome.session
             told, everything = self.screen.told, self.everything
             say(report.ending(outcome, width=width(), short=short, told=told, everything=everything), emphasis=True)
+            if judged.rows:
+                say("\n".join(["", *judged.rows]), emphasis=True)
             if self.record is None and outcome.complete:
                 say(f"\n  this session is closed; go on from it with   rebut fork {short} …", sys.stderr)
-        return outcome.exit_code
+        return judged.code
 
 
 def _turn(error: WaitingForCaller, id: str) -> dict[str, object]:
@@ -196,6 +214,7 @@ def _review(made: Contract) -> dict[str, object]:
     """A review in short: what was decided, and every finding in a line."""
     findings = [
         {"id": f.id, "severity": f.severity, "where": f.place, "quote": f.mark, "judge": f.ruling, "text": f.text[:300]}
+        | ({"dismissed": f.dismissed} if f.dismissed else {})
         for f in made.findings
     ]
     names = ("session", "target", "rounds", "converged", "decision", "artifact", "stopped_by")

@@ -11,16 +11,19 @@ from typing import Any
 
 from rebut import report, session
 from rebut.api import Desk
+from rebut.cli.gating import Gating
 from rebut.cli.saying import say, say_json
 from rebut.cli.stage import perform
 from rebut.cli.targeting import settled
 from rebut.engine import start
+from rebut.errors import RebutError
 from rebut.outcome import Outcome
 from rebut.plan import Plan, debatable
 from rebut.targets import Wanted
 from rebut.text import clean, tokens
 
 MOST_SHOWN = 20
+APPLIED = "applied to the working tree"
 ROUND_TOKENS = 3000
 """What a round adds to a prompt, for the estimate of --dry-run: a guess, on the high side."""
 
@@ -37,6 +40,7 @@ def launch(
     wanted: Wanted | None = None,
     everything: bool = False,
     apply_patch: bool = False,
+    gating: Gating | None = None,
 ) -> int:
     wanted = settled(wanted) if wanted is not None else None
 
@@ -62,10 +66,23 @@ def launch(
     refused: list[str] = []
 
     async def act(desk: Desk) -> Outcome:
-        outcome = await start(await plan(desk), desk.table)
-        return await applied(desk, outcome, refused) if apply_patch else outcome
+        made = await plan(desk)
+        outcome = await gating.prepare(desk, made) if gating else None
+        try:
+            outcome = outcome or await start(made, desk.table)
+        except RebutError as error:
+            if gating:
+                gating.excuse(error)
+            raise
+        if not apply_patch:
+            return outcome
+        done = await applied(desk, outcome, refused)
+        if gating and done.notes[-1].startswith(APPLIED):
+            gating.mended = True
+        return done
 
-    code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, everything=everything)
+    judge = gating.judge if gating else None
+    code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
     return code or (3 if refused else 0)
 
 
@@ -87,7 +104,7 @@ async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:
     except NotApplied as error:
         refused.append(error.message)
         return outcome.filled(notes=(*outcome.notes, f"not applied: {error.message}. {error.hint}".strip()))
-    return outcome.filled(notes=(*outcome.notes, f"applied to the working tree: {', '.join(files)}"))
+    return outcome.filled(notes=(*outcome.notes, f"{APPLIED}: {', '.join(files)}"))
 
 
 async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:

@@ -1,0 +1,104 @@
+"""The gate of a review that is run from the command line: read before the first call, asked after the last."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rebut import reuse, session, standing
+from rebut.annotations import commands
+from rebut.api import Desk
+from rebut.cli.gate import rows
+from rebut.cli.saying import say, width
+from rebut.cli.stage import Judged
+from rebut.errors import Aborted, ParticipantFailed, RebutError, TooFewReplies, UsageError
+from rebut.outcome import Outcome
+from rebut.plan import Plan
+from rebut.policy import Wish
+from rebut.reading import outcome_of
+from rebut.reviewed import Review
+from rebut.sarif import log
+from rebut.standing import Grounds, Standing, stand
+from rebut.targets import Target
+
+UNDECIDED = (Aborted, ParticipantFailed, TooFewReplies)
+
+
+@dataclass
+class Gating:
+    """What the user wants to know of a review besides its ending."""
+
+    flags: Wish = Wish()
+    sarif: Path | None = None
+    github: bool = False
+    again: bool = False
+    mended: bool = False
+    """The last version was applied, so that what it mends no longer stands."""
+    held: Grounds = field(default_factory=Grounds)
+    target: Target | None = None
+    reused: bool = False
+    quiet: bool = False
+
+    async def prepare(self, desk: Desk, plan: Plan) -> Outcome | None:
+        """Read the policy while nothing is called yet. Gives the ending on record, if the same review has one."""
+        if plan.target is None:
+            return None
+        self.target = plan.target
+        if self.sarif is not None:
+            writable(self.sarif)
+        self.held = await standing.grounds(plan.workspace, desk.table.root, plan.target, desk.config, self.flags)
+        record = None if self.again else reuse.find(desk.table.root, plan)
+        if record is None:
+            return None
+        self.reused = True
+        short = session.short(desk.table.root, record.opened.id)
+        if not self.quiet:
+            say(f"  the same was reviewed before, by the same seats: session {short}; nothing is asked", sys.stderr)
+            say("  review it anew with --again", sys.stderr)
+        return outcome_of(record)
+
+    def excuse(self, error: RebutError) -> None:
+        """A review that came to no end passes where an inconclusive one may."""
+        if isinstance(error, UNDECIDED) and self.held.policy.on_inconclusive == "pass":
+            error.exit_code = 0
+            error.add_note("The gate lets it pass: inconclusive reviews may.")
+
+    def judge(self, outcome: Outcome) -> Judged:
+        """The ending as it stands, and the gate's word on it."""
+        if self.target is None:
+            return Judged(outcome, outcome.exit_code)
+        found = stand(Review.ended(outcome.session, outcome, self.target), self.held, mended=self.mended)
+        self._write(found)
+        extra: dict[str, object] = {"reused": self.reused}
+        if not self.held.asked_for:
+            return Judged(found.outcome, outcome.exit_code, (), extra)
+        extra["gate"] = found.ruling.to_json()
+        return Judged(found.outcome, found.ruling.code, tuple(rows(found, self.held, width())), extra)
+
+    def _write(self, found: Standing) -> None:
+        if self.sarif is not None:
+            save(self.sarif, found)
+        if self.github and (lines := commands(found)):
+            print(lines, flush=True)
+
+
+def writable(file: Path) -> None:
+    """Refuse, before anything is called, to replace what is not a review of ours."""
+    if not file.exists():
+        return
+    try:
+        own = json.loads(file.read_text(encoding="utf-8"))["runs"][0]["tool"]["driver"]["name"] == "rebut"
+    except (OSError, ValueError, LookupError, TypeError):
+        own = False
+    if not own:
+        raise UsageError(f"{file} is there already, and is no SARIF of rebut's", "Name another file for --sarif.")
+
+
+def save(file: Path, found: Standing) -> None:
+    text = json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
+    try:
+        file.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from error

@@ -1,0 +1,63 @@
+"""The policy of a gate: what fails a review. The user's own, made stricter, and never looser, by the repository's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+STRICTER: Mapping[str, tuple[str, ...]] = {
+    "fail_on": ("", "P1", "P2", "P3"),
+    "on_inconclusive": ("pass", "fail"),
+    "dismissals": ("all", "shared", "none"),
+}
+"""The values of each rule, the loosest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What one source says about a gate; None where it says nothing."""
+
+    fail_on: str | None = None
+    on_inconclusive: str | None = None
+    dismissals: str | None = None
+
+    def over(self, other: Wish) -> Wish:
+        """This one where it says something, else the other."""
+        mine = {name: getattr(self, name) for name in STRICTER}
+        return replace(other, **{name: value for name, value in mine.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What holds."""
+
+    fail_on: str = ""
+    """The least grave severity that fails; empty for none."""
+    on_inconclusive: str = "fail"
+    dismissals: str = "all"
+    """Which dismissals count: all, those shared in the repository, or none."""
+    notices: tuple[str, ...] = ()
+
+    def fails(self, severity: str) -> bool:
+        return bool(self.fail_on) and severity <= self.fail_on
+
+
+def settled(mine: Wish, theirs: Wish, source: str) -> Policy:
+    """The user's wish, narrowed by the repository's (C16); `source` says where the latter stands."""
+    policy = Policy()
+    values: dict[str, str] = {}
+    notices: list[str] = []
+    for name, order in STRICTER.items():
+        default: str = getattr(policy, name)
+        own: str = getattr(mine, name) if getattr(mine, name) is not None else default
+        other: str | None = getattr(theirs, name)
+        values[name] = own
+        if other is None or other == own:
+            continue
+        if order.index(other) > order.index(own):
+            values[name] = other
+            if getattr(mine, name) is not None:
+                notices.append(f"{name} is {other}, stricter than your {own}, by {source}")
+        elif name != "fail_on":  # a threshold that is stricter anyway is nothing to tell
+            notices.append(f"{source} says {name} = {other}; a repository may not loosen a gate, so {own} holds")
+    return replace(policy, **values, notices=tuple(notices))

@@ -1,0 +1,73 @@
+"""Reviews for the tests of gates and exports: an ending made by hand, or a change that was really reviewed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import crosses
+import duels
+
+from rebut import session
+from rebut.contract import Contract, Held
+from rebut.outcome import Outcome
+from rebut.reviewed import Review
+from rebut.standing import Grounds, Standing, stand
+from rebut.targets import Target
+from rebut.types import Changed
+
+AFTER = "import os\n\n\ndef pay(order):\n    commit(order)\n    charge(order)\n    return None\n"
+
+
+def finding(id: str = "F1", severity: str = "P1", **changes: Any) -> Held:
+    values: dict[str, Any] = {
+        "category": "correctness",
+        "text": "It commits before it charges.",
+        "place": "api/orders.py:5",
+        "quote": "commit(order)",
+        "mark": "found",
+        "ruling": "valid",
+        "action": "charge first",
+    }
+    return Held(id, severity, severity, **(values | changes))
+
+
+def ending(*findings: Held, **changes: Any) -> Contract:
+    values: dict[str, Any] = {"session": "debate-1", "target": "code", "rounds": 1, "converged": True}
+    values |= {"decision": "Keep Original", "artifact": "the change as it was", "findings": findings}
+    return Contract(**(values | changes))
+
+
+def change(path: str = "api/orders.py", after: str | None = AFTER, before: str | None = None) -> Changed:
+    return Changed(path, before, after)
+
+
+def target(*changes: Changed, **more: Any) -> Target:
+    return Target("code", "high", "", diff="a diff", changes=changes or (change(),), **more)
+
+
+def standing(*findings: Held, of: Target | None = None, held: Grounds | None = None, **outcome: Any) -> Standing:
+    made = ending(*findings)
+    out = Outcome("keep original", "KEEP ORIGINAL", data={"contract": made.to_json()}, **outcome)
+    return stand(Review("k7m2q9xd", out, made, of or target()), held or Grounds())
+
+
+def script(folder: Path, *found: dict[str, Any], rulings: dict[str, str] | None = None) -> list[str]:
+    """The words that seat a critic who finds these, and a judge."""
+    default = {f"F{n}": f"valid {one['severity']}" for n, one in enumerate(found, 1)}
+    said = {
+        "r1/critique@critic": crosses.critique(*found),
+        "r1/judgement@judge": crosses.judgement("A", default if rulings is None else rulings),
+    }
+    return [word for role, spec in crosses.seats(folder, said).items() for word in (f"--{role}", spec)]
+
+
+def raised(quote: str, place: str, severity: str = "P1", **changes: Any) -> dict[str, Any]:
+    one: dict[str, Any] = crosses.raised(
+        f"About {place}.", place, severity=severity, evidence=[duels.cite(place, quote)], **changes
+    )
+    return one
+
+
+def last() -> Review:
+    return Review.of(session.load(session.sessions(session.home())[0].folder))

@@ -1,0 +1,259 @@
+"""Dismissals: what they are bound to, when they lapse, where they are kept, and when they count."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import crosses
+import pytest
+import reviews
+from repositories import git
+
+from rebut import dismissals, session
+from rebut.cited import cited
+from rebut.cli.app import enter
+from rebut.dismissal import Dismissal, dismissal, matching, parse
+from rebut.errors import ConfigError, UsageError
+
+A = reviews.AFTER
+
+
+def dismissed(text: str = A, **about: str) -> Dismissal:
+    return dismissal(reviews.finding(**about), reviews.target(reviews.change(after=text)), "known", "s", "now")
+
+
+@pytest.mark.parametrize(
+    ("after", "place", "category", "holds"),
+    [
+        (A, "api/orders.py:5", "correctness", True),
+        (A.replace("\n", "\r\n"), "api/orders.py:5", "correctness", True),
+        ("# more\n\n" + A, "api/orders.py:7", "correctness", True),  # only shifted
+        (A.replace("charge(order)", "charge(order, 1)"), "api/orders.py:5", "correctness", True),  # the line after it
+        (A.replace("commit(order)", "commit(order, 1)"), "api/orders.py:5", "correctness", False),
+        (A.replace("    commit(order)", "        commit(order)"), "api/orders.py:5", "correctness", False),
+        (A, "api/orders.py:5", "security", False),
+        (A, "api/orders.py:6", "correctness", False),
+        (A, "api/orders.py:5-6", "correctness", False),
+        # One more of the very same line: which of them is meant is no longer sure.
+        (A + "    commit(order)\n", "api/orders.py:5", "correctness", False),
+        (A + "    commit(order)\n", "api/orders.py:8", "correctness", False),
+    ],
+)
+def test_a_dismissal_holds_until_path_category_or_lines_change(
+    after: str, place: str, category: str, holds: bool
+) -> None:
+    quote = "charge(order)" if place.endswith(":6") else "commit(order)"
+    again = reviews.finding("F9", "P2", place=place, category=category, text="In other words.", quote=quote)
+    found = matching(reviews.ending(again), reviews.target(reviews.change(after=after)), [dismissed()])
+    assert bool(found) is holds
+
+
+def test_the_same_lines_in_another_file_are_not_dismissed() -> None:
+    other = reviews.target(reviews.change("api/other.py"))
+    found = matching(reviews.ending(reviews.finding(place="api/other.py:5")), other, [dismissed()])
+    assert not found
+
+
+def test_a_secret_on_the_line_does_not_make_every_session_another_one() -> None:
+    lines = ["key = [secret:aws-key:0a1b2c3d]\n", "key = [secret:aws-key:99999999]\n"]
+    about = {"place": "api/orders.py:1", "quote": "key =", "category": "security"}
+    one, other = (dismissed(text, **about) for text in lines)
+    assert one.id == other.id != dismissed("key = [secret:token:0a1b2c3d]\n", **about).id
+
+
+@pytest.mark.parametrize(
+    ("place", "quote", "mark", "lines"),
+    [
+        ("api/orders.py:5", "commit(order)", "found", (5, 5)),
+        ("api/orders.py:6-5", "", "located", (5, 6)),
+        ("b/api/orders.py:5", "commit(order)", "found", (5, 5)),
+        ("orders.py:5", "commit(order)", "found", (5, 5)),
+        ("api/orders.py", "charge(order)", "found", (6, 6)),
+        ("api/orders.py:5", "commit(order)\n    charge(order)", "moved", (5, 6)),  # a moved quote names its first line
+        ("api/orders.py:5-99", "", "located", (5, 7)),
+        ("api/orders.py", "", "located", (0, 0)),
+    ],
+)
+def test_the_cited_lines_are_found_as_they_stand(
+    place: str, quote: str, mark: str, lines: tuple[int, int]
+) -> None:  # C11
+    found = cited(reviews.finding(place=place, quote=quote, mark=mark), reviews.target())
+    assert found is not None and found.path == "api/orders.py"
+    assert (found.first, found.last) == lines
+    whole = A.rstrip("\n").split("\n")
+    assert list(found.lines) == (whole[lines[0] - 1 : lines[1]] if lines[0] else whole)
+
+
+@pytest.mark.parametrize("path", ["a b.py", "ü/ß.py", "100%.py", "odd:name.py", "§ x.py", "a,b.py", "x.py:3"])
+def test_odd_paths_of_the_change_are_recognised_before_anything_is_guessed(path: str) -> None:
+    found = cited(reviews.finding(place=f"{path}:5"), reviews.target(reviews.change(path)))
+    assert found is not None and (found.path, found.first) == (path, 5)
+
+
+def test_a_quote_from_the_old_side_is_bound_to_the_old_lines() -> None:
+    changed = reviews.target(reviews.change(after="x = 1\n", before="y = 2\nz = 3\n"))
+    found = cited(reviews.finding(place="api/orders.py:2", quote="z = 3"), changed)
+    assert found is not None and found.lines == ("z = 3",) and not found.changed
+
+
+@pytest.mark.parametrize(
+    "about",
+    [{"place": "", "quote": "", "mark": ""}, {"place": "other.py:3", "quote": "", "mark": "located"}, {"place": "§ 2"}],
+    ids=["nothing cited", "a file that is not on record, unquoted", "a section"],
+)
+def test_what_cannot_be_bound_to_lines_cannot_be_dismissed(about: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="would never lapse"):
+        dismissed(**about)
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not an object"),
+        ('{"path": "a"}', "'category' is missing"),
+        ('{"path": "a", "category": "c", "lines": "x", "reason": ""}', "'reason' is missing"),
+        ('{"path": "a", "category": "c", "lines": 3, "reason": "r"}', "'lines' is missing or no text"),
+    ],
+)
+def test_a_malformed_line_is_told_with_its_number(line: str, wrong: str) -> None:
+    with pytest.raises(ConfigError, match="list, line 3: ") as caught:
+        parse(f"{dismissed().to_line()}\n{line}\n", "list")
+    assert wrong in caught.value.message
+
+
+# through the command line, in a real repository
+
+
+@pytest.fixture
+def reviewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = crosses.repository(tmp_path / "work")
+    monkeypatch.chdir(folder)
+    assert enter(["cross", "--uncommitted", "--quiet", *seats(tmp_path)]) == 0
+    return folder
+
+
+def seats(tmp_path: Path) -> list[str]:
+    return reviews.script(
+        tmp_path / "seats",
+        reviews.raised("commit(order)", "api/orders.py:5"),
+        reviews.raised("return None", "api/orders.py:7", "P2", category="maintainability"),
+        rulings={"F1": "valid P1", "F2": "valid P2"},
+    )
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    capsys.readouterr()
+    code = enter(list(words))
+    out, err = capsys.readouterr()
+    return code, out + err
+
+
+def test_a_dismissed_finding_is_hidden_counted_and_fails_no_gate_until_it_is_taken_back(
+    reviewed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "gate")[0] == 1
+    code, said = run(capsys, "dismiss", "f1", "--reason", "charge() is\nidempotent")
+    assert code == 0 and "rebut dismiss --undo d" in said
+    id = said.rpartition(" ")[2].strip()
+    code, said = run(capsys, "gate")
+    assert code == 0 and "F1: charge() is idempotent" in said
+    shown = run(capsys, "show", "last")[1]
+    assert "- hidden: 1 dismissed; --all shows them" in shown and "- P1: none" in shown
+    assert "- F1 (P1)" not in shown and "F1: charge first" not in shown, "nor is it left to be done"
+    everything = " ".join(run(capsys, "show", "last", "--all")[1].split())
+    assert "(found, valid, dismissed: charge() is idempotent)" in everything
+    code, said = run(capsys, "dismiss", "--list")
+    assert id in said and "yours" in said and "because: charge() is idempotent" in said
+    assert run(capsys, "dismiss", "--undo", id)[0] == 0
+    assert run(capsys, "gate")[0] == 1
+    assert run(capsys, "dismiss", "--undo", id) == (
+        2,
+        f"rebut: nothing that is kept here is called '{id}'\n  `rebut dismiss --list` shows what there is.\n",
+    )
+
+
+def test_a_private_dismissal_is_kept_outside_of_the_repository_with_private_permissions(
+    reviewed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = git(reviewed, "status", "--short", "--untracked-files=all")
+    run(capsys, "dismiss", "F1", "--reason", "known")
+    file = dismissals.private_file(session.home(), reviewed)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert git(reviewed, "status", "--short", "--untracked-files=all") == before
+
+
+def test_a_shared_dismissal_hides_at_once_and_counts_once_it_is_in_the_base(
+    reviewed: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(capsys, "dismiss", "F1", "--reason", "known", "--shared")[0] == 0
+    assert "1 dismissed" in run(capsys, "show", "last")[1]
+    code, said = run(capsys, "gate")
+    assert code == 1 and "not in the base" in " ".join(said.split())
+    assert '"suppressions"' not in run(capsys, "export", "last", "--format", "sarif")[1]
+    assert "::error file=api/orders.py" in run(capsys, "export", "last", "--format", "github")[1]
+    git(reviewed, "add", ".rebut")
+    git(reviewed, "commit", "-qm", "dismiss")
+    code, said = run(capsys, "cross", "--uncommitted", "--fail-on", "P1", *seats(tmp_path))
+    assert code == 0 and "GATE PASSED" in said and "F1: known" in said
+    assert '"suppressions"' in run(capsys, "export", "last", "--format", "sarif")[1]
+
+
+def test_a_dismissal_lapses_in_a_later_review_when_its_lines_change(
+    reviewed: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run(capsys, "dismiss", "F1", "--reason", "known")
+    orders = reviewed / "api/orders.py"
+    orders.write_bytes(b"# moved\n" + crosses.AFTER.encode().replace(b"\n", b"\r\n"))
+    moved = reviews.script(tmp_path / "b", reviews.raised("commit(order)", "api/orders.py:6"))
+    assert run(capsys, "cross", "--uncommitted", "--fail-on", "P1", "-q", *moved)[0] == 0
+    orders.write_text(crosses.AFTER.replace("commit(order)", "commit(order, now=True)"))
+    lapsed = reviews.script(tmp_path / "c", reviews.raised("commit(order, now=True)", "api/orders.py:5"))
+    assert run(capsys, "cross", "--uncommitted", "--fail-on", "P1", "-q", *lapsed)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["F1"], "say why F1 is dismissed"),
+        (["F1", "--reason", "  "], "say why F1 is dismissed"),
+        (["F7", "--reason", "x"], "has no finding 'F7'\n  Its findings: F1, F2."),
+        ([], "name a finding"),
+        (["F1", "--list"], "name a finding"),
+        (["F1", "--reason", "x", "--session", "nosuch"], "no session is called"),
+    ],
+)
+def test_wrong_usage_of_dismiss_is_told_and_keeps_nothing(
+    reviewed: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:  # C17
+    code, told = run(capsys, "dismiss", *words)
+    assert code == 2 and said in told
+    assert "nothing is dismissed" in run(capsys, "dismiss", "--list")[1]
+
+
+def test_a_link_in_a_strangers_repository_leads_no_dismissal_elsewhere(
+    reviewed: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (reviewed / ".rebut").symlink_to(elsewhere)
+    code, told = run(capsys, "dismiss", "F1", "--reason", "x", "--shared")
+    assert code == 2 and "symbolic link" in told
+    assert not list(elsewhere.iterdir())
+
+
+def test_undo_takes_a_finding_too_and_both_lists_are_looked_at(
+    reviewed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "dismiss", "F2", "--reason", "one")
+    run(capsys, "dismiss", "F2", "--reason", "two", "--shared")
+    assert run(capsys, "dismiss", "--undo", "F2")[0] == 0
+    assert "nothing is dismissed" in run(capsys, "dismiss", "--list")[1]
+
+
+def test_dismissing_twice_keeps_the_later_reason(reviewed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "dismiss", "F1", "--reason", "one")
+    run(capsys, "dismiss", "F1", "--reason", "two")
+    said = run(capsys, "dismiss", "--list")[1]
+    assert "two" in said and "one" not in said

@@ -1,0 +1,317 @@
+"""The gate's policy is that of the base commit: no change weakens its own review. Real repositories, the real CLI."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest import mock
+
+import crosses
+import duels
+import pytest
+import reviews
+from repositories import commit, git
+
+from rebut import session
+from rebut.cli.app import enter
+from rebut.targets import Wanted
+
+FOUND = reviews.raised("commit(order)", "api/orders.py:5", "P2")
+
+
+def rebut(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """A command in this process, which is quicker."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    with chdir(folder), mock.patch.dict(os.environ, env), redirect_stdout(out), redirect_stderr(err):
+        code = enter(list(words))
+    said = [(stream.flush(), stream.buffer.getvalue().decode())[1] for stream in (out, err)]  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(words, code, *said)
+
+
+def script(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """The same by the installed command."""
+    return subprocess.run(
+        [str(Path(sys.executable).with_name("rebut")), *words],
+        cwd=folder,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def seats(folder: Path, *found: object) -> list[str]:
+    return reviews.script(folder.parent / "seats", *(found or (FOUND,)))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return crosses.repository(tmp_path / "work")
+
+
+def based(folder: Path, policy: str, **files: str) -> Path:
+    """Put a policy into the base, under the change."""
+    git(folder, "stash", "-q")
+    (folder / "rebut.toml").write_text(policy)
+    for name, text in files.items():
+        file = folder / name.replace("__", "/")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    commit(folder, "policy")
+    git(folder, "stash", "pop", "-q")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("policy", "words", "code", "said"),
+    [
+        ("", [], 0, ""),
+        ("", ["--fail-on", "P1"], 0, "GATE PASSED"),
+        ("", ["--fail-on", "P2"], 1, "GATE FAILED: 1 finding of P2 or graver stands"),
+        ("", ["--fail-on", "P3"], 1, "GATE FAILED"),
+        ('[gate]\nfail_on = "P2"\n', [], 1, "rebut.toml at commit"),
+        ('[gate]\nfail_on = "P1"\n', [], 0, "GATE PASSED"),
+        ('[gate]\nfail_on = "P2"\n', ["--fail-on", "P1"], 1, "fail_on is P2, stricter than your P1"),
+        ('[gate]\nfail_on = "P1"\n', ["--fail-on", "P3"], 1, "GATE FAILED"),
+        ('[gate]\non_inconclusive = "pass"\n', ["--fail-on", "P1"], 0, "may not loosen"),
+    ],
+)
+def test_the_code_follows_from_flags_and_the_base_whichever_is_stricter(
+    folder: Path, policy: str, words: list[str], code: int, said: str
+) -> None:  # C16 C17
+    done = script(based(folder, policy), "cross", "--uncommitted", *seats(folder), *words)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert said in " ".join(done.stdout.split())
+    assert ("GATE" in done.stdout) is bool(said)
+
+
+def test_a_change_that_loosens_policy_and_dismisses_its_own_finding_is_judged_by_the_base(folder: Path) -> None:  # C16
+    based(folder, '[gate]\nfail_on = "P2"\ndismissals = "shared"\n')
+    assert rebut(folder, "cross", "--uncommitted", *seats(folder)).returncode == 1
+    assert rebut(folder, "dismiss", "F1", "--reason", "mine").returncode == 0
+    assert rebut(folder, "dismiss", "F1", "--reason", "ours", "--shared").returncode == 0
+    (folder / "rebut.toml").write_text('[gate]\nfail_on = "P1"\non_inconclusive = "pass"\ndismissals = "all"\n')
+    for scope in ("uncommitted", "commit", "base"):
+        if scope == "commit":
+            git(folder, "checkout", "-qb", "change")
+            commit(folder, "a change that would let itself through")
+        words = {"uncommitted": ["--uncommitted"], "commit": ["--commit", "HEAD"], "base": ["--base", "main"]}[scope]
+        done = rebut(folder, "cross", *words, *seats(folder), "--json")
+        shown = json.loads(done.stdout)
+        assert done.returncode == 1 == shown["exit"], scope
+        assert shown["gate"]["fail_on"] == "P2" and shown["gate"]["failing"] == ["F1"]
+        assert rebut(folder, "gate").returncode == 1
+    # Once it is in, it holds for the next change.
+    (folder / "api/orders.py").write_text(f"# next\n{crosses.AFTER}")
+    moved = seats(folder, reviews.raised("commit(order)", "api/orders.py:6", "P1"))
+    done = rebut(folder, "cross", "--uncommitted", *moved)
+    assert done.returncode == 0 and "F1: ours" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("rebut.toml", "[limits]\nrounds = 2\n\n[gate]\nfail_on = P2\n", "line 5: "),
+        ("rebut.toml", '[gate]\n# why\nfail_on = "P4"\n', "line 3: gate.fail_on: input should be 'P1', 'P2' or 'P3'"),
+        ("rebut.toml", '[egress]\nallow = []\n[gate]\nfial_on = "P1"\n', "line 4: unknown key gate.fial_on"),
+        ("rebut.toml", 'gate.fail_on = "P9"\n', "line 1: gate.fail_on: "),
+        ("rebut.toml", "gate = 3\n", "line 1: gate: "),
+        (".rebut/dismissals.jsonl", "\n{]\n", "line 2: not JSON"),
+    ],
+)
+def test_a_malformed_policy_in_the_base_is_told_by_commit_file_and_line_before_any_call(
+    folder: Path, file: str, text: str, said: str
+) -> None:  # C17
+    git(folder, "stash", "-q")
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text(text)
+    base = commit(folder, "policy")
+    (folder / file).write_text("")  # mended in the working tree, which does not matter
+    git(folder, "stash", "pop", "-q")
+    done = rebut(folder, "cross", "--uncommitted", *seats(folder))
+    assert done.returncode == 2
+    assert f"rebut: {file} at commit {base[:12]}, {said}" in done.stderr
+    assert not session.sessions(session.home()), "nothing was begun"
+
+
+def test_a_link_in_the_base_is_no_policy(folder: Path) -> None:
+    git(folder, "stash", "-q")
+    (folder / "rebut.toml").symlink_to("README.md")
+    commit(folder, "a link")
+    (folder / "rebut.toml").unlink()
+    git(folder, "stash", "pop", "-q")
+    done = rebut(folder, "cross", "--uncommitted", *seats(folder))
+    assert done.returncode == 2 and "is no plain file" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["unborn", "no git", "a text"])
+def test_without_a_base_only_the_users_config_counts(tmp_path: Path, kind: str, own_home: Path) -> None:  # C16
+    folder = tmp_path / "work"
+    (folder / "api").mkdir(parents=True)
+    (folder / "api/orders.py").write_text(crosses.AFTER)
+    (folder / "rebut.toml").write_text('[gate]\nfail_on = "P1"\n')
+    if kind != "no git":
+        git(folder, "init", "-q")
+    config = tmp_path / "config.toml"
+    config.write_text('[gate]\nfail_on = "P2"\n')
+    words = {"unborn": ["--uncommitted"], "no git": ["--scope", "file:api/orders.py"], "a text": ["--target", "code"]}[
+        kind
+    ]
+    words += ["--artifact-file", "api/orders.py"] if kind == "a text" else []
+    place = {"a text": "orders.py:5"}.get(kind, "api/orders.py:5")
+    sat = seats(folder, reviews.raised("commit(order)", place, "P2"))
+    done = rebut(folder, "cross", *words, *sat, REBUT_CONFIG=str(config))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "rebut.toml at commit" not in done.stdout
+    assert rebut(folder, "cross", *words, *sat).returncode == 0, "the file of the new side sets nothing"
+
+
+def test_an_inconclusive_review_fails_unless_it_may_pass(folder: Path) -> None:  # C17
+    (folder / "run.bin").write_bytes(b"\0\1\2")
+    sat = seats(folder, reviews.raised("commit(order)", "api/orders.py:5", "P3"))
+    done = rebut(folder, "cross", "--uncommitted", *sat, "--fail-on", "P2")
+    assert done.returncode == 3 and "not read: run.bin: binary" in done.stdout
+    assert rebut(folder, "gate", "--on-inconclusive", "pass").returncode == 0
+    assert rebut(folder, "gate", "--on-inconclusive", "fail").returncode == 3
+    assert rebut(folder, "gate", "--on-inconclusive", "pass", "--fail-on", "P3").returncode == 1
+    assert rebut(folder, "cross", "--uncommitted", *sat).returncode == 0, "without a gate nothing is asked of it"
+
+
+@pytest.mark.parametrize(("word", "code"), [("fail", 3), ("pass", 0)])
+def test_a_review_that_comes_to_no_end_is_inconclusive_too(folder: Path, word: str, code: int) -> None:  # C17
+    said = {"r1/critique@critic": {"fail": "auth", "message": "401"}, "r1/judgement@judge": crosses.judgement("A")}
+    sat = crosses.seats(folder.parent / "seats", said)
+    words = ["--critic", sat["critic"], "--judge", sat["judge"], "--fallback", f"critic={sat['critic']}"]
+    done = rebut(folder, "cross", "--uncommitted", *words, "--on-inconclusive", word, "--json")
+    assert done.returncode == code == json.loads(done.stdout)["exit"], done.stdout
+    gone_on = rebut(folder, "gate", "--on-inconclusive", word)
+    assert gone_on.returncode == 3 and "has not come to its end" in gone_on.stderr, "nothing was decided"
+
+
+def test_the_same_change_is_not_reviewed_twice_unless_it_is_asked_for(folder: Path) -> None:
+    first = rebut(folder, "cross", "--uncommitted", *seats(folder), "--json")
+    second = rebut(folder, "cross", "--uncommitted", *seats(folder), "--fail-on", "P2")
+    [one] = session.sessions(session.home())
+    assert second.returncode == 1, "judged anew, by another policy"
+    assert f"session {one.id[:4]}; nothing is asked" in second.stderr and "--again" in second.stderr
+    assert "- P2: F1" in second.stdout
+    told = json.loads(rebut(folder, "cross", "--uncommitted", *seats(folder), "--json").stdout)
+    assert told["reused"] is True and told["session"] == json.loads(first.stdout)["session"] == one.id
+    assert rebut(folder, "cross", "--uncommitted", *seats(folder), "--again", "-q").returncode == 0
+    assert len(session.sessions(session.home())) == 2
+
+
+@pytest.mark.parametrize("what", ["diff", "seat", "setting", "base", "inconclusive", "context"])
+def test_whatever_the_review_depends_on_makes_it_another_one(folder: Path, what: str) -> None:
+    sat = seats(folder)
+    more = ["--context", "README.md"] if what == "context" else []
+    if what == "inconclusive":
+        said = {"r1/critique@critic": crosses.critique(FOUND), "r1/judgement@judge": crosses.judgement("C")}
+        sat = [w for role, spec in crosses.seats(folder.parent / "s", said).items() for w in (f"--{role}", spec)]
+        more = ["--max-calls", "2", "--max-tokens", "100000"]
+    assert rebut(folder, "cross", "--uncommitted", *sat, "-q", *more).returncode in (0, 3)
+    if what == "diff":
+        (folder / "api/orders.py").write_text(crosses.AFTER + "# more\n")
+    if what == "seat":
+        sat = reviews.script(folder.parent / "others", FOUND)
+    if what == "setting":
+        more = ["--max-rounds", "2"]
+    if what == "base":
+        based(folder, "")
+    rebut(folder, "cross", "--uncommitted", *sat, "-q", *more)
+    assert len(session.sessions(session.home())) == 2
+
+
+def test_a_secret_in_the_change_does_not_make_it_another_one_each_time(folder: Path) -> None:  # C8
+    (folder / "api/orders.py").write_text(crosses.AFTER + f"key = '{'AKIA' + 'Z7Q3M5T2X9B4K6W8'}'\n")
+    for _ in range(2):
+        rebut(folder, "cross", "--uncommitted", *seats(folder), "-q")
+    assert len(session.sessions(session.home())) == 1
+
+
+def test_gate_export_and_show_need_neither_the_protocol_nor_a_call(folder: Path) -> None:  # C13
+    rebut(folder, "cross", "--uncommitted", *seats(folder), "-q")
+    probe = (
+        "import sys; sys.argv = ['rebut', *sys.argv[1:]]\n"
+        "from rebut.cli.app import enter\n"
+        "code = enter(sys.argv[1:])\n"
+        "assert not [m for m in sys.modules if m.startswith(('rebut.protocols.', 'rebut.backends.'))], sys.modules\n"
+        "sys.exit(code)"
+    )
+    for words, code in ((["gate", "--fail-on", "P2"], 1), (["export", "last", "--format", "sarif"], 0)):
+        done = subprocess.run([sys.executable, "-c", probe, *words], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+
+
+def test_a_gate_judges_reviews_only(folder: Path) -> None:
+    duel = duels.seats(folder.parent)
+    rebut(folder, "duel", "Redis?", *(w for role, spec in duel.items() for w in (f"--{role}", spec)), "-q")
+    done = rebut(folder, "gate")
+    assert done.returncode == 2 and "is a duel, and no review" in done.stderr
+
+
+def test_a_gate_whose_base_is_gone_does_not_pass(folder: Path) -> None:
+    rebut(folder, "cross", "--uncommitted", *seats(folder), "-q")
+    (folder / ".git").rename(folder / "gone")
+    done = rebut(folder, "gate", "--fail-on", "P1", session.sessions(session.home())[0].id)
+    assert done.returncode == 2 and "Judge it where it was reviewed" in done.stderr
+    assert rebut(folder, "show", session.sessions(session.home())[0].id).returncode == 0, "but it can be read"
+
+
+def test_sarif_is_written_beside_the_ending_and_never_over_a_file_of_others(folder: Path) -> None:
+    out = folder.parent / "out.sarif"
+    for again in ([], ["--again"]):
+        done = rebut(folder, "cross", "--uncommitted", *seats(folder), "--sarif", str(out), "-q", *again)
+        assert done.returncode == 0
+    [result] = json.loads(out.read_text())["runs"][0]["results"]
+    assert result["properties"]["id"] == "F1"
+    out.write_text("mine")
+    done = rebut(folder, "cross", "--uncommitted", *seats(folder), "--sarif", str(out), "--again")
+    assert done.returncode == 2 and out.read_text() == "mine"
+
+
+def test_in_a_workflow_the_only_orders_are_our_annotations(folder: Path) -> None:
+    evil = reviews.raised("commit(order)", "api/orders.py:5") | {"text": "x\n::set-output name=a::b\n##[group]c"}
+    words = ["cross", "--uncommitted", *seats(folder, evil), "--github", "--all"]
+    done = script(folder, *words, GITHUB_ACTIONS="true")
+    lines = (done.stdout + done.stderr).splitlines()
+    orders = [line for line in lines if line.lstrip().startswith("::") or ("##[" in line and line[:2] != "::")]
+    assert len(orders) == 1 and orders[0].startswith("::error file=api/orders.py,line=5,endLine=5,title=F1 P1")
+    for form in ("md", "json"):
+        said = rebut(folder, "export", "last", "--format", form, GITHUB_ACTIONS="true").stdout
+        assert not [line for line in said.splitlines() if line.lstrip().startswith("::") or "##[" in line], form
+    shown = rebut(folder, "show", "last", "--json", GITHUB_ACTIONS="true").stdout
+    assert "##[" not in shown and "##[group]c" in json.dumps(json.loads(shown))
+
+
+def test_a_finding_that_only_a_patch_mends_fails_the_gate_until_the_patch_is_applied(folder: Path) -> None:
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("C"),
+        "r1/version.code@judge": crosses.patch(),
+        "r2/critique@critic": crosses.critique(),
+    }
+    sat = [w for role, spec in crosses.seats(folder.parent / "s", said).items() for w in (f"--{role}", spec)]
+    done = rebut(folder, "cross", "--uncommitted", *sat, "--fail-on", "P1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    done = rebut(folder, "cross", "--uncommitted", *sat, "--fail-on", "P1", "--apply")
+    assert done.returncode == 0 and "GATE PASSED" in done.stdout
+    assert (folder / "api/orders.py").read_text() == crosses.MENDED
+
+
+def test_the_door_is_the_same_review(folder: Path) -> None:
+    """A review that was run from Python is judged like any other."""
+    outcome = crosses.review(
+        folder,
+        {
+            "r1/critique@critic": crosses.critique(FOUND),
+            "r1/judgement@judge": crosses.judgement("A", {"F1": "valid P2"}),
+        },
+        Wanted(scope="uncommitted"),
+    )
+    assert rebut(folder, "gate", outcome.session, "--fail-on", "P2").returncode == 1

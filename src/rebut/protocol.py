@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rebut.outcome import Outcome
     from rebut.targets import Target
 
-BUILT_IN = ("duel", "cross")
+BUILT_IN = ("duel", "cross", "ask")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ class Course:
     said: list[Said] = field(default_factory=list)
     summary: str = ""
     notes: list[str] = field(default_factory=list)
+    own: str = ""
+    """What the challenger answered before it saw the proposer's case, where it was asked."""
 
     def round(self, n: int) -> list[Said]:
         return [s for s in self.said if s.round == n]

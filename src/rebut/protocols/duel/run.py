@@ -39,16 +39,23 @@ def calls(settings: Settings) -> dict[str, int]:
 
 
 async def run(debate: Debate) -> Outcome:
-    debate.minutes = course = Course()
+    return await contest(debate, Course())
+
+
+async def contest(debate: Debate, course: Course) -> Outcome:
+    """All rounds and the verdict. The opening may have been said already, and is then in the course."""
+    debate.minutes = course
     for r in debate.rounds(debate.settings.rounds):
         before = await background(r, course)
-        spoke = await (opening(r) if r.n == 1 else defense(r, before))
+        opened = course.round(r.n)
+        spoke = opened[0] if opened else await (opening(r) if r.n == 1 else defense(r, before))
         if isinstance(spoke, Failure):
             r.stop(_ended_by(spoke, r.n))
             break
-        course.said.append(spoke)
+        if not opened:
+            course.said.append(spoke)
         r.keep_for_closing(course.size())
-        replied = await (challenge(r, spoke) if r.n == 1 else follow_up(r, before, spoke))
+        replied = await (challenge(r, spoke, course.own) if r.n == 1 else follow_up(r, before, spoke))
         if isinstance(replied, Failure):
             r.stop(_ended_by(replied, r.n))
             break
@@ -75,13 +82,16 @@ async def opening(r: Round) -> Said:
             error.hint or "Without an opening there is nothing to debate. Resume when it can answer.",
         ) from error
     form = answer.value
-    new = await r.note("opening", [Claim(c.text, "proposer", 1, _cited(c.evidence)) for c in form.claims if c.text])
+    new = await r.note("opening", claims(form, "proposer"))
     return Said(1, "proposer", synthesis.opening(form, new), form.position)
 
 
-async def challenge(r: Round, case: Said) -> Said | Failure:
+async def challenge(r: Round, case: Said, own: str = "") -> Said | Failure:
     who = r.seat("challenger")
-    prompt = fill(words.CHALLENGE, **shared(r), case=r.quote("the proposer's opening", case.text))
+    quoted = r.quote("the proposer's opening", case.text)
+    if own:
+        quoted += f"\n\n{words.OWN}\n\n{r.quote('your own answer', own)}"
+    prompt = fill(words.CHALLENGE, **shared(r), case=quoted)
     answer = await r.try_ask(who, "challenge", prompt, schema=Challenge, check=rules.challenge(r.ledger))
     if isinstance(answer, Failure):
         return answer
@@ -227,10 +237,14 @@ def partial(debate: Debate) -> Outcome:
     )
 
 
-def shared(r: Round) -> dict[str, str]:
+def shared(r: Debate) -> dict[str, str]:
     """What every debater's prompt begins with, in an order that does not change from round to round."""
     files = f"\n\n{words.CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
     return {"rule": words.EVIDENCE_RULE, "fences": FENCES, "topic": r.quote("topic", r.topic), "context": files}
+
+
+def claims(form: Opening, by: str) -> list[Entry]:
+    return [Claim(c.text, by, 1, _cited(c.evidence)) for c in form.claims if c.text]
 
 
 def _flaws(flaws: list[Flaw], n: int) -> list[Entry]:

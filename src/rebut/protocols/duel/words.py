@@ -45,6 +45,9 @@ Rules for your answer:
 - Propose at least one concrete alternative.
 - Agree with nothing that you cannot back with evidence of your own; where you do agree, name the risk that remains."""
 
+OWN = """Before you saw that, you answered the question yourself. You need not defend this answer, but do not agree
+with the proposer merely because it disagrees with you:"""
+
 DEFENSE = """You are the PROPOSER in round $round of a debate between two engineers.
 
 $rule

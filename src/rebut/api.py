@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rebut import config as configs, engine, session
 from rebut.budget import RANGES, Limits
 from rebut.connecting import connector
-from rebut.errors import UsageError
+from rebut.errors import PriceUnknown, UsageError
 from rebut.events import Line
 from rebut.headline import headline
 from rebut.opening import OWN_OUTPUT
@@ -151,6 +151,8 @@ class Desk:
 
     def _state_dir(self, protocol: Protocol, chosen: object, told: list[str]) -> str:
         """Where a protocol leaves its files. A relative folder is meant from where the user stands."""
+        if chosen == "-":
+            return ""  # into the session's own folder
         if chosen:
             return str((self.workspace / Path(str(chosen)).expanduser()).resolve())
         if protocol.state_dir is None:
@@ -269,7 +271,7 @@ class Desk:
         specs = [(p.seat, spec) for p in asked for spec in (p.spec, *plan.fallbacks.get(p.seat, ()))]
         for seat_name, spec in specs:
             if self.connect(spec).price(1000, 1000) is None:
-                raise UsageError(
+                raise PriceUnknown(
                     f"the price of {spec} ({seat_name}) is not known, so --max-usd cannot be kept",
                     "Add --max-tokens N, which can.",
                 )

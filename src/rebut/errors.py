@@ -55,6 +55,10 @@ class ConfigError(UsageError):
     """A config file is malformed or asks for something it may not."""
 
 
+class PriceUnknown(UsageError):
+    """A dollar limit was given for a model whose price nobody knows."""
+
+
 class UnknownSession(UsageError):
     """No session answers to the given id, or several do."""
 

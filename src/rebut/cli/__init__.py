@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     words = sys.argv[1:]
-    if words in ([], ["--help"], ["-h"], ["help"]):
+    if words in (["--help"], ["-h"], ["help"]):
         _print_help()
         return
     if words in (["--version"], ["-V"]):

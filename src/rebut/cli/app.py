@@ -69,6 +69,11 @@ def page() -> str:
 def enter(words: list[str]) -> int:
     """Run a command line and return its exit code."""
     try:
+        words = _meant(words)
+        if not words:
+            from rebut.cli.home import show
+
+            return show()
         code = app.main(words, prog_name="rebut", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as done:
@@ -89,6 +94,14 @@ def enter(words: list[str]) -> int:
     except OSError as error:
         sys.stdout = None  # what could not be written now cannot be flushed at exit either
         return _fail(UsageError(f"the output could not be written: {error.strerror}"), [])
+
+
+def _meant(words: list[str]) -> list[str]:
+    if words and (words[0] in COMMANDS or words[0].startswith("-")):
+        return words
+    from rebut.cli.intent import meant, of_pipe
+
+    return meant(words, COMMANDS) if words else of_pipe()
 
 
 def _fail(error: RebutError, words: list[str]) -> int:

@@ -13,9 +13,14 @@ class Entry(NamedTuple):
     heading: str
 
 
-DEBATE, SESSIONS, MODELS, OTHER = "Debate", "Sessions", "Models", "Without a model"
+VERBS, DEBATE, SESSIONS = "To begin with", "Protocols", "Sessions"
+MODELS, OTHER = "Models", "Without a model"
 
 COMMANDS: dict[str, Entry] = {
+    "ask": Entry("verbs", "Two models answer blind; they debate only if they differ.", VERBS),
+    "review": Entry("verbs", "Have a change reviewed, its findings held to evidence.", VERBS),
+    "plan": Entry("verbs", "Have a plan or a proposal reviewed.", VERBS),
+    "more": Entry("verbs", "One more round of the same debate.", VERBS),
     "duel": Entry("duel", "Proposer against challenger, until a judge picks a side.", DEBATE),
     "cross": Entry("cross", "A critic reviews a change or a proposal, a judge weighs, you decide.", DEBATE),
     "run": Entry("run", "Run a protocol of your own from its Python file.", DEBATE),

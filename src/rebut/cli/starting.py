@@ -16,7 +16,7 @@ from rebut.cli.saying import say, say_json
 from rebut.cli.stage import perform
 from rebut.cli.targeting import settled
 from rebut.engine import start
-from rebut.errors import RebutError
+from rebut.errors import PriceUnknown, RebutError
 from rebut.outcome import Outcome
 from rebut.plan import Plan, debatable
 from rebut.targets import Wanted
@@ -24,6 +24,7 @@ from rebut.text import clean, tokens
 
 MOST_SHOWN = 20
 APPLIED = "applied to the working tree"
+THRIFTY_TOKENS = 300_000
 ROUND_TOKENS = 3000
 """What a round adds to a prompt, for the estimate of --dry-run: a guess, on the high side."""
 
@@ -46,9 +47,9 @@ def launch(
 
     async def plan(desk: Desk) -> Plan:
         if wanted is None:
-            return desk.plan(protocol, topic, **named)
+            return planned(desk, protocol, topic, **named)
         target, key = await desk.resolve(wanted)
-        return desk.plan(protocol, topic, target=target, redaction=key, **named)
+        return planned(desk, protocol, topic, target=target, redaction=key, **named)
 
     if dry_run:
         desk = Desk(rehearsal=True)
@@ -84,6 +85,17 @@ def launch(
     judge = gating.judge if gating else None
     code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
     return code or (3 if refused else 0)
+
+
+def planned(desk: Desk, protocol: str, topic: str, *, thrifty: bool = False, **named: Any) -> Plan:
+    """The plan. Where dollars were nobody's wish and a price is unknown, tokens bound the debate in their place."""
+    try:
+        return desk.plan(protocol, topic, **named)
+    except PriceUnknown:
+        if not thrifty:
+            raise
+        limits = {**named["limits"], "usd": None, "tokens": THRIFTY_TOKENS}
+        return desk.plan(protocol, topic, **{**named, "limits": limits})
 
 
 async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:

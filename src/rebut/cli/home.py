@@ -1,0 +1,69 @@
+"""`rebut` alone: who could sit down, what could be debated here, and the last session. Calls nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from rebut import reading, session
+from rebut.api import Desk
+from rebut.cli.saying import say, width
+from rebut.errors import RebutError
+from rebut.finding import look, usable
+from rebut.gitview import Git
+from rebut.text import cut
+
+PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
+
+
+def show() -> int:
+    desk = Desk(rehearsal=True)
+    here = Path.cwd().resolve()
+    rows = [("could sit", who) for who in _seats(desk)]
+    rows += [("here", what) for what in asyncio.run(_debatable(here))]
+    rows += [("last", one) for one in _last(desk, here)]
+    rows += [
+        ("ask", 'rebut "Redis or Postgres for the queue?"'),
+        ("look up", "rebut check PLAN.md"),
+        ("more", "--help"),
+    ]
+    say("rebut: let AI models argue, hold them to evidence, keep the record.\n")
+    before = ""
+    for name, text in rows:
+        say(f"  {name if name != before else '':<11} {cut(text, max(30, width() - 14))}")
+        before = name
+    return 0
+
+
+def _seats(desk: Desk) -> list[str]:
+    found = asyncio.run(look(desk.config, desk.env))
+    out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
+    barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
+    return [*out, *barred] or ["nobody yet: `rebut doctor` says what is missing; `rebut demo` needs nobody"]
+
+
+async def _debatable(here: Path) -> list[str]:
+    out = []
+    git = await Git.open(here)
+    if git is not None:
+        try:
+            changes = await git.changes()
+        finally:
+            await git.close()
+        count = len(changes.changed) + len(changes.untracked)
+        if count:
+            out.append(f"{count} changed file{'' if count == 1 else 's'}   rebut review")
+    out += [f"{name}   rebut plan {name}" for name in PLANS if (here / name).is_file()][:2]
+    return out
+
+
+def _last(desk: Desk, here: Path) -> list[str]:
+    newest = next((one for one in session.sessions(desk.table.root) if session.is_here(one, here)), None)
+    if newest is None:
+        return []
+    try:
+        status = reading.status(session.load(newest.folder), session.running(newest.folder))
+    except RebutError as error:
+        status = error.message
+    topic = " ".join(newest.opened.topic.split()) or newest.opened.protocol
+    return [f"{cut(topic, 60)} ({status})   rebut show {newest.id[:4]}"]

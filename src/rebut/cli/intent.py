@@ -1,0 +1,138 @@
+"""What somebody means by a word, a file or a pipe: which verb, which change, which round."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+from rebut.cli.piped import everything, waiting
+from rebut.errors import UsageError
+from rebut.targets import Wanted
+
+DIFF = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
+
+
+def is_diff(text: str) -> bool:
+    return DIFF.search(text[:100_000]) is not None
+
+
+def of_review(what: str) -> Wanted:
+    """What `review` is about."""
+    if what == "-":
+        return Wanted(target="code", stdin=everything())
+    if what and Path(what).is_file() and is_diff(_beginning(what)):
+        return Wanted(target="code", artifact_file=what)
+    if what and Path(what).is_file():
+        return Wanted(target="code", scope=f"file:{what}")
+    if what:
+        return Wanted(target="code", scope=f"range:{what}" if ".." in what else f"commit:{what}")
+    return Wanted(target="code", scope=asyncio.run(_present(Path.cwd())))
+
+
+def of_plan(file: str) -> Wanted:
+    """What `plan` is about."""
+    if file == "-":
+        return Wanted(target="proposal", stdin=everything())
+    if not Path(file).is_file():
+        raise UsageError(f"there is no file {file}", "Give the file that holds the plan, or - for standard input.")
+    return Wanted(target="proposal", artifact_file=file)
+
+
+def to_rewrite(file: str) -> tuple[str, list[str]]:
+    """The topic of a revision, and the file that it is about."""
+    if file == "-":
+        return everything(), []
+    if not Path(file).is_file():
+        raise UsageError(f"there is no file {file}", "Give the file that holds the plan, or - for standard input.")
+    return f"Write a better plan than the one in {file}, for the same purpose.", [file]
+
+
+async def _present(root: Path) -> str:
+    """The changed tree, else this branch against the default branch."""
+    from rebut.gitview import Git
+
+    git = await Git.open(root)
+    if git is None:
+        raise UsageError("this is no git repository, so there is no change to look at", "Name a file to review.")
+    try:
+        changes = await git.changes()
+        if changes.changed or changes.untracked or not changes.head:
+            return "uncommitted"
+        for branch in ("refs/remotes/origin/HEAD", "main", "master"):
+            found = await git.run("rev-parse", "--verify", "--quiet", f"{branch}^{{commit}}", codes=(0, 1, 128))
+            if found.strip() and found.decode().strip() != changes.head:
+                return f"base:{branch}"
+    finally:
+        await git.close()
+    raise UsageError(
+        "nothing has changed here: the tree is clean and this is the default branch",
+        "Name a commit, a range A..B or a file: rebut review HEAD.",
+    )
+
+
+def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, deadline: float | None) -> int:
+    """Another round: a fork with one round more, or, of a debate that has not ended, its rest."""
+    from rebut import api, session
+    from rebut.api import Desk
+    from rebut.cli.saying import say
+    from rebut.cli.stage import perform
+    from rebut.outcome import Outcome
+
+    desk = Desk()
+    record = session.load(desk.find(id))
+    if record.closed is None:
+        if not quiet and not as_json:
+            say("  it has not ended; going on with it", sys.stderr)
+
+        async def go_on(desk: Desk) -> Outcome:
+            return await api.resume(id, desk=desk, limits=limits)
+
+        return perform(go_on, as_json=as_json, quiet=quiet, deadline=deadline)
+    rounds = record.opened.settings.get("rounds", record.opened.settings.get("max_rounds"))
+    name = "rounds" if "rounds" in record.opened.settings else "max_rounds"
+    if not isinstance(rounds, int):
+        raise UsageError(f"{record.opened.protocol} has no rounds to add to")
+
+    async def fork(desk: Desk) -> Outcome:
+        changes = {name: rounds + 1, "limits": limits}
+        reused, anew = await api.fork_plan(id, desk=desk, **changes)
+        if not quiet and not as_json:
+            say(f"  round {rounds + 1}: {reused} answers are taken over, about {anew} asked anew", sys.stderr)
+        return await api.fork(id, desk=desk, **changes)
+
+    return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline)
+
+
+def meant(words: list[str], known: Collection[str]) -> list[str]:
+    """A command line with the verb that was left out. Only what cannot be a misspelt command is a topic."""
+    if not words:
+        return words
+    first = words[0]
+    if first in known or first.startswith("-"):
+        return words
+    if " " in first.strip() or first.endswith("?"):
+        return ["ask", *words]
+    if Path(first).is_file():
+        return ["review" if is_diff(_beginning(first)) else "plan", *words]
+    return words
+
+
+def of_pipe() -> list[str]:
+    """The command line that a bare `rebut` stands for: what came on standard input decides, and is given back to it."""
+    text = waiting()
+    if not text.strip():
+        return []
+    sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
+    return ["review" if is_diff(text) else "plan", "-"]
+
+
+def _beginning(file: str) -> str:
+    try:
+        with Path(file).open("rb") as opened:
+            return opened.read(100_000).decode(errors="replace")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error

@@ -1,0 +1,155 @@
+"""The verbs of intent, `ask`, `review`, `plan` and `more`: thin ways to a protocol, with defaults for a first look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from rebut.cli.options import Many, common, fallbacks, given_limits, limits, output, topic_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
+"""What a verb may take unless told otherwise."""
+QUICK = {"timeout": 60, "calls": 6, "usd": 1}
+DEEP = {"timeout": 240, "calls": 40, "usd": 5}
+
+
+def verb(f: F) -> F:
+    """What all verbs understand."""
+    for option in reversed(
+        [
+            click.option("--with", "company", metavar="A,B", help="The models to use; their roles are shown."),
+            click.option("--quick", is_flag=True, help="Less time, fewer calls, low effort."),
+            click.option("--deep", is_flag=True, help="More rounds and calls; ask: a panel."),
+            click.option("--save", metavar="DIR", help="Also leave the protocol's files in DIR."),
+        ]
+    ):
+        f = option(f)
+    return common(f)
+
+
+@click.command("ask", cls=Many)
+@click.argument("question")
+@verb
+def ask_command(question: str, company: str | None, quick: bool, deep: bool, save: str | None, **named: Any) -> int:
+    """Two models answer blind. If they choose the same, that is said; if not, they debate.
+
+    QUESTION is what to decide; - reads it from standard input.
+    """
+    who = _company(company)
+    if deep:
+        seats = {"lead": who[:1], "challenger": who[1:]} if who else {}
+        return _go("panel", topic_of(question), named, seats, quick, deep, save)
+    roles = dict(zip(("proposer", "challenger", "judge"), who, strict=False))
+    return _go("ask", topic_of(question), named, roles, quick, deep, save)
+
+
+@click.command("review", cls=Many)
+@click.argument("what", required=False, default="", metavar="[REV|FILE]")
+@click.option("--fix", is_flag=True, help="Also have a patch written: final.patch of the session.")
+@click.option("-i", "--interactive", is_flag=True, help="You choose from A to E, not the judge.")
+@click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
+@verb
+def review_command(
+    what: str,
+    fix: bool,
+    interactive: bool,
+    everything: bool,
+    company: str | None,
+    quick: bool,
+    deep: bool,
+    save: str | None,
+    **named: Any,
+) -> int:
+    """Have a change reviewed: the changed tree, else this branch against the default branch.
+
+    REV is a commit or a range A..B; FILE a file as it stands; - a diff or code on standard input.
+    """
+    from rebut.cli.intent import of_review
+
+    named |= {"mode": "manual" if interactive else None, "skip_materialize_opposite": None if fix else True}
+    roles = dict(zip(("critic", "judge"), _company(company), strict=False))
+    return _go("cross", "", named, roles, quick, deep, save, wanted=of_review(what), everything=everything)
+
+
+@click.command("plan", cls=Many)
+@click.argument("file")
+@click.option("--rewrite", is_flag=True, help="Have two authors revise it until they converge.")
+@click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
+@verb
+def plan_command(
+    file: str,
+    rewrite: bool,
+    everything: bool,
+    company: str | None,
+    quick: bool,
+    deep: bool,
+    save: str | None,
+    **named: Any,
+) -> int:
+    """Have a plan or a proposal reviewed. FILE holds it; - reads standard input."""
+    from rebut.cli.intent import of_plan, to_rewrite
+
+    who = _company(company)
+    if rewrite:
+        topic, context = to_rewrite(file)
+        named["context"] = (*named["context"], *context)
+        return _go("revise", topic, named, {"author": who[:2], "synthesizer": who[2:]}, quick, deep, save)
+    roles = dict(zip(("critic", "judge"), who, strict=False))
+    named["skip_materialize_opposite"] = True
+    return _go("cross", "", named, roles, quick, deep, save, wanted=of_plan(file), everything=everything)
+
+
+@click.command("more")
+@click.argument("id", required=False, default="last")
+@limits
+@output
+def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
+    """One more round of the same debate. ID is an id, a unique beginning of one, a slug, or `last`."""
+    from rebut.cli.intent import one_more
+
+    raised = {k: v for k, v in given_limits(named).items() if v is not None}
+    return one_more(id, raised, as_json=as_json, quiet=quiet, deadline=deadline)
+
+
+def _company(given: str | None) -> list[str]:
+    who = [name.strip() for name in given.split(",")] if given else []
+    if given is not None and not all(who):
+        raise click.UsageError(f"--with takes models joined by commas, got {given!r}")
+    return who
+
+
+def _go(
+    protocol: str,
+    topic: str,
+    named: dict[str, Any],
+    roles: dict[str, Any],
+    quick: bool,
+    deep: bool,
+    save: str | None,
+    wanted: Any = None,
+    everything: bool = False,
+) -> int:
+    from rebut.cli.starting import launch
+
+    if quick and deep:
+        raise click.UsageError("--quick and --deep are two wishes; give one")
+    shown = {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}
+    named["fallbacks"] = fallbacks(named.pop("fallback"))
+    chosen = given_limits(named)
+    of_verb = QUICK if quick else DEEP if deep else FIRST_LOOK
+    named["limits"] = {**chosen, **{k: v for k, v in of_verb.items() if chosen.get(k) is None}}
+    # Dollars that nobody asked for give way to tokens where a price is not known.
+    named["thrifty"] = chosen.get("usd") is None and chosen.get("tokens") is None
+    named |= {role: who for role, who in roles.items() if who}
+    named |= {"effort": "low"} if quick else {}
+    if protocol in ("ask", "cross"):
+        named["rounds"] = 3 if deep else 1
+    if protocol != "ask":
+        named["state_dir"] = str(Path(save).expanduser()) if save else "-"
+    elif save:
+        raise click.UsageError("ask leaves no files; `rebut export` writes the session")
+    return launch(protocol, topic, named, wanted=wanted, everything=everything, **shown)

@@ -49,7 +49,7 @@ def opened() -> Any:
 
 REVIEW = {
     "r1/critique@critic": crosses.critique(crosses.raised()),
-    "r1/judgement@judge": crosses.judgement("A", {"F1": "valid"}),
+    "r1/judgement@judge": crosses.judgement("A"),
 }
 
 

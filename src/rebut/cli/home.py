@@ -25,7 +25,7 @@ def show() -> int:
     rows += [
         ("ask", 'rebut "Redis or Postgres for the queue?"'),
         ("look up", "rebut check PLAN.md"),
-        ("more", "--help"),
+        ("all of it", "rebut --help"),
     ]
     say("rebut: let AI models argue, hold them to evidence, keep the record.\n")
     before = ""

@@ -243,10 +243,16 @@ def test_what_is_cited_of_a_deleted_line_is_found_on_the_old_side(shop: Path) ->
 def test_a_commit_is_reviewed_as_it_stood_whatever_the_working_tree_says(shop: Path) -> None:  # C11, J2
     sha = commit(shop, "two")
     (shop / "api/orders.py").write_text("nothing\n")
+    (shop / "README.md").write_text("nothing\n")
     commit(shop, "three")
-    said = FOUND | {"r1/judgement@judge": crosses.judgement("C"), "r1/version.code@judge": crosses.patch()}
+    beside = crosses.raised("No word of it.", "README.md:1", evidence=[duels.cite("README.md:1", "# Shop")])
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised(), beside),
+        "r1/judgement@judge": crosses.judgement("C", {"F1": "valid P1", "F2": "valid P3"}),
+        "r1/version.code@judge": crosses.patch(),
+    }
     outcome = crosses.review(shop, said, Wanted(scope=f"commit:{sha}"), rounds=1)
-    assert contract(outcome).findings[0].mark == "found"
+    assert [f.mark for f in contract(outcome).findings] == ["found", "found"], "also of files that it did not change"
     patch = (folder(outcome) / "final.patch").read_text()
     (shop / "api/orders.py").write_text(crosses.AFTER)
     git(shop, "apply", "--check", "-", stdin=patch)

@@ -110,11 +110,15 @@ class Desk:
         given = {k: v for k, v in named.items() if k in made.seats and v}
         wanted = {k: v for k, v in named.items() if k not in made.seats and v is not None}
         told: list[str] = []
+        if made.prepare:
+            found, notices = made.prepare({**given, **wanted}, self.workspace)
+            wanted, told = {**wanted, **found}, list(notices)
         if "state_dir" in made.settings.model_fields:
             wanted["state_dir"] = self._state_dir(made, wanted.get("state_dir"), told)
         if "rounds" in made.settings.model_fields and isinstance(wanted.get("rounds"), int):
             wanted["rounds"] = int(self.config.capped("rounds", wanted["rounds"]))
         settings = _settings(made, {**self._config_settings(made), **wanted})
+        made = made.with_settings(settings)
         if made.implied:
             given = {**made.implied(settings), **given}
         bounds = self._limits(limits or {}, made.limits(settings) if made.limits else {})
@@ -194,6 +198,7 @@ class Desk:
             check_effort(effort)
             specs = {seat: spec if seat in changes else replace(spec, effort=effort) for seat, spec in specs.items()}
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *there)}}
+        made = made.with_settings(_settings(made, values))
         if made.implied:
             follows = made.implied(_settings(made, values))
             specs |= {seat: ModelSpec.parse(text) for seat, text in follows.items() if seat not in specs}

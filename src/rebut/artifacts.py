@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rebut import session
@@ -14,19 +16,40 @@ from rebut.events import Wrote
 from rebut.record import Record
 
 
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file that a protocol leaves. A relative path lies in the session's folder."""
+
+    path: str
+    text: str
+    merge: Callable[[str], str] | None = None
+    """For a file that sessions share: what becomes of it as another session left it."""
+
+
 def sha(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
-def place(path: Path, record: Record, root: Path) -> Path:
+def place(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> Path:
     """Where to write: at `path`, or beside it when a foreign or edited file stands there."""
-    if path.exists() and not is_ours(path, record, root):
-        return path.with_name(f"{path.stem}.{record.opened.id}{path.suffix}")
-    return path
+    taken = path.is_symlink() or path.exists()
+    return beside(path, record) if taken and not is_ours(path, record, root, kin) else path
 
 
-def save(path: Path, text: str) -> None:
-    """Write `text` at `path`, atomically."""
+def beside(path: Path, record: Record) -> Path:
+    return path.with_name(f"{path.stem}.{record.opened.id}{path.suffix}")
+
+
+def text_at(path: Path) -> str | None:
+    """What stands there; None for nothing that could be read."""
+    try:
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def save(path: Path, text: str, fresh: bool = False) -> bool:
+    """Write `text` at `path`, atomically. A fresh file replaces nothing: False if one came to stand there meanwhile."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -35,7 +58,7 @@ def save(path: Path, text: str) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).replace(path)
+            return _put(Path(name), path, fresh)
         except OSError:
             Path(name).unlink(missing_ok=True)
             raise
@@ -43,8 +66,24 @@ def save(path: Path, text: str) -> None:
         raise RecordError(f"{path} could not be written: {error.strerror}", "The debate itself is kept.") from error
 
 
-def is_ours(path: Path, record: Record, root: Path) -> bool:
-    """Whether the file is as this session, or the session that it names, wrote it."""
+def _put(made: Path, path: Path, fresh: bool) -> bool:
+    if fresh:
+        try:
+            os.link(made, path)
+        except FileExistsError:
+            made.unlink()
+            return False
+        except OSError:
+            pass  # a file system without links: the look before must do
+        else:
+            made.unlink()
+            return True
+    made.replace(path)
+    return True
+
+
+def is_ours(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> bool:
+    """Whether the file is as this session, the session that it names or one of its kin wrote it."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -53,11 +92,21 @@ def is_ours(path: Path, record: Record, root: Path) -> bool:
         return False
     if _wrote(record, path, text):
         return True
+    return any(_another_wrote(root, name, path, text) for name in (*kin, *_named(text)))
+
+
+def _named(text: str) -> list[str]:
     try:
-        other = session.load(root / str(json.loads(text)["session"]))
-    except (ValueError, KeyError, TypeError, RecordError):
+        return [str(json.loads(text)["session"])]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def _another_wrote(root: Path, name: str, path: Path, text: str) -> bool:
+    try:
+        return _wrote(session.load(root / name), path, text)
+    except (ValueError, RecordError):
         return False
-    return _wrote(other, path, text)
 
 
 def _wrote(record: Record, path: Path, text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from rebut import ledger as ledgers, prompts
@@ -14,7 +14,8 @@ from rebut.asking import Check, GivenUp, Question, settle
 from rebut.budget import MAX_OUTPUT, shown
 from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.events import Answered, Fact, FactClass, Failed
-from rebut.ledger import Entry, Ledger, Slip
+from rebut.ledger import Entry, Ledger
+from rebut.outside import Outside
 from rebut.record import Amount
 from rebut.room import Room
 from rebut.text import as_recorded, at_the_door, fingerprint
@@ -22,8 +23,6 @@ from rebut.types import NO_MATERIAL, Json, Material, Participant
 
 if TYPE_CHECKING:
     from rebut.forms import Form
-    from rebut.patching import Patched
-    from rebut.targets import Target
 
 CLOSING_WORDS = 3000
 V = TypeVar("V")
@@ -39,7 +38,7 @@ class _Course:
 
 
 @dataclass
-class Debate:
+class Debate(Outside):
     """One debate, or one scope of it. Between asks, look only at topic, settings, seats and earlier answers."""
 
     topic: str
@@ -269,27 +268,23 @@ class Debate:
 
         Call it after the barrier of a parallel step, in seat order: that order gives the ids.
         """
-        from rebut.marking import marked
+        before = self.ledger
+        await self.enter(step, entries)
+        return [*self.ledger.claims[len(before.claims) :], *self.ledger.points[len(before.points) :]]
+
+    async def enter(self, step: str, entries: Sequence[Entry]) -> Sequence[tuple[str, Entry]]:
+        """`note`, telling of each entry, as it was checked, its id; none if it matched nothing."""
+        from rebut.noting import checked, placed
 
         room = self._room
         entries = [ledgers.with_evidence(e) for e in entries]
-        given = [ledgers.to_json(e) for e in entries]
-
-        async def check() -> Json:
-            checked: list[Json] = []
-            for entry in entries:
-                if not isinstance(entry, Slip):
-                    entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), room.sides))
-                checked.append(ledgers.to_json(entry))
-            return {"letter": room.ledger.letter, "entries": checked}
-
-        of = cast(Json, given)
-        value = await self.once(f"{step}#ledger", check, of=room.sides.of_version(of) if room.sides else of)
+        of = cast(Json, [ledgers.to_json(e) for e in entries])
+        of = room.sides.of_version(of) if room.sides else of
+        value = await self.once(f"{step}#ledger", lambda: checked(room, entries), of=of)
         assert isinstance(value, dict)
         rows = cast(list[Mapping[str, Any]], value["entries"])
-        before = room.ledger
-        room.ledger = before.add(ledgers.from_json(row) for row in rows)
-        return [*room.ledger.claims[len(before.claims) :], *room.ledger.points[len(before.points) :]]
+        room.ledger, out = placed(room.ledger, [ledgers.from_json(row) for row in rows])
+        return out
 
     # rounds
 
@@ -346,39 +341,6 @@ class Debate:
         self._course.minutes = noted
 
     # prompts
-
-    # the artifact
-
-    @property
-    def target(self) -> Target:
-        """What is debated, as it was read when the debate opened."""
-        if self._room.target is None:
-            raise ProtocolError("this debate has no target", "Give one to `rebut.start(…, target=…)`.")
-        return self._room.target
-
-    @property
-    def session(self) -> str:
-        """The session's name for people: its alias if it has one. It has no business in a prompt."""
-        opened = self._room.record.opened
-        return opened.aliases[0] if opened.aliases else opened.id
-
-    def take_up(self, files: Mapping[str, str | None], text: str = "") -> None:
-        """Discuss a later version from here on: citations are checked against it, and `need` is served from it."""
-        if self._room.sides is not None:
-            self._room.sides.take_up(dict(files), text)
-
-    async def try_patch(self, patch: str) -> Patched:
-        """What a patch would make of the version under discussion; nothing is changed. Call it in `once` or a check."""
-        from rebut.patching import try_patch
-
-        return await try_patch(self._room.view, patch)
-
-    async def difference(self, files: Mapping[str, str | None]) -> str:
-        """The diff from the version that the debate opened with to the given files. Call it in `once`."""
-        from rebut.patching import difference
-
-        sides = self._room.sides
-        return await difference(sides.opened if sides else None, files)
 
     def quote(self, label: str, text: str) -> str:
         """Put text of others into a prompt as data that it cannot break out of (C7)."""

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut import __version__, artifacts, session
+from rebut import __version__, session
 from rebut.budget import MAX_OUTPUT, Limits
 from rebut.debate import Debate
 from rebut.endings import described, seated
@@ -30,8 +30,9 @@ from rebut.errors import (
     TooFewReplies,
     UsageError,
 )
-from rebut.events import Closed, Fact, Resumed, Wrote
+from rebut.events import Closed, Fact, Resumed
 from rebut.journal import Journal
+from rebut.leaving import leave
 from rebut.ledger import NOTHING_KEPT, Ledger
 from rebut.opening import keys_of, redactor_of, sides_of, snapshot, target_of, view_of
 from rebut.outcome import Outcome
@@ -148,7 +149,8 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     with suppress(NotOnRecord, ParticipantFailed, TooFewReplies, Aborted):
         await plan.protocol.run(_debate(room, plan))
     await _close(room)
-    whole = sum(plan.protocol.calls(plan.settings).values()) if plan.protocol.calls else old.answers
+    each = plan.protocol.calls(plan.settings) if plan.protocol.calls else None
+    whole = sum(each.get(p.seat.partition(".")[0], 0) for p in plan.seats) if each else old.answers
     return record.answers, max(0, whole - record.answers)
 
 
@@ -176,11 +178,11 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
         outcome = await plan.protocol.run(debate)
     except DeadlineReached as error:
         partial = _partial(room, plan, debate, str(error.message))
-        await _leave(room, plan, table, folder, Ended(room.record, plan.settings, outcome=partial))
+        await _leave(room, plan, Ended(room.record, plan.settings, outcome=partial))
         await room.sync()
         return partial
     except (ParticipantFailed, TooFewReplies, Aborted) as error:
-        for note in await _leave(room, plan, table, folder, Ended(room.record, plan.settings, error=error)):
+        for note in await _leave(room, plan, Ended(room.record, plan.settings, error=error)):
             error.add_note(note)
         raise
     finally:
@@ -189,7 +191,7 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
         raise ProtocolError(f"{plan.protocol.name} returned {outcome!r:.60}, not an Outcome", "Mend it, then resume.")
     outcome = _filled(outcome, room)
     ended = Ended(room.record, plan.settings, outcome=outcome)
-    notes = await _leave(room, plan, table, folder, ended)
+    notes = await _leave(room, plan, ended)
     outcome = outcome.filled(notes=(*outcome.notes, *notes))
     await room.append(Closed(outcome=outcome.to_json()))
     return outcome
@@ -214,6 +216,7 @@ def _filled(outcome: Outcome, room: Room) -> Outcome:
         ledger=room.ledger,
         seats=seated(record),
         spent=record.spent(),
+        rounds=record.spent_in_rounds(),
         session=record.opened.id,
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -228,26 +231,10 @@ def _partial(room: Room, plan: Plan, debate: Debate, why: str) -> Outcome:
     return _filled(outcome.filled(complete=False, conclusive=False, stopped=why), room)
 
 
-async def _leave(room: Room, plan: Plan, table: Table, folder: Path, ended: Ended) -> list[str]:
+async def _leave(room: Room, plan: Plan, ended: Ended) -> list[str]:
     """Write the protocol's artifacts, and record which files are ours."""
-    notes: list[str] = []
-    for one in plan.protocol.artifacts(ended) if plan.protocol.artifacts else ():
-        wanted = folder / one.path
-        try:
-            path = artifacts.place(wanted, room.record, table.root)
-        except OSError as error:
-            notes.append(f"{wanted} could not be written: {error.strerror}")
-            continue
-        # On record before it is there: a process that dies in between must know the file for its own.
-        room.write(Wrote(path=str(path), sha=artifacts.sha(one.text)))
-        try:
-            await asyncio.to_thread(artifacts.save, path, one.text)
-        except RecordError as error:
-            notes.append(error.message)
-            continue
-        if path != wanted:
-            notes.append(f"{wanted} is not rebut's own any more and was left alone; see {path.name} beside it")
-    return notes
+    files = plan.protocol.artifacts(ended) if plan.protocol.artifacts else ()
+    return (await leave(room, files))[1] if files else []
 
 
 async def _close(room: Room) -> None:
@@ -287,6 +274,7 @@ def _room(
         control=table.control,
         sides=sides_of(view, target, redactor.redact, str(plan.workspace), table),
         target=target,
+        root=table.root,
         never=table.never,
         ledger=Ledger(plan.protocol.letter),
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),

@@ -157,7 +157,7 @@ class Ledger:
             fix=known.fix or point.fix,
         )
         ledger = replace(self, points=(*self.points[:n], joined, *self.points[n + 1 :]))
-        if point.by not in known.voices:
+        if point.by not in known.voices and point.round == known.round:
             return ledger
         return ledger._move(Move(known.id, "maintain", point.by, point.round, point.text, point.evidence))
 

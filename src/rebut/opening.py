@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from rebut.view import View
 
 
-OWN_OUTPUT = ("debate/last-debate*.json", "*/debate/last-debate*.json")
+DRAFTS = ("plan_*.md", "review*.md", "critique_of_*.md", "debate_log*.md")
+"""In the tracks of `revise`, all but the plan that came out: an author who could ask for the other's is not blind."""
+OWN_OUTPUT = (
+    *("debate/last-debate*.json", "*/debate/last-debate*.json"),
+    *(f"{above}.kiln/tracks/phase-*/{name}" for name in DRAFTS for above in ("", "*/")),
+)
 
 
 def keys_of(record: Record) -> Mapping[str, str]:

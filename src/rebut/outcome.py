@@ -64,6 +64,10 @@ class Outcome:
     ledger: Ledger = Ledger()
     seats: tuple[Seated, ...] = ()
     spent: Spent = Spent()
+    rounds: Spent = Spent()
+    """The part of it that went into the rounds of the debate."""
+    rows: tuple[tuple[str, str], ...] = ()
+    """What the ending shows besides, each with its label."""
     session: str = ""
 
     @property
@@ -96,6 +100,8 @@ class Outcome:
         out["ledger"] = ledgers.ledger_to_json(self.ledger)
         out["seats"] = [asdict(seat) for seat in self.seats]
         out["spent"] = asdict(self.spent)
+        out["rounds"] = asdict(self.rounds)
+        out["rows"] = [list(row) for row in self.rows]
         return out
 
     @classmethod
@@ -107,7 +113,9 @@ class Outcome:
         values["seats"] = tuple(
             Seated(**{**_known(Seated, s), "spoke": tuple(s["spoke"])}) for s in data.get("seats", ())
         )
-        values["spent"] = Spent(**_known(Spent, data.get("spent", {})))
+        for name in ("spent", "rounds"):
+            values[name] = Spent(**_known(Spent, data.get(name, {})))
+        values["rows"] = tuple((str(label), str(text)) for label, text in data.get("rows", ()))
         return cls(**values)
 
 

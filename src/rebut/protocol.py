@@ -8,12 +8,13 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from rebut.artifacts import Artifact as Artifact
 from rebut.errors import RebutError, UsageError
 from rebut.record import Record
 from rebut.types import Json
@@ -25,15 +26,7 @@ if TYPE_CHECKING:
     from rebut.outcome import Outcome
     from rebut.targets import Target
 
-BUILT_IN = ("duel", "cross")
-
-
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """A file that a protocol leaves. A relative path lies in the session's folder."""
-
-    path: str
-    text: str
+BUILT_IN = ("duel", "cross", "revise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +78,19 @@ class Protocol:
     """Environment and workspace → where its files go, and what to tell the user about that."""
     claim: Callable[[Any, datetime, int], str] | None = None
     """Settings, time and process → the session's second name, whose folder it takes for itself."""
+    prepare: Callable[[Mapping[str, Any], Path], tuple[Mapping[str, Json], Sequence[str]]] | None = None
+    """What was named, and the workspace → settings as that workspace's own files want them, and what to tell."""
+    company: Callable[[Any], Mapping[str, int]] | None = None
+    """Settings → seats, where these depend on them."""
     source: str = ""
+
+    def with_settings(self, settings: Any) -> Protocol:
+        """The protocol with the seats that it has under these settings."""
+        if self.company is None:
+            return self
+        seats = self.company(settings)
+        judge = self.judge if self.judge in seats else ""
+        return replace(self, seats=seats, judge=judge, closing_tokens=self.closing_tokens if judge else 0)
 
 
 def load(name: str | Path) -> Protocol:
@@ -144,5 +149,7 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
         notices=getattr(module, "notices", None),
         state_dir=getattr(module, "state_dir", None),
         claim=getattr(module, "claim", None),
+        prepare=getattr(module, "prepare", None),
+        company=getattr(module, "company", None),
         source=source,
     )

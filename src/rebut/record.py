@@ -5,13 +5,15 @@ Readers and the engine both stand on this. It never touches a file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from rebut.events import Amended, Answered, Asked, Attempt, Closed, Fact, Failed, Line, Opened, Resumed, Wrote
 from rebut.types import Json
 
+IN_ROUND = re.compile(r"r[1-9]\d*/")
 TURNED_AWAY = ("auth", "rate limit", "missing tool")
 
 
@@ -163,6 +165,18 @@ class Record:
             in_doubt=len(self.in_doubt),
             unmetered=sum(1 for a in returned if a.outcome == "ok" and not a.patient and a.input is a.output is None),
         )
+
+    def spent_in_rounds(self) -> Spent:
+        """What the rounds alone took; what came before and after them left out."""
+        part = Record()
+        part.calls = {key: call for key, call in self.calls.items() if IN_ROUND.match(key)}
+        took, last = 0.0, 0.0
+        for line in self.lines:
+            now = seconds(line.at)
+            if isinstance(line.event, Attempt) and IN_ROUND.match(line.event.key):
+                took += max(0.0, now - last)
+            last = now
+        return replace(part.spent(), seconds=took)
 
     def active_seconds(self) -> float:
         """Seconds during which a process worked on this debate, people's thinking time left out."""

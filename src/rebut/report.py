@@ -185,7 +185,11 @@ def ending(
         rows += ["", *ledger_rows(outcome.ledger, width)]
     else:
         rows.append("")
+    for label, text in outcome.rows:
+        rows += wrapped(f"  {label:<12}  {text}", width, 16)
     rows += wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
+    if outcome.rows and outcome.rounds.calls:
+        rows += wrapped(f"  {'of which':<12}  {spent(outcome.rounds)} in the rounds of debate", width, 16)
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
         rows += wrapped(f"  {'failed':<12}  {', '.join(missing)}", width, 16)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut.budget import Limits
@@ -114,6 +115,8 @@ class Room:
     sides: Sides | None = None
     """What citations are looked up in; None where nothing was kept."""
     target: Target | None = None
+    root: Path | None = None
+    """The folder of all sessions."""
     never: Sequence[str] = ()
     ledger: Ledger = Ledger()
     notes: list[str] = field(default_factory=list)

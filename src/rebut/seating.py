@@ -49,7 +49,7 @@ def seat(
     check_effort(effort)
     named: dict[str, list[str]] = {}
     for role, count in protocol.seats.items():
-        by_hand = given.get(role) or (_configured(config, role) if count else "") or ()
+        by_hand = given.get(role) or (_configured(config, role) if count == 1 else "") or ()
         named[role] = [by_hand] if isinstance(by_hand, str) else list(by_hand)
         if role in protocol.silent and not named[role] and _judge_is_named(protocol, given, config):
             named[role] = ["human"]  # nobody is asked here, so nobody needs to be found for it

@@ -18,6 +18,7 @@ DEBATE, SESSIONS, MODELS, OTHER = "Debate", "Sessions", "Models", "Without a mod
 COMMANDS: dict[str, Entry] = {
     "duel": Entry("duel", "Proposer against challenger, until a judge picks a side.", DEBATE),
     "cross": Entry("cross", "A critic reviews a change or a proposal, a judge weighs, you decide.", DEBATE),
+    "revise": Entry("revise", "Two authors critique, revise and converge on one plan or review.", DEBATE),
     "run": Entry("run", "Run a protocol of your own from its Python file.", DEBATE),
     "list": Entry("listing", "List the sessions of this folder.", SESSIONS),
     "show": Entry("reading", "Show a session: who said what, the points, the outcome.", SESSIONS),

@@ -29,7 +29,7 @@ class Screen:
         self.live: Live | None = None
         self.record: Record | None = None
         self._round = ""
-        self._held: Answered | None = None
+        self._held: list[Answered] = []
         self._asked: dict[str, tuple[Asked, float]] = {}
         self._tail: dict[str, str] = {}
         self._waits: dict[str, tuple[str, float]] = {}
@@ -84,10 +84,11 @@ class Screen:
     def _settled(self, line: Line) -> None:
         match line.event:
             case Answered() as e:
-                self._flush()
-                self._held = e
+                if any(_step(one.key) != _step(e.key) for one in self._held):
+                    self._flush()
+                self._held.append(e)  # what it brought to the ledger is known when its siblings have answered, too
             case Fact(key=key) as e if key.endswith("#ledger"):
-                self._flush(e)
+                self._brought(e, key.removesuffix("#ledger"))
             case Failed() as e:
                 self._flush()
                 step, _, seat = e.key.rpartition("/")[2].rpartition("@")
@@ -96,11 +97,25 @@ class Screen:
             case _:
                 pass
 
+    def _brought(self, ledger: Fact, key: str) -> None:
+        """What one answer, or the last of them, entered in the ledger."""
+        mine = [one for one in self._held if (_step(one.key), _seat(one.key)) == (_step(key), _seat(key))]
+        if not mine:
+            self._flush(ledger)
+            return
+        for one in mine:
+            self._held.remove(one)
+            self._turn(one, ledger)
+
     def _flush(self, ledger: Fact | None = None) -> None:
-        if self._held and self.record:
-            self._heading(self._held.key)
-            self._line(report.turn(self.record, self._held, ledger, width=width()))
-        self._held = None
+        held, self._held = self._held, []
+        for n, one in enumerate(held, 1):
+            self._turn(one, ledger if n == len(held) else None)
+
+    def _turn(self, answered: Answered, ledger: Fact | None) -> None:
+        if self.record:
+            self._heading(answered.key)
+            self._line(report.turn(self.record, answered, ledger, width=width()))
 
     def _heading(self, key: str) -> None:
         scope = key.rpartition("/")[0]
@@ -156,6 +171,9 @@ class Screen:
                 rows.append(f"{head}  {self._waiting(key)}")
                 continue
             rows.append(head + (f'  "{said[-room:]}"' if said and room > 10 else ""))
+        for one in self._held if rows else ():
+            took = report.duration(one.ms / 1000)
+            rows.append(f"    {_seat(one.key):<11} {_step(one.key).rpartition('/')[2]:<11} {took:>8}  answered")
         if rows and self.record and self.record.attempts_made:
             total = self.record.spent()
             total = replace(total, in_doubt=total.in_doubt - len(self._asked))  # those in flight are not in doubt yet
@@ -213,3 +231,12 @@ def _readable(text: str) -> str:
     """The words in a stream of JSON, for a glimpse of what is being said."""
     plain = text.replace("\\n", " ").replace('\\"', "'")
     return " ".join(re.sub(r'"[a-z_]+":|[{}\[\]]|",?|(?<=\s),(?=\s|$)', " ", plain).split())
+
+
+def _seat(key: str) -> str:
+    return key.rpartition("@")[2]
+
+
+def _step(key: str) -> str:
+    """Scope and step of a key, without the part that tells its siblings apart."""
+    return key.rpartition("@")[0].partition(".")[0] if "@" in key else key.partition(".")[0]

@@ -1,0 +1,74 @@
+"""Claims: which session writes into a folder that others may want too. Kept beside the sessions, not in the folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rebut.errors import RecordError
+
+
+def claim(root: Path, folder: Path, purpose: str, id: str) -> str:
+    """Take `folder` for a purpose. Returns the session that holds it now: `id` itself, or the one that was first.
+
+    The name appears with its content or not at all: a process that dies in between leaves no claim that nobody holds.
+    """
+    place = _place(root, folder)
+    own = place / f".{id}.{secrets.token_hex(4)}"
+    wanted = place / purpose.replace("/", "-")
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own.write_text(id, encoding="utf-8")
+        try:
+            os.link(own, wanted)
+        except FileExistsError:
+            return wanted.read_text(encoding="utf-8")
+        finally:
+            own.unlink(missing_ok=True)
+    except OSError as error:
+        raise RecordError(f"{folder} could not be claimed: {error.strerror}", f"Look at {place}.") from error
+    return id
+
+
+def holder(root: Path, folder: Path, purpose: str) -> str:
+    """Who holds a folder for a purpose; empty for nobody."""
+    try:
+        return (_place(root, folder) / purpose.replace("/", "-")).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def holders(root: Path, folder: Path) -> list[str]:
+    """The sessions that hold a folder for one purpose or another."""
+    try:
+        found = [path for path in sorted(_place(root, folder).iterdir()) if not path.name.startswith(".")]
+        return [path.read_text(encoding="utf-8") for path in found]
+    except OSError:
+        return []
+
+
+@contextmanager
+def alone(root: Path, folder: Path) -> Iterator[None]:
+    """Whoever changes a file that several sessions share does so while nobody else of them does."""
+    import fcntl
+
+    place = _place(root, folder)
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(place / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise RecordError(f"{folder} could not be locked: {error.strerror}", f"Look at {place}.") from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _place(root: Path, folder: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:24]
+    return root.parent / "claims" / name

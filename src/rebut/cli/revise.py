@@ -1,0 +1,86 @@
+"""`rebut revise`: two authors critique, revise and converge on one plan or one review."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
+
+if TYPE_CHECKING:
+    from rebut.targets import Wanted
+
+SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
+
+
+@click.command("revise", cls=Many)
+@click.argument("stage", metavar="plan|review", type=click.Choice(["plan", "review"]))
+@click.argument("topic", required=False, default="")
+@click.option("--author", metavar="SPEC", multiple=True, help="A model that writes; give two. NAME=SPEC names files.")
+@click.option("--synthesizer", metavar="SPEC", help="The model that makes one of both. [the first author's, anew]")
+@click.option("--scope", metavar="SCOPE", default="", help=f"What is reviewed: {SCOPES}. [uncommitted]")
+@click.option("--base", metavar="BRANCH", help="The same as --scope base:BRANCH.")
+@click.option("--commit", metavar="SHA", help="The same as --scope commit:SHA.")
+@click.option("--uncommitted", is_flag=True, help="The same as --scope uncommitted.")
+@click.option("--rounds", type=int, metavar="1–3", help="Rounds of critique and revision at most. [2]")
+@click.option("--phase", type=click.IntRange(min=1), metavar="N", help="Write to .kiln/tracks/phase-N. [the one due]")
+@click.option("--strategy", metavar="NAME", help="debate; or synthesize (a plan), single (a review). [debate]")
+@click.option("--baseline", is_flag=True, help="Also synthesize the first drafts alone, to compare: one call more.")
+@click.option("--show-names", is_flag=True, help="Tell authors who wrote what; by default they are not told.")
+@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@common
+def revise_command(
+    stage: str,
+    topic: str,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+    deadline: float | None,
+    fallback: tuple[str, ...],
+    **named: Any,
+) -> int:
+    """Two authors write, critique each other, revise and converge; one plan or one review is made of both.
+
+    TOPIC is the task of a plan, and for a review what to look at; - reads it from standard input. Where
+    .kiln/config.json exists, it says whether a stage is debated.
+    """
+    from rebut.cli.starting import launch
+
+    scope = _scope(named)
+    wanted: Wanted | None = None
+    if stage == "review":
+        from rebut.targets import Wanted
+
+        wanted = Wanted("code", scope or "uncommitted")
+    elif scope:
+        raise click.UsageError(f"a plan has no scope, got {scope}; --context gives it files")
+    elif not topic:
+        raise click.UsageError("missing argument 'TOPIC': say what to plan")
+    named["author"] = list(named["author"])
+    named["stage"] = stage
+    named["limits"] = given_limits(named)
+    named["fallbacks"] = fallbacks(fallback)
+    return launch(
+        "revise",
+        topic_of(topic),
+        named,
+        as_json=as_json,
+        quiet=quiet,
+        dry_run=dry_run,
+        deadline=deadline,
+        wanted=wanted,
+    )
+
+
+def _scope(named: dict[str, Any]) -> str:
+    """The one scope that was given, in any of its spellings."""
+    scopes = [named.pop("scope")]
+    for kind in ("base", "commit"):
+        value = named.pop(kind)
+        scopes.append(f"{kind}:{value}" if value else "")
+    scopes.append("uncommitted" if named.pop("uncommitted") else "")
+    given = [scope for scope in scopes if scope]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} are two scopes; give one")
+    return given[0] if given else ""

@@ -1,0 +1,59 @@
+"""Leaving: a debate's files outside its journal. Each is on record before it is there, none of others' is touched."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from rebut import artifacts, claims
+from rebut.artifacts import Artifact
+from rebut.errors import RecordError
+from rebut.events import Wrote
+from rebut.room import Room
+
+
+async def leave(room: Room, files: Sequence[Artifact]) -> tuple[list[Path], list[str]]:
+    """Write the files. Returns where each of them is, and what the reader must be told.
+
+    A relative path lies in the session's folder. A file that stands there as it should is not written again, so
+    that a resumed debate passes over what it left before.
+    """
+    assert room.root is not None
+    folder = room.root / room.record.opened.id
+    places, notes = list[Path](), list[str]()
+    for one in files:
+        path, told = await _one(room, folder / one.path, one, room.root)
+        places.append(path)
+        notes += told
+    return places, notes
+
+
+async def _one(room: Room, wanted: Path, one: Artifact, root: Path) -> tuple[Path, list[str]]:
+    try:
+        with claims.alone(root, wanted.parent) if one.merge else nullcontext():
+            kin = claims.holders(root, wanted.parent) if one.merge else []
+            path = artifacts.place(wanted, room.record, root, kin)
+            there = artifacts.text_at(path)
+            text = one.merge(there) if one.merge and there is not None else one.text
+            if there == text:
+                return path, _told(path, wanted)
+            # On record before it is there: a process that dies in between must know the file for its own.
+            room.write(Wrote(path=str(path), sha=artifacts.sha(text)))
+            if not await asyncio.to_thread(artifacts.save, path, text, there is None):
+                # Somebody was quicker to make a file of that name.
+                path = artifacts.beside(wanted, room.record)
+                room.write(Wrote(path=str(path), sha=artifacts.sha(text)))
+                await asyncio.to_thread(artifacts.save, path, text)
+    except RecordError as error:
+        return wanted, [error.message]
+    except OSError as error:
+        return wanted, [f"{wanted} could not be written: {error.strerror}"]
+    return path, _told(path, wanted)
+
+
+def _told(path: Path, wanted: Path) -> list[str]:
+    if path == wanted:
+        return []
+    return [f"{wanted} is not rebut's own any more and was left alone; see {path.name} beside it"]

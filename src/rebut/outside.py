@@ -1,0 +1,93 @@
+"""The outside of a debate, as far as a protocol may reach it: what is debated, and the files that are left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rebut.artifacts import Artifact
+from rebut.errors import ProtocolError
+from rebut.room import Room
+
+if TYPE_CHECKING:
+    from rebut.patching import Patched
+    from rebut.targets import Target
+
+
+class Outside:
+    """A part of `Debate`, and nothing by itself."""
+
+    _room: Room
+
+    async def leave(self, *files: Artifact) -> Sequence[str]:
+        """Write files now. Returns where each is: at its path, or beside it where somebody else's stands."""
+        from rebut.leaving import leave
+
+        if self._room.offline:
+            return [one.path for one in files]
+        places, notes = await leave(self._room, files)
+        self._room.notes += notes
+        return [str(place) for place in places]
+
+    def claim(self, folder: str, purpose: str, *, new: bool = False) -> str:
+        """Take a folder for this session, and make it. Returns who holds it for this purpose: empty if we do.
+
+        A `new` one is made by us or not at all: whoever was quicker to make it has it. Call this in `once`.
+        """
+        from rebut.claims import claim
+
+        room, place = self._room, Path(folder)
+        if room.offline or room.root is None:
+            return ""
+        holder = claim(room.root, place, purpose, room.record.opened.id)
+        if holder != room.record.opened.id:
+            return holder
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(exist_ok=not new)
+        except FileExistsError:
+            return "another process"
+        return ""
+
+    def claimed(self, folder: str, purpose: str) -> str:
+        """Which other session holds a folder for a purpose; empty for none. Call this in `once`."""
+        from rebut.claims import holder
+
+        found = holder(self._room.root, Path(folder), purpose) if self._room.root else ""
+        return "" if found == self._room.record.opened.id else found
+
+    @property
+    def is_fork(self) -> bool:
+        return bool(self._room.record.opened.forked_from)
+
+    @property
+    def target(self) -> Target:
+        """What is debated, as it was read when the debate opened."""
+        if self._room.target is None:
+            raise ProtocolError("this debate has no target", "Give one to `rebut.start(…, target=…)`.")
+        return self._room.target
+
+    @property
+    def session(self) -> str:
+        """The session's name for people: its alias if it has one. It has no business in a prompt."""
+        opened = self._room.record.opened
+        return opened.aliases[0] if opened.aliases else opened.id
+
+    def take_up(self, files: Mapping[str, str | None], text: str = "") -> None:
+        """Discuss a later version from here on: citations are checked against it, and `need` is served from it."""
+        if self._room.sides is not None:
+            self._room.sides.take_up(dict(files), text)
+
+    async def try_patch(self, patch: str) -> Patched:
+        """What a patch would make of the version under discussion; nothing is changed. Call it in `once` or a check."""
+        from rebut.patching import try_patch
+
+        return await try_patch(self._room.view, patch)
+
+    async def difference(self, files: Mapping[str, str | None]) -> str:
+        """The diff from the version that the debate opened with to the given files. Call it in `once`."""
+        from rebut.patching import difference
+
+        sides = self._room.sides
+        return await difference(sides.opened if sides else None, files)

@@ -1,0 +1,52 @@
+"""From what authors wrote to entries of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rebut.forms import Cite
+from rebut.ledger import Entry, Evidence, Ledger, Move, Point, Severity, Slip
+from rebut.protocols.revise import rules
+from rebut.protocols.revise.convergence import DISAGREEMENT, WEAKNESS
+from rebut.protocols.revise.forms import Critique, Dispute, Objection, Revision
+
+
+def critique(form: Critique, by: str, about: str, round: int, ledger: Ledger) -> list[Entry]:
+    """Weaknesses, then disagreements, then what is conceded by id, then what was silently dropped."""
+    out = [_raised(w, WEAKNESS, by, about, round, ledger) for w in form.weaknesses if w.text]
+    out += [_raised(d, DISAGREEMENT, by, about, round, ledger) for d in form.disagreements if d.text]
+    for one in form.concessions:
+        if one.id:
+            known = ledger.point(one.id)
+            # To concede what one alone has raised is to take it back.
+            own = known is not None and known.voices == (by,)
+            out.append(Move(one.id, "withdraw" if own else "concede", by, round, one.text))
+    return out + [Slip("dropped", id, by, round) for id in rules.unspoken(ledger, by, form)]
+
+
+def _raised(item: Objection, kind: str, by: str, about: str, round: int, ledger: Ledger) -> Entry:
+    text = f"{item.text}: {item.why}" if isinstance(item, Dispute) and item.why else item.text
+    known = ledger.point(item.same_as) if item.same_as else None
+    if known is not None and by in known.voices:
+        return Move(known.id, "maintain", by, round, text, cited(item.evidence), severity=severity(item))
+    category = f"{kind}: {item.impact}"
+    return Point(text, by, round, severity(item), category, cited(item.evidence), about, item.same_as)
+
+
+def severity(item: Objection) -> Severity:
+    """A low one that has an impact is more than cosmetic, so it counts as medium."""
+    if item.severity == "high":
+        return "P1"
+    return "P3" if item.severity == "low" and item.impact == "none" else "P2"
+
+
+def revision(form: Revision, by: str, round: int) -> list[Entry]:
+    out: list[Entry] = [Move(a.id, "concede", by, round, a.change) for a in form.addressed]
+    defended = {a.id for a in form.addressed}
+    # Said both ways, it was given in to.
+    out += [Move(d.id, "defend", by, round, d.reason, cited(d.evidence)) for d in form.defended if d.id not in defended]
+    return out
+
+
+def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
+    return tuple(c.evidence() for c in cites if c.place)

@@ -1,0 +1,154 @@
+"""What authors and the synthesizer fill in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rebut.forms import Cites, Form, Need, folded
+
+Severity = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
+Impact = Annotated[
+    Literal["correctness", "security", "completeness", "none"],
+    folded("correctness", "security", "completeness", "none"),
+]
+
+
+class Draft(Form):
+    """A first document, written without sight of the other one."""
+
+    document: str = Field(description="the whole document in Markdown, with a heading for each section")
+    need: Need
+
+
+class Strength(Form):
+    """What the other document does well."""
+
+    text: str
+    evidence: Cites = Field(default_factory=list, description="a section of the document, or a place in a file")
+
+
+class Objection(Form):
+    """What speaks against the other document."""
+
+    text: str = Field(description="what is wrong, missing or risky, and what comes of it")
+    severity: Severity
+    impact: Impact = Field(description="none is for style, naming and order")
+    evidence: Cites = Field(default_factory=list, description="a section of the document, or a place in a file")
+    same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as W2")
+
+
+class Dispute(Objection):
+    """A point on which the two documents go different ways."""
+
+    text: str = Field(description="the point of contention, in a few words")
+    why: str = Field(description="why your own way is better, with evidence")
+
+
+class Concession(Form):
+    """Where the other document is better."""
+
+    text: str
+    id: str = Field(default="", description="the id of the earlier point that this settles, such as W2; empty for none")
+
+
+class Critique(Form):
+    """What one author makes of the other's document."""
+
+    strengths: list[Strength] = Field(default_factory=list)
+    weaknesses: list[Objection] = Field(default_factory=list, description="the gravest first; none, if there is none")
+    disagreements: list[Dispute] = Field(default_factory=list)
+    concessions: list[Concession] = Field(default_factory=list)
+    need: Need
+
+
+class Addressed(Form):
+    """A point that holds, and what was done about it."""
+
+    id: str = Field(description="the point's id, such as W1")
+    change: str = Field(description="what changed in the document because of it")
+
+
+class Defended(Form):
+    """A point that does not hold, and why."""
+
+    id: str = Field(description="the point's id, such as W1")
+    reason: str
+    evidence: Cites = Field(default_factory=list)
+
+
+class Revision(Form):
+    """The next version of an author's document."""
+
+    document: str = Field(description="the whole document: the same headings in the same order, no comment, no Defense")
+    addressed: list[Addressed] = Field(default_factory=list)
+    defended: list[Defended] = Field(default_factory=list)
+    summary: str = Field(description="what changed and why, in one sentence")
+    need: Need
+
+
+class Adopted(Form):
+    """A point that the final document follows."""
+
+    id: str
+    how: str = Field(description="where and how the document follows it")
+
+
+class Overruled(Form):
+    """A point that the final document does not follow."""
+
+    id: str
+    why: str
+
+
+class Unresolved(Form):
+    """A point on which the two still differ, and what decided."""
+
+    id: str
+    tie_break: str = Field(description="which way the document goes, and why")
+
+
+class Plan(Form):
+    """One plan out of two, with an account of what became of each point."""
+
+    document: str = Field(description="the whole plan in Markdown, without notes on how it came about")
+    summary: str = Field(description="what the plan does, in one or two sentences")
+    adopted: list[Adopted] = Field(default_factory=list)
+    overruled: list[Overruled] = Field(default_factory=list)
+    unresolved: list[Unresolved] = Field(default_factory=list)
+
+    def ruled(self) -> list[str]:
+        """The ids of all points that were accounted for."""
+        return [*(a.id for a in self.adopted), *(o.id for o in self.overruled), *(u.id for u in self.unresolved)]
+
+
+class Finding(Form):
+    """One finding of the two reviews together."""
+
+    text: str
+    severity: Severity = Field(description="consolidated: one severity, also where the reviews differ")
+    held_by: Annotated[Literal["both", "first", "second"], folded("both", "first", "second")]
+    evidence: Cites = Field(default_factory=list)
+    why: str = Field(default="", description="why this severity, where the reviews differ on it")
+
+
+class Split(Form):
+    """What the two reviews differ on, and what decided."""
+
+    point: str = Field(description="begin with the point's id where it has one")
+    tie_break: str
+
+
+class Verdict(Form):
+    """One verdict out of two reviews."""
+
+    decision: Annotated[
+        Literal["approve", "approve with changes", "reject"], folded("approve", "approve with changes", "reject")
+    ]
+    summary: str = Field(description="why, in one or two sentences")
+    first: str = Field(description="the final assessment of the first review")
+    second: str = Field(description="the final assessment of the second review")
+    findings: list[Finding] = Field(default_factory=list, description="the gravest first; each matter once")
+    agreement: list[str] = Field(default_factory=list, description="what both reviews hold")
+    disagreement: list[Split] = Field(default_factory=list)

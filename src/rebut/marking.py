@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rebut.citations import Citation, find
 from rebut.evidence import check
 from rebut.ledger import NOTHING_KEPT, Evidence
+from rebut.overlay import Overlay
 
 if TYPE_CHECKING:
     from rebut.sides import Sides
@@ -30,9 +31,14 @@ async def marked(evidence: Sequence[Evidence], prose: str, sides: Sides | None) 
 
 
 async def _mark(evidence: Evidence, sides: Sides | None) -> Evidence:
-    if sides is None or sides.new is None:
-        return replace(evidence, mark="uncheckable", note=NOTHING_KEPT)
+    nowhere = replace(evidence, mark="uncheckable", note=NOTHING_KEPT)
+    if sides is None or (sides.new is None and sides.artifact is None):
+        return nowhere
     cited = Citation.of(evidence.place, evidence.quote)
-    mark = await check(cited, sides.new, artifact=sides.artifact, other=sides.old)
+    # The text under discussion is there also where no workspace was kept.
+    view = sides.new or Overlay(None, {}, str)
+    mark = await check(cited, view, artifact=sides.artifact, other=sides.old)
+    if sides.new is None and mark.mark == "uncheckable":
+        return nowhere
     # A moved quote is corrected: later readers should look where it really stands.
     return replace(evidence, place=mark.moved_to or evidence.place, mark=mark.mark, note=mark.note)

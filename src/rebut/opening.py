@@ -74,9 +74,7 @@ def target_of(record: Record) -> Target | None:
 
 def sides_of(
     view: View | None, target: Target | None, redact: Callable[[str], str], workspace: str, table: Table
-) -> Sides | None:
-    if view is None and target is None:
-        return None
+) -> Sides:
     from rebut.sides import Sides
 
     return Sides.of(view, target, lambda text: redact(clean(text)), workspace, table.never)

@@ -78,10 +78,10 @@ def _chosen(top: Path, every: Sequence[Delta], never: Sequence[str], drawn: Draw
     for delta in sorted(every, key=lambda delta: delta.path):
         path = clean_name(delta.path)
         names = (path, clean_name(delta.old_path)) if delta.old_path else (path,)
-        if any(is_never_sent(name, never) for name in names):
-            drawn.left_out.append(f"{shown(path)}: {NEVER_READ}")
-        elif path in own:
+        if path in own:
             mine.append(path)
+        elif any(is_never_sent(name, never) for name in names):
+            drawn.left_out.append(f"{shown(path)}: {NEVER_READ}")
         elif delta.is_submodule:
             drawn.left_out.append(f"{shown(path)}: {_moved(delta)}")
         elif len(files) >= MOST_FILES:

@@ -67,8 +67,11 @@ def _read(path: Path) -> str | None:
     except OSError as error:
         why = "it is a link" if path.is_symlink() else error.strerror
         raise UsageError(f"{path} should be taken up as a first draft, and cannot be read: {why}") from error
-    with os.fdopen(fd, "rb") as file:
-        data = file.read(LARGEST + 1)
+    try:
+        with os.fdopen(fd, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"{path} should be taken up as a first draft, and cannot be read: {error.strerror}") from error
     if len(data) > LARGEST:
         raise UsageError(f"{path} is larger than {LARGEST:,} bytes", "Shorten it, or move it away to have it written.")
     try:

@@ -14,6 +14,8 @@ from rebut.protocols.revise.material import fitted
 from rebut.protocols.revise.settings import Settings
 from rebut.protocols.revise.stages import STAGES
 
+OWN = "rebut's own output"
+
 
 async def run(debate: Debate) -> Outcome:
     course = await begun(debate)
@@ -96,7 +98,8 @@ def _unread(debate: Debate) -> tuple[str, ...]:
     if debate.settings.stage != "review":
         return ()
     missing = [*fitted(debate.target)[1], *debate.target.left_out]
-    return tuple(f"not read: {line}" for line in missing)
+    # What debates left behind is no part of the change.
+    return tuple(f"not read: {line}" for line in missing if OWN not in line)
 
 
 def partial(debate: Debate) -> Outcome:

@@ -20,9 +20,10 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -57,7 +58,8 @@ class Job:
     scope: str = ""
     """Of the target, for a protocol that has one."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    seats: Mapping[str, str] = field(default_factory=lambda: dict(SEATS))
+    seats: Mapping[str, str | Sequence[str]] = field(default_factory=lambda: dict(SEATS))
+    """Role → one spec, or several."""
     forked: bool = True
     """Not, for the many that need no process of their own."""
     die_at_call: int = 0
@@ -163,6 +165,47 @@ def same(outcome: Mapping[str, Any]) -> dict[str, Any]:
     return {name: outcome[name] for name in names}
 
 
+# what tests ask of a job
+
+
+def resumed(job: Job, **changes: Any) -> Job:
+    folder = session(Path(job.folder))
+    return replace(job, resume=folder.name, die_at_call=0, die_after_event=0, **changes)
+
+
+def journal(job: Job) -> bytes:
+    return (session(Path(job.folder)) / "journal.jsonl").read_bytes()
+
+
+def wire(job: Job) -> list[tuple[str, str, str]]:
+    return calls(Path(job.folder))
+
+
+def questions(job: Job) -> list[tuple[str, str]]:
+    return [(key, again) for key, again, _ in wire(job)]
+
+
+def end_of(result: Result) -> dict[str, Any]:
+    assert result.outcome, f"{result.code} {result.error}: {result.message}"
+    return same(result.outcome)
+
+
+def all_end_like(expected: dict[str, Any], jobs: Sequence[Job], results: Sequence[Result]) -> None:
+    assert len(jobs) == len(results)
+    for job, result in zip(jobs, results, strict=True):
+        found = end_of(result)
+        for name, value in expected.items():
+            assert found[name] == value, f"{name} of {Path(job.folder).name}"
+
+
+@contextmanager
+def quick_folder(otherwise: Path) -> Iterator[Path]:
+    """A folder in memory where the system has one: so many debates wait long for a disk."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else otherwise) as made:
+        yield Path(made)
+
+
 # in the child
 
 
@@ -246,7 +289,7 @@ def _act(job: Job) -> Result:
 
     debater = Debater(job)
     outside: dict[str, Any] = {
-        "backends": dict.fromkeys(job.seats.values(), debater),
+        "backends": dict.fromkeys(_specs(job), debater),
         "listener": listen,
         "env": {"HOME": job.folder, "REBUT_HOME": str(folder / "home"), "PATH": os.environ["PATH"]},
     }
@@ -264,6 +307,12 @@ def _act(job: Job) -> Result:
     except RebutError as error:
         return Result(0, error=type(error).__name__, message=error.message, hint=error.hint, year=year)
     return Result(0, outcome.to_json(), year=year)
+
+
+def _specs(job: Job) -> list[str]:
+    """The models of a job, without the names that they go by."""
+    named = [s for specs in job.seats.values() for s in ([specs] if isinstance(specs, str) else specs)]
+    return [spec.rpartition("=")[2] for spec in named]
 
 
 def _in_a_fork(job: Job) -> Result:
@@ -314,7 +363,8 @@ def _main() -> None:
     if version := next((job.version for job in jobs if job.version), ""):
         rebut.__version__ = version
     # Once for all forks.
-    for name in ("api", "context", "marking", "protocols.duel", "protocols.cross", "snapshot", "view", "processes"):
+    shipped = {f"protocols.{job.protocol}" for job in jobs if not job.protocol.endswith(".py")}
+    for name in ("api", "context", "marking", "snapshot", "view", "processes", *sorted(shipped)):
         __import__(f"rebut.{name}")
     for job in jobs:
         print(json.dumps(asdict(_in_a_fork(job) if job.forked else _act(job))), flush=True)

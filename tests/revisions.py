@@ -86,6 +86,7 @@ def verdict(**changes: Any) -> dict[str, Any]:
 def answers(rounds: int = 2, stage: str = "plan") -> dict[str, Any]:
     """A whole debate that never converges: in every round each author finds something new and gives in to it."""
     out: dict[str, Any] = {f"r0/draft@author.{n}": {"document": document(f"author {n}"), "need": []} for n in (1, 2)}
+    out["r0/draft@author"] = out["r0/draft@author.1"]  # who reviews alone
     for n in range(1, rounds + 1):
         for by in (1, 2):
             out[f"r{n}/critique@author.{by}"] = critique(

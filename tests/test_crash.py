@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,21 @@ from typing import Any
 import crashing
 import duels
 import pytest
-from crashing import FIRST, SECOND, Job, Result, play, repository
+from crashing import (
+    FIRST,
+    SECOND,
+    Job,
+    Result,
+    all_end_like,
+    end_of,
+    journal,
+    play,
+    questions,
+    quick_folder,
+    repository,
+    resumed,
+    wire,
+)
 
 from rebut.events import Resumed
 from rebut.journal import NAME
@@ -65,9 +77,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 @pytest.fixture
 def quick(tmp_path: Path) -> Iterator[Path]:
     """A folder in memory where the system has one: so many debates wait long for a disk."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as made:
-        yield Path(made)
+    with quick_folder(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
@@ -85,39 +96,9 @@ def make(quick: Path, workspace: Path) -> Make:
     return one
 
 
-def resumed(job: Job, **changes: Any) -> Job:
-    folder = crashing.session(Path(job.folder))
-    return replace(job, resume=folder.name, die_at_call=0, die_after_event=0, **changes)
-
-
-def journal(job: Job) -> bytes:
-    return (crashing.session(Path(job.folder)) / NAME).read_bytes()
-
-
-def wire(job: Job) -> list[tuple[str, str, str]]:
-    return crashing.calls(Path(job.folder))
-
-
-def questions(job: Job) -> list[tuple[str, str]]:
-    return [(key, again) for key, again, _ in wire(job)]
-
-
 def disturb(workspace: Path) -> None:
     """The workspace goes on living between crash and resume."""
     (workspace / "src/session.py").write_text("nothing of what was cited\n")
-
-
-def end_of(result: Result) -> dict[str, Any]:
-    assert result.outcome, f"{result.code} {result.error}: {result.message}"
-    return crashing.same(result.outcome)
-
-
-def all_end_like(expected: dict[str, Any], jobs: Sequence[Job], results: Sequence[Result]) -> None:
-    assert len(jobs) == len(results)
-    for job, result in zip(jobs, results, strict=True):
-        found = end_of(result)
-        for name, value in expected.items():
-            assert found[name] == value, f"{name} of {Path(job.folder).name}"
 
 
 def test_a_crash_during_any_call_repeats_that_call_alone_and_changes_nothing(  # C3

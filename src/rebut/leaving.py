@@ -37,7 +37,7 @@ async def _one(room: Room, wanted: Path, one: Artifact, root: Path) -> tuple[Pat
             path = artifacts.place(wanted, room.record, root, kin)
             there = artifacts.text_at(path)
             text = one.merge(there) if one.merge and there is not None else one.text
-            if there == text:
+            if there is not None and (there == text or _superseded(room, path, text, there)):
                 return path, _told(path, wanted)
             # On record before it is there: a process that dies in between must know the file for its own.
             room.write(Wrote(path=str(path), sha=artifacts.sha(text)))
@@ -51,6 +51,13 @@ async def _one(room: Room, wanted: Path, one: Artifact, root: Path) -> tuple[Pat
     except OSError as error:
         return wanted, [f"{wanted} could not be written: {error.strerror}"]
     return path, _told(path, wanted)
+
+
+def _superseded(room: Room, path: Path, text: str, there: str) -> bool:
+    """Whether what stands there is a later version of ours: a resumed debate comes by its earlier ones again."""
+    wrote = [line.event for line in room.record.lines if isinstance(line.event, Wrote) and line.event.path == str(path)]
+    last = {event.sha: n for n, event in enumerate(wrote)}
+    return last.get(artifacts.sha(there), -1) > last.get(artifacts.sha(text), len(wrote))
 
 
 def _told(path: Path, wanted: Path) -> list[str]:

@@ -64,6 +64,8 @@ class Played:
     revisions: dict[int, Revised] = field(default_factory=dict)
     failed: dict[tuple[str, int], str] = field(default_factory=dict)
     """(step, author) → class and message."""
+    forbidden: set[int] = field(default_factory=set)
+    """Authors who were not asked, because a limit left no room for it: that is no fault of theirs."""
     convergence: str = ""
 
     @property

@@ -36,7 +36,7 @@ async def critiques(r: Round, course: Course, played: Played) -> None:
         asks.append(Ask(who, _critique_prompt(r, course, by), Critique, check))
     for by, got in enumerate(await ask_twice(r, "critique", asks)):
         if isinstance(got, Failure):
-            played.failed["critique", by] = told(got)
+            _failed(played, "critique", by, got)
             continue
         me, them = course.authors[by].seat, course.authors[1 - by].seat
         form = got.value
@@ -81,7 +81,7 @@ async def revisions(r: Round, course: Course, played: Played) -> None:
     got = await ask_twice(r, "revision", asks)
     for by, one in enumerate(got):
         if isinstance(one, Failure):
-            played.failed["revision", by] = told(one)
+            _failed(played, "revision", by, one)
         else:
             await _revised(r, course, played, by, one, known)
 
@@ -115,6 +115,12 @@ def _revision_prompt(r: Round, course: Course, by: int, critique: Critiqued, req
     )
 
 
+def _failed(played: Played, step: str, by: int, failure: Failure) -> None:
+    played.failed[step, by] = told(failure)
+    if failure.kind == "budget":
+        played.forbidden.add(by)
+
+
 def _cut_short(course: Course, played: Played, step: str) -> bool:
     """Whether an author failed in this step; then its latest version is marked, and the rounds are over."""
     failed = [by for kind, by in played.failed if kind == step]
@@ -123,6 +129,7 @@ def _cut_short(course: Course, played: Played, step: str) -> bool:
     names = " and ".join(course.files.names[by] for by in failed)
     why = "; ".join(dict.fromkeys(played.failed[step, by] for by in failed))
     course.cut_short = f"no {step} by {names} in round {played.n} ({why})"
-    if len(failed) == 1:
+    behind = step == "revision" or failed[0] not in played.forbidden
+    if len(failed) == 1 and behind:
         course.stale[failed[0]] = f"no {step} in round {played.n}"
     return True

@@ -54,7 +54,7 @@ async def _argued(debate: Debate, course: Course) -> None:
     for r in debate.rounds(course.settings.rounds):
         await rounds.play(r, course)
         debate.keep_for_closing(course.size())
-        if course.cut_short or course.converged:
+        if course.cut_short or course.converged or r.n == course.settings.rounds:
             break
         await _logged(debate, course)
     course.cut_short = course.cut_short or debate.stopped

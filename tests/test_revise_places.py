@@ -1,0 +1,399 @@
+"""Where a revision goes and by whose wish: the workspace's preferences, phases, and files of others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import duels
+import pytest
+import revisions
+from revisions import change, configure, document, phase, run, tree
+from voices import cli, events, record
+
+import rebut
+from rebut import claims, session
+from rebut.errors import ConfigError, UsageError
+
+
+def preferences(**values: Any) -> str:
+    return json.dumps({"preferences": values}, indent=2)
+
+
+# preferences
+
+
+@pytest.mark.parametrize(
+    ("text", "stage", "strategy"),
+    [
+        (None, "plan", "debate"),
+        (None, "review", "debate"),
+        ("{}", "plan", "synthesize"),
+        ("{}", "review", "single"),
+        (preferences(planStrategy="synthesize"), "plan", "synthesize"),
+        (preferences(planStrategy="debate"), "plan", "debate"),
+        (preferences(planStrategy="debate"), "review", "single"),
+        (preferences(reviewStrategy="debate", other=1), "review", "debate"),
+    ],
+)
+def test_the_workspace_says_whether_a_stage_is_debated(  # K1
+    workspace: Path, text: str | None, stage: str, strategy: str
+) -> None:
+    change(workspace)
+    if text is not None:
+        configure(workspace, text)
+    authors = {"author": [revisions.seats(workspace.parent / "one", revisions.answers(1, stage))["author"][0]]}
+    single = authors if strategy == "single" else {}
+    outcome = run(workspace, stage=stage, **single, **({"rounds": 1} if strategy == "debate" else {}))
+    assert outcome.data["strategy"] == strategy
+    assert ("debate_log.md" in tree(workspace)) == (strategy == "debate")
+
+
+def test_a_strategy_that_is_named_wins_over_the_file(workspace: Path) -> None:  # K1
+    configure(workspace, preferences(planStrategy="synthesize", debateRounds=1))
+    outcome = run(workspace, revisions.answers(2), strategy="debate", rounds=2)
+    assert outcome.data["strategy"] == "debate" and outcome.data["rounds_completed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "file", "taken", "told"),
+    [
+        (None, None, 2, False),
+        (None, 1, 1, False),
+        (None, 3, 3, False),
+        (None, 0, 1, True),
+        (None, -7, 1, True),
+        (None, 12, 3, True),
+        (3, 1, 3, False),
+        (9, 1, 3, True),
+        (0, None, 1, True),
+    ],
+)
+def test_rounds_are_clamped_and_that_is_said(  # K1 C4
+    workspace: Path, given: int | None, file: int | None, taken: int, told: bool
+) -> None:
+    more = {} if file is None else {"debateRounds": file}
+    configure(workspace, preferences(planStrategy="debate", **more))
+    outcome = run(workspace, revisions.answers(3) | {"synthesis@synthesizer": revisions.plan([])}, rounds=given)
+    assert outcome.data["rounds_completed"] == taken == record().opened.settings["rounds"]
+    note = f": {given if given is not None else file} was taken as {taken}; 1 to 3 are possible"
+    assert any(n.endswith(note) for n in outcome.notes) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ('{\n "preferences": {\n  "planStrategy": "debate",\n }\n}', 4, "double quotes"),
+        ("", 1, "Expecting value"),
+        (preferences(debateRounds=2, planStrategy="vote"), 4, 'planStrategy is "vote"'),
+        (preferences(reviewStrategy="synthesize"), 3, 'reviewStrategy is "synthesize"'),
+        (preferences(planStrategy=None), 3, "planStrategy is null"),
+        (preferences(planStrategy="debate", debateRounds="2"), 4, 'debateRounds is "2"'),
+        (preferences(debateRounds=True), 3, "debateRounds is true"),
+        ("[]", 1, "an object is expected"),
+        ('{\n"preferences": 7}', 2, "an object is expected"),
+    ],
+)
+def test_a_file_that_is_wrong_is_named_with_its_line_and_nothing_is_started(  # K1
+    workspace: Path, text: str, line: int, says: str
+) -> None:
+    file = configure(workspace, text)
+    with pytest.raises(ConfigError) as error:
+        run(workspace)
+    assert error.value.message.startswith(f"{file}, line {line}: ") and says in error.value.message
+    assert error.value.exit_code == 2 and session.sessions(session.home()) == []
+    assert not (workspace / ".kiln/tracks").exists()
+
+
+def test_the_file_is_found_from_a_folder_below_and_tracks_lie_beside_it(workspace: Path) -> None:  # K1 K9
+    configure(workspace, preferences(planStrategy="debate", debateRounds=1))
+    (workspace / "src/deep").mkdir()
+    said = revisions.answers(1)
+    rebut.run("revise", "T", workspace=workspace / "src/deep", **revisions.seats(workspace.parent / "s", said))
+    assert "PLAN.md" in tree(workspace)
+
+
+@pytest.mark.parametrize(("stage", "strategy"), [("plan", "single"), ("review", "synthesize"), ("plan", "vote")])
+def test_a_strategy_of_the_other_stage_is_refused(workspace: Path, stage: str, strategy: str) -> None:  # K1
+    change(workspace)
+    with pytest.raises(UsageError, match=f"a {stage} has no strategy '{strategy}'"):
+        run(workspace, {}, stage=stage, strategy=strategy)
+
+
+def test_two_authors_for_a_single_review_are_refused_with_the_reason(workspace: Path) -> None:  # K1 K2
+    change(workspace)
+    file = configure(workspace, "{}")
+    with pytest.raises(UsageError, match=f"single has one author, which {file} asks for; 2 were named") as error:
+        run(workspace, stage="review")
+    assert "--strategy debate" in error.value.hint
+
+
+# without a debate
+
+
+def test_two_plans_are_synthesized_at_once(workspace: Path) -> None:  # K2
+    said = revisions.answers(0)
+    outcome = run(workspace, said, strategy="synthesize")
+    assert tree(workspace) == ["PLAN.md", "plan_claude.md", "plan_codex.md"]
+    assert outcome.heading == "PLAN OUT OF TWO DRAFTS, NOT DEBATED" and outcome.conclusive
+    assert outcome.spent.calls == 3 and not outcome.ledger.points
+    text = (phase(workspace) / "PLAN.md").read_text()
+    assert "nothing was debated" in text and text.endswith("### Unresolved\n\nNone.\n")
+    assert "Was It Worth It" not in outcome.final
+
+
+def test_a_single_review_is_one_call_and_one_file(workspace: Path) -> None:  # K2
+    change(workspace)
+    outcome = run(workspace, stage="review", strategy="single")
+    assert tree(workspace) == ["review.md"] and outcome.spent.calls == 1
+    assert outcome.heading == "SINGLE REVIEW, NOT DEBATED" and outcome.final == document("author 1")
+    assert [row["seat"] for row in record().opened.seats] == ["author"]
+
+
+def test_drafts_that_were_only_synthesized_can_be_debated_later(workspace: Path) -> None:  # K2 K3
+    run(workspace, revisions.answers(0), strategy="synthesize")
+    first = (phase(workspace) / "PLAN.md").read_text()
+    outcome = run(workspace, rounds=1, phase=1)
+    assert outcome.data["taken_up"] == ["plan_claude.md", "plan_codex.md"]
+    assert (phase(workspace) / "PLAN.md").read_text() == first, "another session's result is not replaced"
+    [beside] = [name for name in tree(workspace) if name.startswith("PLAN.") and name != "PLAN.md"]
+    assert beside == f"PLAN.{outcome.session}.md" and any(beside in note for note in outcome.notes)
+
+
+# phases
+
+
+def folders(workspace: Path, *numbers: int) -> None:
+    for number in numbers:
+        phase(workspace, number).mkdir(parents=True)
+
+
+@pytest.mark.parametrize(
+    ("there", "debated", "taken"),
+    [
+        ([], [], 1),
+        ([1], [], 1),
+        ([1, 2], [], 2),
+        ([1, 2], [2], 1),
+        ([1, 2], [1, 2], 3),
+        ([4], [4], 5),
+        ([10, 9], [], 10),
+    ],
+)
+def test_the_highest_phase_without_a_debate_of_this_stage_is_taken_else_the_next(  # K9
+    workspace: Path, there: list[int], debated: list[int], taken: int
+) -> None:
+    folders(workspace, *there)
+    for number in debated:
+        (phase(workspace, number) / "critique_of_ada_r1.md").write_text("old")
+    assert run(workspace, rounds=1).data["phase"] == taken
+
+
+def test_a_debate_of_the_other_stage_does_not_count(workspace: Path) -> None:  # K9
+    folders(workspace, 1)
+    (phase(workspace) / "critique_of_review_ada_r1.md").write_text("old")
+    (phase(workspace) / "debate_log.md").write_text("# Debate Log\n\n## Review Debate\n")
+    outcome = run(workspace, rounds=1)
+    assert outcome.data["phase"] == 1
+    assert (phase(workspace) / "debate_log.md").read_text() == "# Debate Log\n\n## Review Debate\n", "it is foreign"
+    assert f"debate_log.{outcome.session}.md" in tree(workspace)
+
+
+def test_what_is_no_phase_is_not_looked_at(workspace: Path) -> None:  # K9
+    folders(workspace, 1)
+    for name in ("phase-x", "phase-07", "notes"):
+        (phase(workspace).parent / name).mkdir()
+    (phase(workspace).parent / "phase-9").write_text("a file")
+    assert run(workspace, rounds=1).data["phase"] == 1
+
+
+@pytest.mark.parametrize("evidence", ["critique_of_ada_r2.md", "debate_log.md"])
+def test_a_second_debate_of_a_stage_in_a_named_phase_is_refused_with_advice(  # K9
+    workspace: Path, evidence: str
+) -> None:
+    folders(workspace, 3)
+    (phase(workspace, 3) / evidence).write_text("# Log\n\n## Plan Debate\n")
+    with pytest.raises(UsageError, match=f"phase 3 already has a plan debate: {evidence} stands there") as error:
+        run(workspace, phase=3)
+    assert "Leave out --phase" in error.value.hint
+    assert tree(workspace, 3) == [evidence] and session.sessions(session.home()) == []
+
+
+def test_a_debate_under_way_holds_its_phase_before_it_has_left_anything(workspace: Path) -> None:  # K9
+    folders(workspace, 1)
+    claims.claim(session.home(), phase(workspace), "plan debate", "abcdefgh")
+    with pytest.raises(UsageError, match="session abcdefgh holds it"):
+        run(workspace, rounds=1, phase=1)
+    assert run(workspace, rounds=1).data["phase"] == 2
+
+
+def test_a_new_phase_can_be_named(workspace: Path) -> None:  # K9
+    assert run(workspace, rounds=1, phase=7).data["phase"] == 7 and tree(workspace, 7)
+
+
+def test_a_fork_takes_the_next_phase_and_leaves_the_first_alone(workspace: Path) -> None:  # K9
+    first = run(workspace, rounds=1, phase=1)
+    before = {path.name: path.read_bytes() for path in phase(workspace).iterdir()}
+    other = duels.script(workspace.parent / "other.json", revisions.answers(1), model="other")
+    outcome = asyncio.run(rebut.fork(first.session, synthesizer=other, workspace=workspace))
+    assert outcome.data["phase"] == 2 and outcome.spent.calls == 1
+    assert tree(workspace, 2) == tree(workspace, 1)
+    assert {path.name: path.read_bytes() for path in phase(workspace).iterdir()} == before
+    log = (phase(workspace, 2) / "debate_log.md").read_text()
+    assert "# Debate Log — Phase 2" in log and "phase-1" not in log
+
+
+def test_planning_a_fork_claims_nothing(workspace: Path) -> None:  # K9
+    first = run(workspace, rounds=1)
+    other = duels.script(workspace.parent / "other.json", revisions.answers(1), model="other")
+    reused, anew = asyncio.run(rebut.api.fork_plan(first.session, synthesizer=other, workspace=workspace))
+    assert (reused, anew) == (6, 1) and not phase(workspace, 2).exists()
+
+
+def test_many_debates_at_once_take_a_phase_each(workspace: Path) -> None:  # K9
+    sitting = revisions.seats(workspace.parent / "s", revisions.answers(1))
+    words = ["revise", "plan", "T", "--rounds", "1", "--quiet", "--synthesizer", sitting["synthesizer"]]
+    words += [word for author in sitting["author"] for word in ("--author", author)]
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: cli(*words, cwd=workspace), range(4)))
+    assert [d.returncode for d in done] == [0] * 4, done[0].stderr
+    assert all(len(tree(workspace, n)) == 8 for n in range(1, 5)) and not phase(workspace, 5).exists()
+
+
+def test_a_folder_that_cannot_be_made_is_said_to_be_so_before_anybody_is_asked(workspace: Path) -> None:  # K9
+    (workspace / ".kiln").mkdir()
+    (workspace / ".kiln/tracks").write_text("a file")
+    with pytest.raises(UsageError, match=r"\.kiln/tracks cannot be used"):
+        run(workspace)
+    assert session.sessions(session.home()) == []
+
+
+# files of others
+
+
+def test_a_file_of_somebody_else_is_never_overwritten(workspace: Path) -> None:  # K12
+    folders(workspace, 1)
+    for name in ("PLAN.md", "plan_claude_v2.md", "debate_log.md"):
+        (phase(workspace) / name).write_text("mine")
+    outcome = run(workspace, rounds=1)
+    for name in ("PLAN", "plan_claude_v2", "debate_log"):
+        assert (phase(workspace) / f"{name}.md").read_text() == "mine"
+        beside = phase(workspace) / f"{name}.{outcome.session}.md"
+        assert beside.is_file() and any(beside.name in note for note in outcome.notes)
+    log = (phase(workspace) / f"debate_log.{outcome.session}.md").read_text()
+    assert f"phase-1/plan_claude_v2.{outcome.session}.md (changes:" in log, "the log tells where it really is"
+    assert not any(outcome.session in e.prompt for e in events("", "asked"))  # type: ignore[union-attr]
+
+
+def test_a_link_is_not_followed_when_files_are_left(workspace: Path) -> None:  # K12
+    folders(workspace, 1)
+    elsewhere = workspace.parent / "elsewhere.md"
+    (phase(workspace) / "PLAN.md").symlink_to(elsewhere)
+    outcome = run(workspace, rounds=1)
+    assert not elsewhere.exists() and f"PLAN.{outcome.session}.md" in tree(workspace)
+
+
+def test_a_file_that_was_edited_meanwhile_is_left_alone(workspace: Path) -> None:  # K12
+    said = revisions.answers(1)
+    whole = said.pop("synthesis@synthesizer")
+    with pytest.raises(rebut.Aborted):
+        run(workspace, said, rounds=1)
+    for name in ("debate_log.md", "critique_of_codex_r1.md"):
+        (phase(workspace) / name).write_text("edited")
+    (phase(workspace) / "plan_codex_v2.md").unlink()
+    revisions.seats(workspace.parent / "scripts", said | {"synthesis.again@synthesizer": whole})
+    outcome = asyncio.run(rebut.resume(record().opened.id, workspace=workspace))
+    for name in ("debate_log", "critique_of_codex_r1"):
+        assert (phase(workspace) / f"{name}.md").read_text() == "edited"
+        assert f"{name}.{outcome.session}.md" in tree(workspace)
+    assert "plan_codex_v2.md" in tree(workspace), "what is gone is written again"
+    assert len([n for n in outcome.notes if "left alone" in n]) == 2
+
+
+def test_a_resumed_debate_does_not_write_again_what_stands(workspace: Path) -> None:  # K12 C3
+    said = revisions.answers(1)
+    whole = said.pop("synthesis@synthesizer")
+    with pytest.raises(rebut.Aborted):
+        run(workspace, said, rounds=1)
+    before = {path.name: path.stat().st_mtime_ns for path in phase(workspace).iterdir()}
+    revisions.seats(workspace.parent / "scripts", said | {"synthesis.again@synthesizer": whole})
+    asyncio.run(rebut.resume(record().opened.id, workspace=workspace))
+    assert {n: (phase(workspace) / n).stat().st_mtime_ns for n in before} == before
+    wrote = [Path(e.path).name for e in events("", "wrote")]  # type: ignore[union-attr]
+    assert sorted(wrote) == tree(workspace), "each once"
+
+
+def test_debaters_cannot_be_served_the_drafts_of_others(workspace: Path) -> None:  # K3
+    folders(workspace, 1)
+    (phase(workspace) / "plan_codex.md").write_text("# A secret draft\n\nRedis it is.\n")
+    said = revisions.answers(1)
+    wants = {**said["r0/draft@author.1"], "need": [".kiln/tracks/phase-1/plan_codex.md", "grep:Redis it is"]}
+    said["r0/draft@author.1"] = [wants, said["r0/draft@author.1"]]
+    run(workspace, said, rounds=1)
+    [served] = [e.followup for e in events("", "asked") if e.why == "context"]  # type: ignore[union-attr]
+    assert "Redis it is." not in served.replace("grep:Redis it is", "")
+
+
+# the command line
+
+
+def test_the_command_line_runs_a_plan_and_tells_what_changed(workspace: Path) -> None:
+    sitting = revisions.seats(workspace.parent / "s", revisions.answers(1))
+    words = [word for author in sitting["author"] for word in ("--author", author)]
+    words += ["--synthesizer", sitting["synthesizer"], "--rounds", "1", "--phase", "2"]
+    done = cli("revise", "plan", "Where to?", *words, cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "PLAN AFTER 1 ROUND",
+        "2 points raised: 2 conceded",
+        ".kiln/tracks/phase-2",
+        "in the rounds of debate",
+    ):
+        assert part in " ".join(done.stdout.split()), part
+    for row in ("author.1    critique", "1 point: 1 P1; citations: 1 located", "synthesizer synthesis"):
+        assert row in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["plan"], "say what to plan"),
+        (["plan", "T", "--scope", "uncommitted"], "a plan has no scope"),
+        (["review", "--base", "main", "--commit", "HEAD"], "are two scopes"),
+        (["review", "--scope", "nonsense"], "is no scope"),
+        (["review"], "there is no change in"),
+        (["draft", "T"], "draft"),
+        (["plan", "T", "--phase", "0"], "0"),
+        (["plan", "T", "--strategy", "vote"], "a plan has no strategy 'vote'"),
+        (["plan", "T", "--author", "scripted:x.json"], "needs 2 authors, got 1"),
+    ],
+)
+def test_what_is_wrong_on_the_command_line_is_said_and_nothing_is_called(  # C17
+    workspace: Path, words: list[str], says: str
+) -> None:
+    done = cli("revise", *words, cwd=workspace)
+    assert done.returncode == 2 and says in done.stderr, done.stderr
+    assert session.sessions(session.home()) == []
+
+
+def test_the_command_line_reviews_a_change_and_prints_json(workspace: Path) -> None:  # C14 K4
+    change(workspace)
+    sitting = revisions.seats(workspace.parent / "s", revisions.answers(1, "review"))
+    words = [word for author in sitting["author"] for word in ("--author", author)]
+    words += ["--synthesizer", sitting["synthesizer"], "--rounds", "1", "--json"]
+    done = cli("revise", "review", *words, cwd=workspace)
+    said = json.loads(done.stdout)
+    assert said["exit"] == 0 and said["heading"] == "REVIEW VERDICT AFTER 1 ROUND" and said["rounds"]["calls"] == 4
+    assert record().opened.topic == "uncommitted changes: 1 file, +1 -1"
+
+
+def test_a_rehearsal_shows_what_would_leave_and_makes_no_folder(workspace: Path) -> None:  # C16
+    sitting = revisions.seats(workspace.parent / "s", revisions.answers(1))
+    words = [word for author in sitting["author"] for word in ("--author", author)]
+    done = cli("revise", "plan", "T", *words, "--dry-run", "--json", "--rounds", "3", cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout)["providers"]["scripted"]
+    assert row["calls"] == 2 * 7 + 1 and not (workspace / ".kiln").exists()

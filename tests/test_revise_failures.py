@@ -134,7 +134,7 @@ def test_a_reply_that_cannot_be_read_is_a_failure_and_no_argument(workspace: Pat
 def test_a_limit_ends_the_rounds_and_the_synthesis_is_paid_for(workspace: Path) -> None:  # C4
     outcome = run(workspace, revisions.answers(3), rounds=3, limits={"calls": 8})
     assert outcome.heading == "PLAN AFTER 1 OF 3 ROUNDS" and not outcome.conclusive
-    assert "the limit of 8 calls" in outcome.stopped and outcome.spent.calls == 7
+    assert "the limit of 8 calls" in outcome.stopped and outcome.spent.calls == 8
     assert "PLAN.md" in tree(workspace) and "limit" not in record().calls["synthesis@synthesizer"].asked[1].prompt
 
 

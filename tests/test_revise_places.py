@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,14 @@ def test_a_debate_under_way_holds_its_phase_before_it_has_left_anything(workspac
     with pytest.raises(UsageError, match="session abcdefgh holds it"):
         run(workspace, rounds=1, phase=1)
     assert run(workspace, rounds=1).data["phase"] == 2
+
+
+def test_a_phase_that_somebody_removed_is_free_again(workspace: Path) -> None:  # K9
+    run(workspace, rounds=1)
+    shutil.rmtree(workspace / ".kiln")
+    assert run(workspace, rounds=1, phase=1).data["phase"] == 1
+    shutil.rmtree(workspace / ".kiln")
+    assert run(workspace, rounds=1).data["phase"] == 1
 
 
 def test_a_new_phase_can_be_named(workspace: Path) -> None:  # K9

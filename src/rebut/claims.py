@@ -51,6 +51,12 @@ def holders(root: Path, folder: Path) -> list[str]:
         return []
 
 
+def forget(root: Path, folder: Path) -> None:
+    """Drop the claims on a folder that is no more."""
+    for path in _place(root, folder).glob("[!.]*"):
+        path.unlink(missing_ok=True)
+
+
 @contextmanager
 def alone(root: Path, folder: Path) -> Iterator[None]:
     """Whoever changes a file that several sessions share does so while nobody else of them does."""

@@ -77,6 +77,7 @@ class Debate(Outside):
         check: Check | None = ...,
         closing: bool = ...,
         material: Material = ...,
+        max_output: int = ...,
     ) -> Answer[F]: ...
     @overload
     async def ask(
@@ -89,6 +90,7 @@ class Debate(Outside):
         check: Check | None = ...,
         closing: bool = ...,
         material: Material = ...,
+        max_output: int = ...,
     ) -> Answer[str]: ...
     async def ask(
         self,
@@ -100,9 +102,10 @@ class Debate(Outside):
         check: Check | None = None,
         closing: bool = False,
         material: Material = NO_MATERIAL,
+        max_output: int = MAX_OUTPUT,
     ) -> Answer[Any]:
         """Ask one participant. Raises `ParticipantFailed`; then the question is open again for resume."""
-        ask = Ask(who, prompt, schema, check, "", material)
+        ask = Ask(who, prompt, schema, check, "", material, max_output)
         got = await self._one(self._question(ask, step, closing), reopen=True)
         if isinstance(got, Failure):
             raise ParticipantFailed(got.kind, got.message, got.hint)
@@ -119,6 +122,7 @@ class Debate(Outside):
         check: Check | None = ...,
         closing: bool = ...,
         material: Material = ...,
+        max_output: int = ...,
     ) -> Answer[F] | Failure: ...
     @overload
     async def try_ask(
@@ -131,6 +135,7 @@ class Debate(Outside):
         check: Check | None = ...,
         closing: bool = ...,
         material: Material = ...,
+        max_output: int = ...,
     ) -> Answer[str] | Failure: ...
     async def try_ask(
         self,
@@ -142,9 +147,10 @@ class Debate(Outside):
         check: Check | None = None,
         closing: bool = False,
         material: Material = NO_MATERIAL,
+        max_output: int = MAX_OUTPUT,
     ) -> Answer[Any] | Failure:
         """Ask one participant; a failure comes back as a value, is on record, and stays one on resume."""
-        ask = Ask(who, prompt, schema, check, "", material)
+        ask = Ask(who, prompt, schema, check, "", material, max_output)
         return await self._one(self._question(ask, step, closing), reopen=False)
 
     async def ask_all(self, step: str, asks: Sequence[Ask[V]], *, need: int = 1) -> Answers[V]:

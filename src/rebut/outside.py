@@ -35,20 +35,21 @@ class Outside:
 
         A `new` one is made by us or not at all: whoever was quicker to make it has it. Call this in `once`.
         """
-        from rebut.claims import claim
+        from rebut import claims
 
         room, place = self._room, Path(folder)
         if room.offline or room.root is None:
             return ""
-        holder = claim(room.root, place, purpose, room.record.opened.id)
-        if holder != room.record.opened.id:
-            return holder
         place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            place.mkdir(exist_ok=not new)
-        except FileExistsError:
-            return "another process"
-        return ""
+        with claims.alone(room.root, place):
+            try:
+                place.mkdir()
+                claims.forget(room.root, place)  # whoever held a folder of that name holds nothing any more
+            except FileExistsError:
+                if new or not place.is_dir():
+                    return "another process"
+            holder = claims.claim(room.root, place, purpose, room.record.opened.id)
+        return "" if holder == room.record.opened.id else holder
 
     def claimed(self, folder: str, purpose: str) -> str:
         """Which other session holds a folder for a purpose; empty for none. Call this in `once`."""

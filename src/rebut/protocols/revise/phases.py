@@ -92,7 +92,7 @@ def _claim(debate: Debate, place: Path, stage: Stage, *, new: bool, named: bool)
     strategy = debate.settings.strategy
     other = next(s for s in stage.strategies if s != strategy)
     # Whoever wrote drafts here without a debate does not keep one out that was told to come here.
-    if not named and (holder := debate.claimed(str(place), f"{stage.name} {other}")):
+    if not named and not new and (holder := debate.claimed(str(place), f"{stage.name} {other}")):
         return holder
     return debate.claim(str(place), f"{stage.name} {strategy}", new=new)
 

@@ -65,6 +65,8 @@ async def start(plan: Plan, table: Table) -> Outcome:
         if plan.target is not None:
             # What was resolved with this session's redactor passes unchanged; what anybody made by hand does not.
             facts["target"] = at_the_door(plan.target.to_json(), lambda text: redact(clean(text)))
+        if plan.protocol.folder:
+            facts["folder"] = str(await asyncio.to_thread(plan.protocol.folder, plan.workspace, session.slug(topic)))
         journal.write(opened(plan, folder, topic, alias=_alias(plan)))
         facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `keys_of`
         for name, value in facts.items():
@@ -127,6 +129,9 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
         journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
         if plan.notes:
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
+        if plan.protocol.folder:
+            claimed = await asyncio.to_thread(plan.protocol.folder, plan.workspace, session.slug(topic))
+            journal.write(Fact(key="folder", cls="input", value=str(claimed)))
         for name in ("snapshot", "target", "context", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
@@ -173,6 +178,11 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
     if table.on_ready:
         table.on_ready(room.record, folder)
     table.control.begin()
+
+    async def publish() -> list[str]:
+        return await _leave(room, plan, Ended(room.record, plan.settings))
+
+    room.publish = publish
     debate = _debate(room, plan)
     try:
         outcome = await plan.protocol.run(debate)
@@ -277,6 +287,8 @@ def _room(
         root=table.root,
         never=table.never,
         ledger=Ledger(plan.protocol.letter),
+        folder=str(record.facts["folder"].value) if "folder" in record.facts else "",
+        trips=table.trips,
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
     )
 

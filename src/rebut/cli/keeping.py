@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("id")
-@click.option("--format", "form", type=click.Choice(["md", "json"]), default="md", show_default=True)
+@click.option("--format", "form", type=click.Choice(["md", "json", "adr"]), default="md", show_default=True)
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the screen.")
 @click.option("--force", is_flag=True, help="Replace that file if it exists.")
 @json_flag
 def export_command(id: str, form: str, output: Path | None, force: bool, as_json: bool) -> int:
-    """Write a session as Markdown or JSON."""
-    from rebut import export, session
+    """Write a session as Markdown or JSON, or its decision as an ADR."""
+    from rebut import adr, export, session
     from rebut.cli.saying import say
     from rebut.errors import UsageError
 
     record = session.load(folder_of(id))
     plain = as_json or form == "json"
-    text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n" if plain else export.markdown(record)
+    written = adr.adr if form == "adr" else export.markdown
+    text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n" if plain else written(record)
     if output is None:
         say(text.rstrip("\n"))
         return 0

@@ -409,11 +409,14 @@ def test_no_challenger_answers_and_it_ends_with_an_error_that_resume_can_mend(  
     assert panels.state(workspace)["status"] == "consensus"
 
 
-def test_fewer_than_the_minimum_end_it_too(hold: Hold) -> None:  # H12
+def test_fewer_than_the_minimum_end_it_too(hold: Hold, workspace: Path) -> None:  # H12
     with pytest.raises(TooFewReplies, match="2 of 3 answered, 3 needed"):
         hold(first() | {"r1/challenge@challenger.1": {"fail": "auth"}}, min_challengers=3)
     with pytest.raises(UsageError, match="at least 4 challengers must answer, and 3 are seated"):
         hold(first(), min_challengers=4)
+    assert len(list((workspace / "debates").iterdir())) == 1, "what cannot be is told before anything is claimed"
+    with pytest.raises(UsageError, match="at most 12 challengers, got 13"):
+        hold(first(), names=[f"c{n}" for n in range(13)])
 
 
 def test_a_lead_that_fails_ends_it_and_what_the_judge_wrote_is_kept(hold: Hold) -> None:  # H12

@@ -36,7 +36,7 @@ from rebut.leaving import leave
 from rebut.ledger import NOTHING_KEPT, Ledger
 from rebut.opening import keys_of, redactor_of, sides_of, snapshot, target_of, view_of
 from rebut.outcome import Outcome
-from rebut.plan import Plan, Table, debatable, opened
+from rebut.plan import Plan, Table, opened, sound
 from rebut.protocol import Ended, Protocol
 from rebut.record import Amount, Record
 from rebut.redaction import Redactor
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
-    debatable(plan.topic)
+    sound(plan)
     table.control.begin()
     keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
@@ -118,7 +118,7 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
 
 async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
     """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew."""
-    debatable(plan.topic)
+    sound(plan)
     old = session.load(parent)
     folder = await asyncio.to_thread(session.create, table.root)
     if (parent / "snapshot").is_dir():
@@ -145,7 +145,7 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
 
 async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     """How many answers a fork would take over, and about how many it would ask anew; calls nothing."""
-    debatable(plan.topic)
+    sound(plan)
     old = session.load(parent)
     topic = redactor_of(old, table)(clean(plan.topic)).strip()
     record = Record()

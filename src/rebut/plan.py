@@ -73,6 +73,13 @@ def debatable(topic: str) -> None:
         )
 
 
+def sound(plan: Plan) -> None:
+    """What can be told of a plan before anything is opened: there is a topic, and the seats go with the settings."""
+    debatable(plan.topic)
+    if plan.protocol.fits:
+        plan.protocol.fits(plan.settings, plan.seats)
+
+
 def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = "") -> Opened:
     seats: list[dict[str, Json]] = [
         {

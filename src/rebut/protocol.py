@@ -19,7 +19,7 @@ from rebut.endings import ledger_of
 from rebut.errors import RebutError, UsageError
 from rebut.ledger import Ledger
 from rebut.record import Record
-from rebut.types import Json
+from rebut.types import Json, Participant
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -94,6 +94,8 @@ class Protocol:
     """What was named, and the workspace → settings as that workspace's own files want them, and what to tell."""
     company: Callable[[Any], Mapping[str, int]] | None = None
     """Settings → seats, where these depend on them."""
+    fits: Callable[[Any, Sequence[Participant]], None] | None = None
+    """Settings and seats → `UsageError` where they do not go together; asked before anything is opened."""
     folder: Callable[[Path, str], Path] | None = None
     """Workspace and slug → a folder for its files, claimed for this debate alone."""
     source: str = ""
@@ -165,6 +167,7 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
         claim=getattr(module, "claim", None),
         prepare=getattr(module, "prepare", None),
         company=getattr(module, "company", None),
+        fits=getattr(module, "fits", None),
         folder=getattr(module, "folder", None),
         source=source,
     )

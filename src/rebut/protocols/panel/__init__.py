@@ -4,7 +4,7 @@ from rebut.protocol import MANY
 from rebut.protocols.panel.artifacts import artifacts
 from rebut.protocols.panel.places import folder
 from rebut.protocols.panel.run import run
-from rebut.protocols.panel.settings import Settings, calls, limits
+from rebut.protocols.panel.settings import Settings, calls, fits, limits
 from rebut.protocols.panel.synthesis import partial
 
 name = "panel"
@@ -19,6 +19,7 @@ __all__ = [
     "artifacts",
     "calls",
     "closing_tokens",
+    "fits",
     "folder",
     "judge",
     "letter",

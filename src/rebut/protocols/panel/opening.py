@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from rebut.debate import Debate
-from rebut.errors import Aborted, ParticipantFailed, TooFewReplies, UsageError
+from rebut.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.ledger import Claim
 from rebut.prompts import fill
 from rebut.protocols.panel import personas, rules, words
@@ -22,15 +22,8 @@ DOCTOR = "`rebut doctor` tries each by itself and says what to do about it."
 async def seated(debate: Debate) -> Course:
     """Who is there, from which angle each will look, and under which name its files stand."""
     seats = debate.seats("challenger")
-    least = debate.settings.min_challengers
-    if len(seats) > len(LENSES):
-        raise UsageError(f"a panel has at most {len(LENSES)} challengers, got {len(seats)}")
-    if least > len(seats):
-        raise UsageError(
-            f"at least {least} challengers must answer, and {len(seats)} are seated", "Seat more, or ask for fewer."
-        )
     try:
-        found = await reach(debate.scope("preflight"), seats, need=least)
+        found = await reach(debate.scope("preflight"), seats, need=debate.settings.min_challengers)
     except TooFewReplies as error:
         raise Aborted(f"too few challengers can be reached. {error.message}", DOCTOR) from error
     lenses = assigned([who.spec.provider for who in seats])

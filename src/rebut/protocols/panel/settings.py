@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, Field
+
+from rebut.errors import UsageError
+from rebut.protocols.panel.lenses import LENSES
+from rebut.types import Participant
 
 TIMEOUT = 120.0
 
@@ -23,3 +29,13 @@ def limits(settings: Settings) -> dict[str, float]:
 def calls(settings: Settings) -> dict[str, int]:
     """How many calls each seat makes at most when nobody gives in."""
     return {"lead": settings.rounds + 1, "challenger": settings.rounds + 2, "judge": 2}
+
+
+def fits(settings: Settings, seats: Sequence[Participant]) -> None:
+    """As many challengers as there are lenses, and no more needed than are seated."""
+    count, least = sum(1 for p in seats if p.seat.startswith("challenger.")), settings.min_challengers
+    if count > len(LENSES):
+        raise UsageError(f"a panel has at most {len(LENSES)} challengers, got {count}", "Name fewer.")
+    if least > count:
+        seated = f"{count} {'is' if count == 1 else 'are'} seated"
+        raise UsageError(f"at least {least} challengers must answer, and {seated}", "Seat more, or ask for fewer.")

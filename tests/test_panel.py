@@ -18,6 +18,7 @@ from voices import cli, record
 import rebut as door
 from rebut import Aborted, Outcome, TooFewReplies, UsageError
 from rebut.export import markdown
+from rebut.protocols.panel import places
 from rebut.protocols.panel.lenses import LENSES, assigned
 from rebut.protocols.panel.personas import built_in, distinct, file_names, text
 from rebut.protocols.panel.places import folder as claim
@@ -166,6 +167,16 @@ def test_numbers_go_on_from_the_highest_and_are_never_shared(tmp_path: Path) -> 
         thread.join()
     assert len(set(made)) == 16
     assert not [p for p in (tmp_path / "debates").iterdir() if p.name.startswith(".")]
+
+
+def test_a_number_that_was_taken_since_the_last_look_is_passed_over(  # H1
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "debates/001-quicker").mkdir(parents=True)
+    looks, real = iter([iter(())]), places._taken  # what was seen before the other one came
+    monkeypatch.setattr(places, "_taken", lambda parent: next(looks, None) or real(parent))
+    assert claim(tmp_path, "slower").name == "002-slower"
+    assert sorted(p.name for p in (tmp_path / "debates").iterdir()) == ["001-quicker", "002-slower"]
 
 
 def test_two_panels_at_once_get_different_numbers(tmp_path: Path, workspace: Path) -> None:  # H1

@@ -265,6 +265,7 @@ def test_nobody_rules_on_somebody_elses_point(hold: Hold) -> None:  # C10
     }
     said["map@judge"] = panels.mapped("Lead", "Operator")
     outcome = hold(said, rounds=2)
+    assert [m.by for m in outcome.ledger.moves if m.point == "B2"] == ["lead", "challenger.2"]
     assert outcome.ledger.status("B2") == "unresolved"
     assert "B2 is somebody else's point: rule on your own" in complaints("r2/rebuttal@challenger.1")
 

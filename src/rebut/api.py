@@ -25,10 +25,10 @@ from rebut.headline import headline
 from rebut.opening import OWN_OUTPUT
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, participants
-from rebut.protocol import MANY, Protocol, load
+from rebut.protocol import Protocol, load
 from rebut.record import Record
 from rebut.room import Connection, Control
-from rebut.seating import Given, check_effort, fill, is_self_debate, seat
+from rebut.seating import Given, check_effort, fill, is_self_debate, only_seats, seat
 from rebut.text import clean
 from rebut.types import Backend, ModelSpec
 
@@ -190,11 +190,8 @@ class Desk:
         was = record.opened
         made = load(was.source or was.protocol)
         before, fallbacks = participants(record)
-        for role in [r for r, count in made.seats.items() if count == MANY and r in changes]:
-            seats_of = [p.seat for p in before if p.seat.startswith(f"{role}.")]
-            if len(seats_of) > 1:
-                raise UsageError(f"this debate has more than one {role}", f"Name one of {', '.join(seats_of)}.")
-            changes[seats_of[0]] = changes.pop(role)
+        only = only_seats(made, before, changes)
+        changes = {only.get(name, name): value for name, value in changes.items()}
         # A judge that nobody named follows the party whose model it is, also into a fork.
         specs = {p.seat: p.spec for p in before if not p.default or p.seat in changes}
         there = [*(p.seat for p in before), *(role for role, count in made.seats.items() if not count)]

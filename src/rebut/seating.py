@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rebut.choosing import Company, found_company
@@ -220,6 +220,17 @@ def _must_differ(specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]
         notes.append(
             f"self-debate: {first} and {role} are both {spec.identity}, so this is not two independent opinions"
         )
+
+
+def only_seats(protocol: Protocol, seats: Sequence[Participant], named: Iterable[str]) -> dict[str, str]:
+    """Roles of many that were named by themselves, and the one seat that each has."""
+    out: dict[str, str] = {}
+    for role in [name for name in named if protocol.seats.get(name) == MANY]:
+        mine = [p.seat for p in seats if p.seat.startswith(f"{role}.")]
+        if len(mine) > 1:
+            raise UsageError(f"this debate has more than one {role}", f"Name one of {', '.join(mine)}.")
+        out[role] = mine[0]
+    return out
 
 
 def is_self_debate(seats: Sequence[Participant], protocol: Protocol) -> bool:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from rebut.events import Line
+    from rebut.room import Connection
     from rebut.types import Reply, Request
 
 DIED = 86
@@ -60,6 +61,8 @@ class Job:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seats: Mapping[str, str | Sequence[str]] = field(default_factory=lambda: dict(SEATS))
     """Role → one spec, or several."""
+    far: bool = False
+    """The debaters are such as may not be there, and are tried first."""
     forked: bool = True
     """Not, for the many that need no process of their own."""
     die_at_call: int = 0
@@ -230,7 +233,9 @@ class Debater:
             await _tool(Path(self.job.folder), request.on_spawn)
         if self.calls == self.job.die_at_call:
             os._exit(DIED)
-        tries = self.job.said[request.key]
+        if (tries := self.job.said.get(request.key)) is None and "code word" in request.whole:
+            tries = [request.whole.partition("room is ")[2].partition(".")[0]]
+        assert tries is not None, request.key
         value = tries[min(1 if request.followup else 0, len(tries) - 1)]
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return Reply(text, f"model {request.participant.seat}", "family", Usage(100, 50))
@@ -256,6 +261,12 @@ def _give_up_powers() -> None:
     header, sets = (ctypes.c_uint32 * 2)(version, 0), (ctypes.c_uint32 * 6)()
     if ctypes.CDLL(None, use_errno=True).capset(header, sets):
         raise OSError(ctypes.get_errno(), "capset")
+
+
+def _far(debater: Debater) -> Connection:
+    from rebut.room import Connection
+
+    return Connection(debater, lambda sent, back: 0.0, family="far", far=True)
 
 
 def _act(job: Job) -> Result:
@@ -289,7 +300,7 @@ def _act(job: Job) -> Result:
 
     debater = Debater(job)
     outside: dict[str, Any] = {
-        "backends": dict.fromkeys(_specs(job), debater),
+        "backends": dict.fromkeys(_specs(job), _far(debater) if job.far else debater),
         "listener": listen,
         "env": {"HOME": job.folder, "REBUT_HOME": str(folder / "home"), "PATH": os.environ["PATH"]},
     }

@@ -24,7 +24,7 @@ LAYERS: list[set[str]] = [
     {"types"},
     {"events", "text", "processes"},
     {"record"},
-    {"journal", "session", "claims"},
+    {"journal", "session", "claims", "trips"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},
     {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
     {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "headline"},
@@ -36,12 +36,13 @@ LAYERS: list[set[str]] = [
     {"asking", "noting", "leaving", "outside"},
     {"answers"},
     {"debate"},
+    {"reaching"},
     {"protocol"},
     {"plan"},
     {"opening", "resuming"},
     {"engine"},
     {"config", "config_files", "report", "reading"},
-    {"basis", "reviewed", "export"},
+    {"basis", "reviewed", "export", "adr"},
     {"dismissals", "reuse"},
     {"standing"},
     {"sarif", "annotations"},
@@ -56,12 +57,13 @@ LAYERS: list[set[str]] = [
 
 SEEN_BY_PROTOCOLS = {
     *("answers", "contract", "debate", "errors", "forms", "ledger", "outcome", "prompts", "protocol", "record"),
-    *("targets", "text", "types"),
+    *("reaching", "targets", "text", "types"),
 }
 READERS = (
     "report.py",
     "reading.py",
     "export.py",
+    "adr.py",
     "transcript.py",
     "endings.py",
     "cli/reading.py",

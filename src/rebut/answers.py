@@ -36,6 +36,8 @@ class Failure:
     kind: str
     message: str
     hint: str = ""
+    raw: str = ""
+    """What it said, where that could not be read as an answer. Nobody's argument, but worth keeping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Ask(Generic[V]):
     """What the prompt was made of, for seats filled by a program."""
     max_output: int = MAX_OUTPUT
     """Tokens that the reply may have at most."""
+    refused: str = ""
+    """Why it must not be asked, if so: it fails at once, on record, and no call is made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from rebut.plan import Plan, Table, participants
 from rebut.protocol import Protocol, load
 from rebut.record import Record
 from rebut.room import Connection, Control
-from rebut.seating import Given, check_effort, fill, is_self_debate, seat
+from rebut.seating import Given, check_effort, fill, is_self_debate, only_seats, seat
 from rebut.text import clean
 from rebut.types import Backend, ModelSpec
 
@@ -192,6 +192,8 @@ class Desk:
         was = record.opened
         made = load(was.source or was.protocol)
         before, fallbacks = participants(record)
+        only = only_seats(made, before, changes)
+        changes = {only.get(name, name): value for name, value in changes.items()}
         # A judge that nobody named follows the party whose model it is, also into a fork.
         specs = {p.seat: p.spec for p in before if not p.default or p.seat in changes}
         there = [*(p.seat for p in before), *(role for role, count in made.seats.items() if not count)]

@@ -16,14 +16,14 @@ from rebut.budget import flag, shown
 from rebut.calling import Check as Check, Next, Question as Question, call_once, worst_case
 from rebut.errors import NotOnRecord, ReplayMismatch
 from rebut.events import Answered, Attempt, Fact
-from rebut.parsing import Unreadable, parse
+from rebut.parsing import Unreadable, fits, parse
 from rebut.record import Amount, Call
 from rebut.room import Connection, Room
 from rebut.text import cut, fingerprint
 from rebut.types import Json, ModelSpec
 
 if TYPE_CHECKING:
-    from rebut.forms import Form
+    pass
 
 REPAIRS = 1
 FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
@@ -55,6 +55,8 @@ async def settle(room: Room, q: Question) -> Answered | GivenUp:
         return done
     if room.offline:
         raise NotOnRecord(f"{q.key} was never answered on this record", "Go on with `rebut resume`, or fork.")
+    if q.refused:
+        return GivenUp("missing tool", q.refused)
     while True:
         step = await _next(room, q, call)
         if isinstance(step, Next):
@@ -93,7 +95,7 @@ def _on_record(room: Room, q: Question, call: Call) -> Answered | GivenUp | None
         _same_question(room, q, next(iter(call.asked.values())).fp, None)
     if room.parent and (old := room.parent.calls.get(q.key)) and old.answered and old.answered.fp == q.fp:
         found = old.answered
-        if q.schema is None or _fits(q.schema, found.value):
+        if q.schema is None or fits(q.schema, found.value):
             came_from = found.copied_from or room.parent.opened.id
             copied = Answered(**{**_fields(found), "copied_from": came_from})
             room.write(copied)
@@ -107,8 +109,8 @@ def _fields(event: Answered) -> Mapping[str, Any]:
 
 def _same_question(room: Room, q: Question, fp: str, answered: Answered | None) -> None:
     """Hold the protocol to determinism; after an upgrade, keep the recorded answer if it still fits."""
-    fits = answered is None or q.schema is None or _fits(q.schema, answered.value)
-    if fp == q.fp and fits:
+    still = answered is None or q.schema is None or fits(q.schema, answered.value)
+    if fp == q.fp and still:
         return
     session = room.record.opened.id
     if not room.upgraded:
@@ -117,22 +119,12 @@ def _same_question(room: Room, q: Question, fp: str, answered: Answered | None) 
             "The protocol looks at something besides its topic, settings, seats and earlier answers (a clock, a set's "
             f"order, a file), or its file was edited. Mend that, or go on with `rebut fork {session}`.",
         )
-    if not fits:
+    if not still:
         raise ReplayMismatch(
             f"{q.key}: the recorded answer no longer fits its form ({room.upgraded})",
             f"`rebut fork {session}` asks again what no longer fits and reuses the rest.",
         )
     room.notes.append(f"{q.key}: the question changed ({room.upgraded}); the recorded answer was kept")
-
-
-def _fits(schema: type[Form], value: Json) -> bool:
-    from pydantic import ValidationError
-
-    try:
-        schema.model_validate(value)
-    except ValidationError:
-        return False
-    return True
 
 
 async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next:

@@ -37,6 +37,8 @@ class Question:
     closing: bool = False
     max_output: int = MAX_OUTPUT
     material: Material = Material()
+    refused: str = ""
+    """Why it must not be asked: a failure at once, on record like any other."""
 
     @property
     def schema_name(self) -> str:
@@ -57,7 +59,7 @@ class Next:
 
 
 def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
-    sent = tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
+    sent = tokens(q.who.persona) + tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
     back = q.max_output + connection.thinking
     return Amount(1, sent + back, connection.worst(sent, back))
 
@@ -82,10 +84,11 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
     if not connection.patient:  # waiting for a person is not in doubt
         await room.append(asked)
     on_text, on_wait, left = room.control.on_text, room.control.on_wait, room.seconds_left(closing=q.closing)
+    who, prompt = connection.handed(q.who, q.prompt)
     request = Request(
         key=q.key,
-        participant=replace(q.who, spec=step.spec),  # a fallback has an effort of its own
-        prompt=q.prompt,
+        participant=replace(who, spec=step.spec),  # a fallback has an effort of its own
+        prompt=prompt,
         followup=step.followup,
         attempt=number,
         schema=_json_schema(q.schema) if q.schema else None,

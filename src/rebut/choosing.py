@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rebut.errors import UsageError
 from rebut.finding import Found, usable
-from rebut.protocol import Protocol
+from rebut.protocol import MANY, MOST_FOUND, Protocol
 from rebut.room import Connection
 from rebut.types import ModelSpec
 
@@ -50,9 +50,11 @@ def found_company(
     for role, count in protocol.seats.items():
         if named[role] or role == protocol.judge or not count:
             continue
-        for n in range(1, count + 1):
+        for n in range(1, (MOST_FOUND if count == MANY else count) + 1):
             one = next((c for c in able if c.family not in families), None)
             one = one or next((c for c in able if c.spec.identity not in models), None)
+            if one is None and count == MANY and n > 1:
+                break  # a second voice of a model that is heard already adds nothing
             repeated = repeated or one is None
             one = one or able[0]
             specs.setdefault(role, []).append(one.spec)

@@ -78,6 +78,7 @@ class Seats:
     judge: ModelSpec | None = None
     author: ModelSpec | None = None
     critic: ModelSpec | None = None
+    lead: ModelSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ class SeatsTable(Table):
     judge: str | None = None
     author: str | None = None
     critic: str | None = None
+    lead: str | None = None
 
 
 class GateTable(Table):

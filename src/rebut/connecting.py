@@ -156,7 +156,8 @@ def _tool(
             f"{tool.install}, then log in; or seat another model." if tool.install else "Install it, or seat another.",
         )
     command = Command(tool, model=spec.model, effort=spec.effort, env=env, workdir=workdir)
-    return Connection(Limited(Timed(command), tool.name, tool.at_once), family=command.family)
+    limited = Limited(Timed(command), tool.name, tool.at_once)
+    return Connection(limited, family=command.family, context_file=tool.context_file, far=True)
 
 
 def _openai(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
@@ -209,6 +210,7 @@ def _reached(wire: type[Wire], spec: ModelSpec, provider: Provider, env: Mapping
         free if provider.free else made.worst_case,
         family=provider.family or family_of(model),
         thinking=ROOM_TO_THINK.get(spec.effort, 0),
+        far=True,
     )
 
 

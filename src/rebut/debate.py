@@ -153,14 +153,21 @@ class Debate(Outside):
         ask = Ask(who, prompt, schema, check, "", material, max_output)
         return await self._one(self._question(ask, step, closing), reopen=False)
 
-    async def ask_all(self, step: str, asks: Sequence[Ask[V]], *, need: int = 1) -> Answers[V]:
+    async def ask_all(
+        self, step: str, asks: Sequence[Ask[V]], *, need: int = 1, unreadable: bool = False
+    ) -> Answers[V]:
         """Ask several at once. With fewer than `need` answers: `TooFewReplies`, and the failed are open for resume.
 
-        Siblings finish and are kept before a fatal error leaves.
+        Siblings finish and are kept before a fatal error leaves. With `unreadable`, a reply that could not be read
+        counts towards `need` too.
         """
+
+        def count() -> int:
+            return sum(1 for g in got if isinstance(g, Answer) or (unreadable and g.raw))
+
         questions = [self._question(ask, step) for ask in asks]
         got = await self._gather(questions)
-        short = sum(1 for g in got if isinstance(g, Answer)) < need
+        short = count() < need
         if short and not self._room.offline:
             # Failures that an earlier run left on record, and that would end this one: ask again at once.
             again = [n for n, g in enumerate(got) if isinstance(g, Failure) and self._is_old(g)]
@@ -170,7 +177,7 @@ class Debate(Outside):
                 for n, g in zip(again, await self._gather([questions[n] for n in again]), strict=True):
                     got[n] = g
         answers: Answers[V] = Answers(tuple(got))
-        if len(answers.answered) < need:
+        if count() < need:
             for question, g in zip(questions, got, strict=True):
                 if isinstance(g, Failure):
                     self._fail(question, g, reopened=True)
@@ -192,13 +199,14 @@ class Debate(Outside):
         if key in self._room.keys:
             raise DuplicateKey(f"{key} is asked twice in one run", "Give the step another name, or a `part`.")
         self._room.keys.add(key)
-        more = (ask.check, closing, ask.max_output, ask.material)
+        more = (ask.check, closing, ask.max_output, ask.material, ask.refused)
         return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), *more)
 
     async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
         got = await settle(self._room, q)
         if isinstance(got, GivenUp):
-            failure = Failure(q.who, q.key, got.kind, got.message, got.hint)
+            raw = self._room.record.call(q.key).unread if got.kind == "bad reply" else ""
+            failure = Failure(q.who, q.key, got.kind, got.message, got.hint, raw)
             if not got.recorded:
                 self._fail(q, failure, reopened=reopen)
                 await self._room.sync()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rebut.events import Asked
+from rebut.ledger import Ledger, from_json
 from rebut.outcome import Seated
 from rebut.record import Record
 
@@ -58,3 +59,13 @@ def progress(record: Record) -> str:
         return f"{said}, nothing is in doubt"
     last: Asked = record.in_doubt[-1]
     return f"{said}, {doubt} call{'s are' if doubt != 1 else ' is'} in doubt (the last: {last.key})"
+
+
+def ledger_of(record: Record) -> Ledger:
+    """The ledger as the record has it: no protocol code needed, also for a debate that is still open."""
+    ledger: Ledger | None = None
+    for event in record.facts.values():  # each key once, with its last value: an upgrade may have made one anew
+        if event.key.endswith("#ledger") and isinstance(event.value, dict):
+            ledger = ledger or Ledger(str(event.value["letter"]))
+            ledger = ledger.add(from_json(row) for row in event.value["entries"])  # type: ignore[union-attr,arg-type]
+    return ledger or Ledger()

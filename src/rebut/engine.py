@@ -36,7 +36,7 @@ from rebut.leaving import leave
 from rebut.ledger import NOTHING_KEPT, Ledger
 from rebut.opening import keys_of, redactor_of, sides_of, snapshot, target_of, view_of
 from rebut.outcome import Outcome
-from rebut.plan import Plan, Table, debatable, opened
+from rebut.plan import Plan, Table, opened, sound
 from rebut.protocol import Ended, Protocol
 from rebut.record import Amount, Record
 from rebut.redaction import Redactor
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
-    debatable(plan.topic)
+    sound(plan)
     table.control.begin()
     keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
@@ -65,6 +65,8 @@ async def start(plan: Plan, table: Table) -> Outcome:
         if plan.target is not None:
             # What was resolved with this session's redactor passes unchanged; what anybody made by hand does not.
             facts["target"] = at_the_door(plan.target.to_json(), lambda text: redact(clean(text)))
+        if plan.protocol.folder:
+            facts["folder"] = str(await asyncio.to_thread(plan.protocol.folder, plan.workspace, session.slug(topic)))
         journal.write(opened(plan, folder, topic, alias=_alias(plan)))
         facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `keys_of`
         for name, value in facts.items():
@@ -116,7 +118,7 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
 
 async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
     """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew."""
-    debatable(plan.topic)
+    sound(plan)
     old = session.load(parent)
     folder = await asyncio.to_thread(session.create, table.root)
     if (parent / "snapshot").is_dir():
@@ -127,6 +129,9 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
         journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
         if plan.notes:
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
+        if plan.protocol.folder:
+            claimed = await asyncio.to_thread(plan.protocol.folder, plan.workspace, session.slug(topic))
+            journal.write(Fact(key="folder", cls="input", value=str(claimed)))
         for name in ("snapshot", "target", "context", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
@@ -140,7 +145,7 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
 
 async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     """How many answers a fork would take over, and about how many it would ask anew; calls nothing."""
-    debatable(plan.topic)
+    sound(plan)
     old = session.load(parent)
     topic = redactor_of(old, table)(clean(plan.topic)).strip()
     record = Record()
@@ -173,6 +178,11 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
     if table.on_ready:
         table.on_ready(room.record, folder)
     table.control.begin()
+
+    async def publish() -> list[str]:
+        return await _leave(room, plan, Ended(room.record, plan.settings))
+
+    room.publish = publish
     debate = _debate(room, plan)
     try:
         outcome = await plan.protocol.run(debate)
@@ -277,6 +287,8 @@ def _room(
         root=table.root,
         never=table.never,
         ledger=Ledger(plan.protocol.letter),
+        folder=str(record.facts["folder"].value) if "folder" in record.facts else "",
+        trips=table.trips,
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
     )
 

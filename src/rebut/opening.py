@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 DRAFTS = ("plan_*.md", "review*.md", "critique_of_*.md", "debate_log*.md")
 """In the tracks of `revise`, all but the plan that came out: an author who could ask for the other's is not blind."""
+PANEL = ("context.md", "state.json", "transcript.md", "rounds/r[0-9][0-9][0-9]_*.md")
 OWN_OUTPUT = (
     *("debate/last-debate*.json", "*/debate/last-debate*.json"),
     *(f"{above}.kiln/tracks/phase-*/{name}" for name in DRAFTS for above in ("", "*/")),
+    *(f"{above}debates/[0-9][0-9][0-9]*-*/{name}" for name in PANEL for above in ("", "*/")),
 )
 
 

@@ -59,6 +59,15 @@ class Outside:
         return "" if found == self._room.record.opened.id else found
 
     @property
+    def folder(self) -> str:
+        """Where the protocol's files go, if it claimed a place for them. It has no business in a prompt."""
+        return self._room.folder
+
+    async def publish(self) -> Sequence[str]:
+        """Write the protocol's artifacts as they are by now; what could not be written is said. Nothing in a replay."""
+        return await self._room.publish() if self._room.publish else ()
+
+    @property
     def is_fork(self) -> bool:
         return bool(self._room.record.opened.forked_from)
 

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from rebut.text import clean
+from rebut.types import Json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -163,3 +164,14 @@ def _said(error: object) -> str:
         where = ".".join(str(part) for part in row["loc"]) or "the reply"
         rows.append(f"{where}: {row['msg']}")
     return "; ".join(rows)
+
+
+def fits(schema: type[BaseModel], value: Json) -> bool:
+    """Whether a value that was read before still fits its form."""
+    from pydantic import ValidationError
+
+    try:
+        schema.model_validate(value)
+    except ValidationError:
+        return False
+    return True

@@ -15,6 +15,7 @@ from rebut.protocol import Protocol
 from rebut.record import Record
 from rebut.room import Connection, Control
 from rebut.text import clean
+from rebut.trips import Trips
 from rebut.types import Json, ModelSpec, Participant
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class Table:
     listener: Callable[[Line], None] | None = None
     on_ready: Callable[[Record, Path], None] | None = None
     """Called once the debate is on record and before anything is asked."""
+
+    @property
+    def trips(self) -> Trips:
+        """Who answered a few minutes ago."""
+        return Trips(self.root.parent / "trips.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,13 @@ def debatable(topic: str) -> None:
             f"the topic is {len(topic):,} characters long; at most {TOPIC_LIMIT:,} are taken",
             "Ask the question in a sentence and give the material with --context FILE.",
         )
+
+
+def sound(plan: Plan) -> None:
+    """What can be told of a plan before anything is opened: there is a topic, and the seats go with the settings."""
+    debatable(plan.topic)
+    if plan.protocol.fits:
+        plan.protocol.fits(plan.settings, plan.seats)
 
 
 def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = "") -> Opened:

@@ -15,9 +15,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rebut.artifacts import Artifact as Artifact
+from rebut.endings import ledger_of
 from rebut.errors import RebutError, UsageError
+from rebut.ledger import Ledger
 from rebut.record import Record
-from rebut.types import Json
+from rebut.types import Json, Participant
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -26,7 +28,11 @@ if TYPE_CHECKING:
     from rebut.outcome import Outcome
     from rebut.targets import Target
 
-BUILT_IN = ("duel", "cross", "revise", "ask")
+BUILT_IN = ("duel", "cross", "revise", "panel", "ask")
+MANY = -1
+"""In `seats`: as many as are named, at least one."""
+MOST_FOUND = 3
+"""How many of those that were found take a role of many by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,11 @@ class Ended:
     settings: Any
     outcome: Outcome | None = None
     error: RebutError | None = None
+    """Neither: the debate goes on."""
+
+    @property
+    def ledger(self) -> Ledger:
+        return ledger_of(self.record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,7 @@ class Protocol:
     version: str
     about: str
     seats: Mapping[str, int]
-    """Role → how many sit in it; 0 for a role that stays empty unless somebody is named for it."""
+    """Role → how many sit in it, or `MANY`; 0 for a role that stays empty unless somebody is named for it."""
     settings: type[BaseModel]
     run: Callable[[Debate], Awaitable[Outcome]]
     letter: str = "P"
@@ -60,6 +71,7 @@ class Protocol:
     """Settings → how many calls each role makes when all goes well."""
     partial: Callable[[Debate], Outcome] | None = None
     artifacts: Callable[[Ended], Sequence[Artifact]] | None = None
+    """The files as they are by now: called at the end, and whenever the protocol publishes."""
     silent: Sequence[str] = ()
     """Roles that are part of the debate and never asked anything; a person's, where nobody is named."""
     third_judges: bool = True
@@ -82,6 +94,10 @@ class Protocol:
     """What was named, and the workspace → settings as that workspace's own files want them, and what to tell."""
     company: Callable[[Any], Mapping[str, int]] | None = None
     """Settings → seats, where these depend on them."""
+    fits: Callable[[Any, Sequence[Participant]], None] | None = None
+    """Settings and seats → `UsageError` where they do not go together; asked before anything is opened."""
+    folder: Callable[[Path, str], Path] | None = None
+    """Workspace and slug → a folder for its files, claimed for this debate alone."""
     source: str = ""
 
     def with_settings(self, settings: Any) -> Protocol:
@@ -151,5 +167,7 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
         claim=getattr(module, "claim", None),
         prepare=getattr(module, "prepare", None),
         company=getattr(module, "company", None),
+        fits=getattr(module, "fits", None),
+        folder=getattr(module, "folder", None),
         source=source,
     )

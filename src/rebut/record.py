@@ -44,6 +44,12 @@ class Call:
         ]
 
     @property
+    def unread(self) -> str:
+        """The last reply that came back, as it stood; empty if none did."""
+        said = [attempt.text for _, attempt in self.returned if attempt.outcome == "ok"]
+        return said[-1] if said else ""
+
+    @property
     def next_attempt(self) -> int:
         return max([0, *self.asked, *self.attempts]) + 1
 

@@ -60,7 +60,9 @@ def header(record: Record, *, width: int = 80) -> list[str]:
     if context := _context_line(record):
         rows += wrapped(f"{'context':<12} {context}", width, 13)
     rows.append(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}")
-    rows.append(f"{'session':<12} {opened.id}  {opened.slug}")
+    if (place := record.facts.get("folder")) and str(place.value).startswith(f"{opened.workspace}/"):
+        rows += wrapped(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
+    rows += wrapped(f"{'session':<12} {opened.id}  {opened.slug}", width, 13)
     rows += [line for n in notes if not n.startswith("the ") for line in wrapped(f"{'note':<12} {n}", width, 13)]
     return [f"  {row}" for row in rows]
 
@@ -118,11 +120,22 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
         cost += "" if None in usd else f"  {money(sum(u for u in usd if u is not None))}"
     tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
     brought = "; ".join([*tries, *(counted(ledger_fact) if ledger_fact else [])])
-    head = f"    {seat:<11} {step:<11} {cost}"
+    head = f"    {seat:<{column(record)}} {step:<11} {cost}"
     if not brought or len(head) + len(brought) + 3 <= width:
         return f"{head}   {brought}".rstrip()
     # What does not fit beside it stands below it, in one piece.
     return "\n".join([head, *wrapped(f"{'':16} {brought}", width, 17)])
+
+
+def column(record: Record) -> int:
+    """How wide the seats are: those of many with their numbers are wider."""
+    return max(11, *(len(str(row["seat"])) for row in record.opened.seats))
+
+
+def together(fact: Fact, seat: str) -> bool:
+    """Whether a ledger entry is of several seats at once, so that no single turn may have it beside it."""
+    rows: Sequence[Any] = fact.value.get("entries", ()) if isinstance(fact.value, dict) else ()  # type: ignore[assignment]
+    return any(row.get("by") != seat for row in rows)
 
 
 def counted(fact: Fact) -> list[str]:
@@ -207,6 +220,8 @@ def ending(
 
 
 def _label_of(outcome: Outcome) -> str:
+    if outcome.kind == "tradeoff":
+        return "POSITION, CONTESTED"
     return "RECOMMENDATION" if outcome.verdict else "DECISION" if outcome.conclusive else "POSITION"
 
 

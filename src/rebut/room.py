@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from rebut.events import Event, Line
 from rebut.ledger import Ledger
 from rebut.record import Amount, Record
 from rebut.text import clean
+from rebut.trips import Trips
 from rebut.types import Backend, ModelSpec, Participant
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ class Connection:
     family: str = ""
     thinking: int = 0
     """Tokens that a reply may have beyond what was asked for, because thinking counts as output and effort was set."""
+    context_file: str = ""
+    """The file by which the backend itself hands a participant's persona over; without one, it leads the prompt."""
+    far: bool = False
+    """Something outside of this process may not be there: worth a round trip before a debate counts on it."""
 
     @cached_property
     def _usual(self) -> float | None:
@@ -50,6 +55,12 @@ class Connection:
     def free(self) -> bool:
         """Known to cost nothing, which is not the same as a price that nobody knows."""
         return self._usual == 0.0
+
+    def handed(self, who: Participant, prompt: str) -> tuple[Participant, str]:
+        """Participant and prompt as they go to the backend: a persona that it cannot hand over leads the prompt."""
+        if not who.persona or self.context_file:
+            return who, prompt
+        return replace(who, persona=""), f"{who.persona}\n\n{prompt}"
 
     def worst(self, sent: int, back: int) -> float:
         """The most that a call can cost, as far as that is known."""
@@ -123,6 +134,11 @@ class Room:
     keys: set[str] = field(default_factory=set)
     failed_before: frozenset[str] = frozenset()
     """Keys whose failure an earlier run left on record."""
+    folder: str = ""
+    """Where the protocol's own files go, if it claimed a place for them."""
+    publish: Callable[[], Awaitable[Sequence[str]]] | None = None
+    """Writes the protocol's files as they are by now, and says what could not be written."""
+    trips: Trips = field(default_factory=Trips)
     waited: float = 0.0
     """Seconds that people took to answer in this run."""
     _connections: dict[str, Connection] = field(default_factory=dict)

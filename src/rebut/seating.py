@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rebut.choosing import Company, found_company
@@ -10,7 +10,7 @@ from rebut.config import Config
 from rebut.connecting import connector as connector
 from rebut.errors import UsageError
 from rebut.finding import Found
-from rebut.protocol import Protocol
+from rebut.protocol import MANY, Protocol
 from rebut.room import Connection
 from rebut.types import EFFORTS, ModelSpec, Participant
 
@@ -49,7 +49,7 @@ def seat(
     check_effort(effort)
     named: dict[str, list[str]] = {}
     for role, count in protocol.seats.items():
-        by_hand = given.get(role) or (_configured(config, role) if count == 1 else "") or ()
+        by_hand = given.get(role) or (_configured(config, role) if count in (1, MANY) else "") or ()
         named[role] = [by_hand] if isinstance(by_hand, str) else list(by_hand)
         if role in protocol.silent and not named[role] and _judge_is_named(protocol, given, config):
             named[role] = ["human"]  # nobody is asked here, so nobody needs to be found for it
@@ -72,9 +72,9 @@ def seat(
         wanted = named[role] or [str(spec) for spec in company.specs.get(role, ())]
         if role == protocol.judge and not wanted:
             continue
-        if len(wanted) != count:
+        if (len(wanted) != count) if count != MANY else not wanted:
             raise UsageError(
-                f"{protocol.name} needs {'a' if count == 1 else count} {role}{'s' if count > 1 else ''}"
+                f"{protocol.name} needs {'a' if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
                 + (f", got {len(wanted)}" if wanted else ""),
                 _how_to_name(protocol, role) + ("" if wanted else NOBODY if attended else UNATTENDED),
             )
@@ -220,6 +220,17 @@ def _must_differ(specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]
         notes.append(
             f"self-debate: {first} and {role} are both {spec.identity}, so this is not two independent opinions"
         )
+
+
+def only_seats(protocol: Protocol, seats: Sequence[Participant], named: Iterable[str]) -> dict[str, str]:
+    """Roles of many that were named by themselves, and the one seat that each has."""
+    out: dict[str, str] = {}
+    for role in [name for name in named if protocol.seats.get(name) == MANY]:
+        mine = [p.seat for p in seats if p.seat.startswith(f"{role}.")]
+        if len(mine) > 1:
+            raise UsageError(f"this debate has more than one {role}", f"Name one of {', '.join(mine)}.")
+        out[role] = mine[0]
+    return out
 
 
 def is_self_debate(seats: Sequence[Participant], protocol: Protocol) -> bool:

@@ -43,8 +43,8 @@ class ToolFailed(ParticipantFailed):
 class Command:
     """One tool with its model and effort settled.
 
-    Each call gets a working folder of its own, empty, so that a path in somebody's text leads nowhere. `workdir` is
-    where the tool's context file is; it alone is copied into that folder.
+    Each call gets a working folder of its own, empty, so that a path in somebody's text leads nowhere. A participant's
+    persona is laid there as the tool's context file. `workdir` is where such a file is; it alone is copied.
     """
 
     def __init__(
@@ -87,9 +87,12 @@ class Command:
             folder, scratch, work = (base / name for name in ("files", "tmp", "work"))
             for made in (folder, scratch, work):
                 made.mkdir()
-            if self._workdir:
+            persona = request.participant.persona if tool.context_file else ""
+            if persona:
+                (work / tool.context_file).write_text(persona, encoding="utf-8", errors="replace")
+            elif self._workdir:
                 self._copied(self._workdir, work)
-            argv, env = self._laid(path, folder, work)
+            argv, env = self._laid(path, folder, work, with_context=bool(persona or self._workdir))
             env |= {"TMPDIR": str(scratch), "PWD": str(work), "TERM": "dumb", "NO_COLOR": "1"}
             # A little before the limit: whoever else watches it can only cut us off, not tell what the tool said last.
             seconds = max(0.0, limit - (clock() - began) - min(0.25, limit / 20))
@@ -150,10 +153,10 @@ class Command:
             message = f"{tool.name} {found} does not know {', '.join(missing)}, which its lockdown needs"
             raise ParticipantFailed("missing tool", message, _get(tool))
 
-    def _laid(self, path: Path, folder: Path, workdir: Path) -> tuple[list[str], dict[str, str]]:
+    def _laid(self, path: Path, folder: Path, workdir: Path, *, with_context: bool) -> tuple[list[str], dict[str, str]]:
         """Put the call together and lay its files."""
         tool = self._tool
-        parts = [Part(tool.args, tool.env), tool.with_context if self._workdir else tool.alone]
+        parts = [Part(tool.args, tool.env), tool.with_context if with_context else tool.alone]
         if self._model:
             parts.append(tool.with_model)
         if self._effort:

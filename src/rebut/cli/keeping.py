@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("id")
-@click.option("--format", "form", type=click.Choice(["md", "json", "sarif", "github"]), default="md", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["md", "json", "adr", "sarif", "github"]), default="md", show_default=True
+)
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the screen.")
 @click.option("--force", is_flag=True, help="Replace that file if it exists.")
 @json_flag
 def export_command(id: str, form: str, output: Path | None, force: bool, as_json: bool) -> int:
-    """Write a session as Markdown or JSON; a review's findings as SARIF 2.1.0 or annotations of a GitHub workflow."""
-    from rebut import export, session
+    """Write a session as Markdown or JSON, its decision as an ADR, a review's findings as SARIF or annotations."""
+    from rebut import adr, export, session
     from rebut.cli.saying import say
     from rebut.errors import UsageError
 
@@ -34,7 +36,7 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
     elif as_json or form == "json":
         text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n"
     else:
-        text = export.markdown(record)
+        text = adr.adr(record) if form == "adr" else export.markdown(record)
     if output is None:
         # Annotations are commands, and their text is escaped: they go out as they are.
         print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"))

@@ -93,13 +93,18 @@ class Screen:
                 self._flush()
                 step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                 self._heading(e.key)
-                self._line(f"    {seat:<11} {step:<11} failed: {cut(f'{e.failure}, {e.message}', width() - 38)}")
+                said = cut(f"{e.failure}, {e.message}", width() - 27 - self._column)
+                self._line(f"    {seat:<{self._column}} {step:<11} failed: {said}")
             case _:
                 pass
 
     def _brought(self, ledger: Fact, key: str) -> None:
         """What one answer, or the last of them, entered in the ledger."""
         mine = [one for one in self._held if (_step(one.key), _seat(one.key)) == (_step(key), _seat(key))]
+        if not mine and self._held and report.together(ledger, self._held[-1].seat):
+            self._flush()
+            self._line(f"    {'together':<{self._column}} {'; '.join(report.counted(ledger))}".rstrip())
+            return
         if not mine:
             self._flush(ledger)
             return
@@ -116,6 +121,10 @@ class Screen:
         if self.record:
             self._heading(answered.key)
             self._line(report.turn(self.record, answered, ledger, width=width()))
+
+    @property
+    def _column(self) -> int:
+        return report.column(self.record) if self.record else 11
 
     def _heading(self, key: str) -> None:
         scope = key.rpartition("/")[0]
@@ -164,7 +173,7 @@ class Screen:
             step, _, seat = key.rpartition("/")[2].rpartition("@")
             took = report.duration(time.monotonic() - since)
             why = f" ({asked.why})" if asked.why != "ask" else ""
-            head = f"    {seat:<11} {step:<11} {took:>8}{why}"
+            head = f"    {seat:<{self._column}} {step:<11} {took:>8}{why}"
             said = _readable(self._tail.get(key, ""))
             room = width() - len(head) - 5
             if key in self._waits:
@@ -173,7 +182,9 @@ class Screen:
             rows.append(head + (f'  "{said[-room:]}"' if said and room > 10 else ""))
         for one in self._held if rows else ():
             took = report.duration(one.ms / 1000)
-            rows.append(f"    {_seat(one.key):<11} {_step(one.key).rpartition('/')[2]:<11} {took:>8}  answered")
+            rows.append(
+                f"    {_seat(one.key):<{self._column}} {_step(one.key).rpartition('/')[2]:<11} {took:>8}  answered"
+            )
         if rows and self.record and self.record.attempts_made:
             total = self.record.spent()
             total = replace(total, in_doubt=total.in_doubt - len(self._asked))  # those in flight are not in doubt yet

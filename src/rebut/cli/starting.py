@@ -18,7 +18,7 @@ from rebut.cli.targeting import settled
 from rebut.engine import start
 from rebut.errors import PriceUnknown, RebutError
 from rebut.outcome import Outcome
-from rebut.plan import Plan, debatable
+from rebut.plan import Plan, sound
 from rebut.targets import Wanted
 from rebut.text import clean, tokens
 
@@ -131,7 +131,7 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
     def door(text: str) -> str:
         return redactor.redact(clean(text))
 
-    debatable(plan.topic)
+    sound(plan)
     topic = door(plan.topic)
     removed = set(PLACEHOLDER.findall(topic))
     files, left_out, size = list[str](), list[str](), 0

@@ -1,0 +1,32 @@
+"""One position against several expert challengers at once, to a consensus or an honest trade-off."""
+
+from rebut.protocol import MANY
+from rebut.protocols.panel.artifacts import artifacts
+from rebut.protocols.panel.places import folder
+from rebut.protocols.panel.run import run
+from rebut.protocols.panel.settings import Settings, calls, fits, limits
+from rebut.protocols.panel.synthesis import partial
+
+name = "panel"
+version = "1"
+seats = {"lead": 1, "challenger": MANY, "judge": 1}
+judge = "judge"
+letter = "B"
+closing_tokens = 16_000
+
+__all__ = [
+    "Settings",
+    "artifacts",
+    "calls",
+    "closing_tokens",
+    "fits",
+    "folder",
+    "judge",
+    "letter",
+    "limits",
+    "name",
+    "partial",
+    "run",
+    "seats",
+    "version",
+]

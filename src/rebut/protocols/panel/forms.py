@@ -1,0 +1,164 @@
+"""What the lead, the challengers and the judge of a panel fill in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rebut.forms import Cites, Form, Need, folded
+
+Confidence = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
+Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
+CATEGORIES = ("correctness", "design", "scaling", "operations", "security", "cost", "usability", "other")
+Category = Annotated[
+    Literal["correctness", "design", "scaling", "operations", "security", "cost", "usability", "other"],
+    folded(*CATEGORIES),
+]
+
+
+class Persona(Form):
+    """One expert."""
+
+    lens: str = Field(description="the lens, by its name as given")
+    name: str = Field(description="who this is, in a few words, such as: storage engineer of a large shop")
+    background: str = Field(description="what they have lived through that makes them see what others miss")
+    looks_for: list[str] = Field(description="three to six things they look for on this topic, shared with nobody")
+    questions: list[str] = Field(default_factory=list, description="two or three questions they always ask")
+
+
+class Personas(Form):
+    """The experts of a panel."""
+
+    domain: str = Field(description="the field that the topic belongs to, in a few words")
+    personas: list[Persona] = Field(description="one for every lens")
+
+
+class Assertion(Form):
+    """A claim that the position rests on."""
+
+    text: str
+    evidence: Cites = Field(default_factory=list)
+
+
+class Opening(Form):
+    """The lead's first position."""
+
+    position: str = Field(description="what you hold, in a few plain sentences")
+    reasoning: list[Assertion] = Field(description="what it rests on, one claim each")
+    confidence: Confidence
+    weaknesses: list[str] = Field(description="where it is weakest, by your own judgement")
+    assumptions: list[str] = Field(description="what must be so for it to hold")
+    need: Need
+
+
+class Objection(Form):
+    """A point against the position."""
+
+    text: str
+    strength: Strength = Field(description="minor: a remark; moderate: it must be mended; strong: it cannot stand so")
+    category: Category
+    evidence: Cites = Field(default_factory=list)
+    about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
+
+
+class Examined(Form):
+    """Something that was looked at."""
+
+    angle: str = Field(description="which item of your own list this belongs to")
+    what: str = Field(description="what you looked at, precisely")
+    found: str = Field(description="what you found")
+
+
+class Challenge(Form):
+    """A challenger's first answer."""
+
+    verdict: Annotated[Literal["agree", "partial", "disagree"], folded("agree", "partial", "disagree")]
+    objection_strength: Strength = Field(description="of your gravest objection; minor if you have none")
+    points: list[Objection] = Field(default_factory=list, description="your objections, the gravest first")
+    examined: list[Examined] = Field(description="what you looked at from your angle; needed to agree, too")
+    summary: str = Field(description="your view in a sentence or two")
+    need: Need
+
+
+class Response(Form):
+    """What the lead says to one point."""
+
+    id: str = Field(description="the point's id, such as B1")
+    move: Annotated[Literal["accept", "partial", "reject"], folded("accept", "partial", "reject")]
+    reason: str
+    evidence: Cites = Field(default_factory=list)
+
+
+class Change(Form):
+    """One thing that is different now."""
+
+    what: str
+    because: list[str] = Field(description="the ids of the points that changed it")
+
+
+class Confrontation(Form):
+    """The lead's answer to the objections, and its position after it."""
+
+    responses: list[Response] = Field(description="one for every point listed")
+    position: str = Field(description="the whole position as it stands now; unchanged if no point moved you")
+    changes: list[Change] = Field(default_factory=list, description="what changed and because of which points")
+    confidence: Confidence
+    need: Need
+
+
+class Brief(Form):
+    """The lead's short answer to remarks that do not stand in the way."""
+
+    responses: list[Response] = Field(description="one for every point listed")
+
+
+class Ruling(Form):
+    """What a challenger makes of the lead's answer to one of its points."""
+
+    id: str
+    ruling: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
+    reason: str = Field(description="for accept: what convinced you")
+    evidence: Cites = Field(default_factory=list)
+
+
+class Rebuttal(Form):
+    """A dissenter's answer to the lead."""
+
+    answer: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
+    rulings: list[Ruling] = Field(default_factory=list, description="one for every point of yours that is open")
+    points: list[Objection] = Field(default_factory=list, description="what is newly wrong with the position, if any")
+    examined: list[Examined] = Field(default_factory=list)
+    summary: str = Field(description="your view now, in a sentence or two")
+    need: Need
+
+
+class Crux(Form):
+    """Something that would change one's mind."""
+
+    question: str = Field(description="as a question that somebody can go and answer, where it can be one")
+    how: str = Field(default="", description="how to find out: a measurement, a file, a person to ask; empty if none")
+
+
+class Grounds(Form):
+    """Why a party disagrees, and what would make the other side right."""
+
+    why: str = Field(description="why you disagree, at bottom")
+    other_right: str = Field(description="what would have to be so for the other side to be right")
+    assumptions: list[str] = Field(description="what you take to be so, and the other side does not")
+    cruxes: list[Crux] = Field(description="what would change your mind")
+
+
+class Assumed(Form):
+    """A core assumption, and who stands where on it."""
+
+    text: str
+    held_by: list[str] = Field(description="parties whose position needs it, by the names given")
+    denied_by: list[str] = Field(default_factory=list, description="parties whose position needs the opposite")
+
+
+class Assumptions(Form):
+    """The assumptions under a disagreement that remained."""
+
+    core_disagreement: str = Field(description="what could not be resolved, and between whom, in a sentence or two")
+    assumptions: list[Assumed]

@@ -1,0 +1,69 @@
+"""Parts that the steps of a panel share: what each prompt begins with, what goes into the ledger, files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rebut.debate import Debate
+from rebut.errors import Aborted, ParticipantFailed
+from rebut.forms import Cite
+from rebut.ledger import Entry, Evidence, Move, MoveKind, Point
+from rebut.prompts import FENCES
+from rebut.protocols.panel import personas, rules, words
+from rebut.protocols.panel.course import Challenger, Course
+from rebut.protocols.panel.forms import Objection, Response
+
+MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
+
+
+async def publish(debate: Debate, course: Course, key: str) -> None:
+    """Keep where the panel stands, and write its files as they are by now."""
+    state = course.to_json()
+    await debate.once(key, lambda: state, of=state)
+    await debate.publish()
+
+
+async def touched(debate: Debate, course: Course, key: str) -> dict[str, str]:
+    """What is wrong with a persona's file, looked at once and then on record."""
+    expected = {c.seat: (c.file, personas.sha(c.text)) for c in course.challengers}
+    found = await debate.once(key + "#files", lambda: dict(personas.spoilt(debate.folder, expected)), cls="limit")
+    return {str(seat): str(why) for seat, why in found.items()} if isinstance(found, dict) else {}
+
+
+def lead_failed(debate: Debate, error: ParticipantFailed, what: str) -> Aborted:
+    return Aborted(
+        f"the lead ({debate.seat('lead').label}) {what}: {error.kind}, {error.message}",
+        error.hint or "Without the lead there is no position to test. Resume when it can answer.",
+    )
+
+
+def told(c: Challenger, prompt: str) -> str:
+    """A challenger that does not read its persona's file is told it in the prompt."""
+    return prompt if c.reads else f"{c.text}\n{prompt}"
+
+
+def gravest(points: Sequence[Objection], summary: str) -> str:
+    said = sorted((p for p in points if p.text), key=lambda p: -rules.STRENGTHS.index(p.strength))
+    return said[0].text if said else summary
+
+
+def raised(c: Challenger, points: Sequence[Objection], n: int) -> list[Entry]:
+    return [
+        Point(p.text, c.seat, n, rules.SEVERITY[p.strength], p.category, cited(p.evidence), about=p.about)
+        for p in points
+        if p.text
+    ]
+
+
+def answered(responses: Sequence[Response], n: int) -> list[Entry]:
+    return [Move(one.id, MOVES[one.move], "lead", n, one.reason, cited(one.evidence)) for one in responses]
+
+
+def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
+    return tuple(c.evidence() for c in cites if c.place)
+
+
+def shared(r: Debate) -> dict[str, str]:
+    """What every debater's prompt begins with, in an order that does not change from round to round."""
+    files = f"\n\n{words.CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
+    return {"rule": words.EVIDENCE_RULE, "fences": FENCES, "topic": r.quote("topic", r.topic), "context": files}

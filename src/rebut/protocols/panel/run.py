@@ -1,0 +1,33 @@
+"""The course of a panel: reach the challengers, open, challenge at once, confront and rebut until all is said."""
+
+from __future__ import annotations
+
+from rebut.debate import Debate
+from rebut.errors import Aborted
+from rebut.outcome import Outcome
+from rebut.protocols.panel import assumptions, synthesis
+from rebut.protocols.panel.opening import open_up, seated
+from rebut.protocols.panel.parts import publish
+from rebut.protocols.panel.rebuttals import rebut
+from rebut.protocols.panel.rounds import address, challenge, confront
+
+
+async def run(debate: Debate) -> Outcome:
+    course = await seated(debate)
+    await open_up(debate, course)
+    for r in debate.rounds(debate.settings.rounds):
+        if r.n == 1:
+            await challenge(r, course)
+        elif not await confront(r, course) or not await rebut(r, course):
+            break
+        course.rounds = r.n
+        await publish(r, course, "state")
+        if not course.dissenters:
+            break
+    if not course.rounds:
+        raise Aborted(f"the challengers were never asked: {debate.stopped}", "Raise the limit, then resume.")
+    if course.rounds == 1 and not course.dissenters:
+        await address(debate, course)
+    if course.dissenters:
+        await assumptions.extract(debate, course)
+    return synthesis.outcome(debate, course)

@@ -26,6 +26,7 @@ LAYERS: list[set[str]] = [
     {"record"},
     {"journal", "session"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},
+    {"laying", "scaffold", "hosts"},
     {"tools", "analysers", "snapshot", "workspace", "outcome", "forms", "artifacts"},
     {"view", "evidence", "context", "marking", "endings", "targets"},
     {"room"},
@@ -42,7 +43,7 @@ LAYERS: list[set[str]] = [
     {"finding"},
     {"connecting", "choosing"},
     {"seating", "doctor"},
-    {"api"},
+    {"api", "demo"},
     {"cli", "__main__"},
 ]
 """From the ground up. A module may import from layers below its own and from its own, never from above."""

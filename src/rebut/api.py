@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from rebut import config as configs, engine, session
 from rebut.budget import Limits
-from rebut.connecting import connector
+from rebut.connecting import Custom, connector
 from rebut.errors import UsageError
 from rebut.events import Line
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, participants
 from rebut.protocol import Protocol, load
 from rebut.record import Record
-from rebut.room import Connection, Control
+from rebut.room import Control
 from rebut.seating import Given, check_effort, fill, is_self_debate, seat
-from rebut.types import Backend, ModelSpec
+from rebut.types import ModelSpec, Sampling
 
 if TYPE_CHECKING:
     from rebut.finding import Found
@@ -43,7 +43,7 @@ class Desk:
         workspace: Path | str | None = None,
         env: Mapping[str, str] | None = None,
         config: configs.Config | None = None,
-        backends: Mapping[str, Backend | Connection] | None = None,
+        backends: Mapping[str, Custom] | None = None,
         control: Control | None = None,
         listener: Callable[[Line], None] | None = None,
         on_ready: Callable[[Record, Path], None] | None = None,
@@ -69,11 +69,15 @@ class Desk:
         """The desk for a session on record: its workspace's rules and relative paths hold, wherever we stand now."""
         if record.opened.workspace == str(self.workspace):
             return self
+        return self.at(record.opened.workspace, self._config)
+
+    def at(self, workspace: Path | str, config: configs.Config | None = None) -> Desk:
+        """The same desk in another folder."""
         table = self.table
         return Desk(
-            workspace=record.opened.workspace,
+            workspace=workspace,
             env=self.env,
-            config=self._config,
+            config=config,
             backends=self._backends,
             control=table.control,
             listener=table.listener,
@@ -93,10 +97,13 @@ class Desk:
         fallbacks: Given | None = None,
         allow_same_model: bool = False,
         models: Mapping[str, str] | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
         **named: Any,
     ) -> Plan:
         """Check everything that can be checked before a model is called."""
         made = load(protocol)
+        drawn = sampling(temperature, seed)
         given = {k: v for k, v in named.items() if k in made.seats and v}
         wanted = {k: v for k, v in named.items() if k not in made.seats and v is not None}
         if "state_dir" in made.settings.model_fields:
@@ -125,7 +132,7 @@ class Desk:
         plan = Plan(
             protocol=made,
             topic=topic,
-            seats=seats.participants,
+            seats=[replace(p, sampling=drawn) for p in seats.participants],
             settings=settings,
             workspace=self.workspace,
             limits=self._limits(limits or {}),
@@ -161,7 +168,7 @@ class Desk:
             fallbacks={seat: [str(s) for s in more] for seat, more in fallbacks.items()},
             allow_same_model=bool(changes.get("allow_same_model")) or is_self_debate(before, made),
         )
-        personas = {p.seat: p.persona for p in before}
+        personas, drawn = {p.seat: p.persona for p in before}, {p.seat: p.sampling for p in before}
         known = {"topic", "limits", "allow_same_model", *personas}
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in known}}
         if isinstance(values.get("rounds"), int):
@@ -170,7 +177,7 @@ class Desk:
         plan = Plan(
             protocol=made,
             topic=str(changes.get("topic", was.topic)),
-            seats=[replace(p, persona=personas[p.seat]) for p in seats.participants],
+            seats=[replace(p, persona=personas[p.seat], sampling=drawn[p.seat]) for p in seats.participants],
             settings=_settings(made, values),
             workspace=Path(was.workspace),
             limits=limits,
@@ -221,6 +228,15 @@ class Desk:
                     f"the price of {spec} ({seat_name}) is not known, so --max-usd cannot be kept",
                     "Add --max-tokens N, which can.",
                 )
+
+
+def sampling(temperature: float | None, seed: int | None) -> Sampling:
+    """Temperature and seed for every seat, as far as any provider would take them."""
+    if temperature is not None and not 0 <= temperature <= 2:
+        raise UsageError(f"temperature must be 0 to 2, got {temperature:g}")
+    if seed is not None and not 0 <= seed < 2**31:
+        raise UsageError(f"seed must be a whole number from 0 to {2**31 - 1}, got {seed}")
+    return Sampling(None if temperature is None else float(temperature), seed)
 
 
 async def start(protocol: str | Path, topic: str, *, desk: Desk | None = None, **named: Any) -> Outcome:

@@ -56,8 +56,8 @@ def header(record: Record, *, width: int = 80) -> list[str]:
         rows += wrapped(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
     if context := _context_line(record):
         rows += wrapped(f"{'context':<12} {context}", width, 13)
-    rows.append(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}")
-    rows.append(f"{'session':<12} {opened.id}  {opened.slug}")
+    rows += wrapped(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}", width, 13)
+    rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
     rows += [line for n in notes if not n.startswith("the ") for line in wrapped(f"{'note':<12} {n}", width, 13)]
     return [f"  {row}" for row in rows]
 

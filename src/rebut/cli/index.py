@@ -29,6 +29,7 @@ COMMANDS: dict[str, Entry] = {
     "providers": Entry("providers", "List what could fill a seat, and what is here.", MODELS),
     "doctor": Entry("doctor", "Try what is here: installed, logged in, a real round trip.", MODELS),
     "models": Entry("models", "Get the embedded model that `local` seats.", MODELS),
+    "demo": Entry("demo", "Watch a whole debate, scripted, on a little repository.", OTHER),
     "check": Entry("check", "Look up every citation in a plan, a review, a message.", OTHER),
     "config": Entry("config", "Tell where your config file is and what it says.", OTHER),
 }

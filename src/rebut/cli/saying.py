@@ -37,7 +37,12 @@ def say(text: str, file: TextIO | None = None, *, emphasis: bool = False) -> Non
 
 def say_json(value: object) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(value, ensure_ascii=not _is_utf8(sys.stdout), indent=2), flush=True)
+    print(as_json(value), flush=True)
+
+
+def as_json(value: object, *, indent: int | None = 2) -> str:
+    """JSON as standard output can take it."""
+    return json.dumps(value, ensure_ascii=not _is_utf8(sys.stdout), indent=indent)
 
 
 def _is_utf8(file: TextIO) -> bool:

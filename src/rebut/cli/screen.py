@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 class Screen:
     """Follows a debate as its events come in. On standard error, so that standard output is the result alone."""
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool = False, label: str = "") -> None:
         self.quiet = quiet
+        self.label = label
+        """What must be said of this debate for as long as it moves, such as that it is scripted."""
         self.live: Live | None = None
         self.record: Record | None = None
         self._round = ""
@@ -150,11 +152,13 @@ class Screen:
             total = self.record.spent()
             total = replace(total, in_doubt=total.in_doubt - len(self._asked))  # those in flight are not in doubt yet
             rows.append(f"    {'so far':<23} {report.spent(total)}")
+        if self.label and rows:
+            rows.append(f"    {cut(self.label, width() - 5)}")
         if self._stopping and rows:
             left = max(0.0, self._stopping - time.monotonic())
             who = " and ".join(f"the {key.rpartition('@')[2]}" for key in self._asked)
             rows.append(f"  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
-        return Text("\n".join(clean(r) for r in rows), no_wrap=True)
+        return Text("\n".join(clean(r) for r in rows), no_wrap=True, overflow="ellipsis")
 
     def text(self, key: str, piece: str) -> None:
         """Text streams in: progress only."""

@@ -7,16 +7,20 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebut import report, session
 from rebut.api import Desk
 from rebut.cli.saying import say, say_json
-from rebut.cli.stage import perform
+from rebut.cli.stage import Act, perform
 from rebut.engine import start
+from rebut.errors import UsageError
 from rebut.outcome import Outcome
 from rebut.plan import Plan, debatable
 from rebut.text import clean, tokens
+
+if TYPE_CHECKING:
+    from rebut.cli.repeating import Repeat
 
 MOST_SHOWN = 20
 ROUND_TOKENS = 3000
@@ -33,19 +37,46 @@ def launch(
     dry_run: bool,
     deadline: float | None,
 ) -> int:
+    named = dict(named)
+    again = repeated(named)
     if dry_run:
         desk = Desk(rehearsal=True)
         shown = asyncio.run(egress(desk, desk.plan(protocol, topic, **named)))
+        for row in shown["providers"].values():
+            row["calls"] *= again.count if again else 1
+            row["usd"] = None if row["usd"] is None else row["usd"] * (again.count if again else 1)
         if as_json:
             say_json(shown)
         else:
             say("\n".join(rows(shown)))
         return 0
 
-    async def act(desk: Desk) -> Outcome:
-        return await start(desk.plan(protocol, topic, **named), desk.table)
+    def act_of(changes: Mapping[str, Any]) -> Act:
+        async def act(desk: Desk) -> Outcome:
+            return await start(desk.plan(protocol, topic, **{**named, **changes}), desk.table)
 
-    return perform(act, as_json=as_json, quiet=quiet, deadline=deadline)
+        return act
+
+    if again:
+        from rebut.cli.repeating import repeat
+
+        runs = again
+        return repeat(
+            lambda run: act_of({"seed": runs.seed_of(run)}), runs, as_json=as_json, quiet=quiet, deadline=deadline
+        )
+    return perform(act_of({}), as_json=as_json, quiet=quiet, deadline=deadline)
+
+
+def repeated(named: dict[str, Any]) -> Repeat | None:
+    """Take `--repeat` and `--out` out of a command's values, if it was given."""
+    count, out = named.pop("repeat", None), named.pop("out", None)
+    if count is None:
+        if out:
+            raise UsageError("--out goes with --repeat N", "`rebut export` writes one debate to a file.")
+        return None
+    from rebut.cli.repeating import Repeat
+
+    return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
 
 
 async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:

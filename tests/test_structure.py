@@ -37,13 +37,14 @@ LAYERS: list[set[str]] = [
     {"plan"},
     {"opening", "resuming"},
     {"engine"},
-    {"config", "config_files", "report", "reading"},
+    {"config", "config_files", "report", "reading", "checking"},
     {"export"},
     {"transcript"},
     {"finding"},
     {"connecting", "choosing"},
     {"seating", "doctor"},
     {"api", "demo"},
+    {"crashing", "testing"},
     {"cli", "__main__"},
 ]
 """From the ground up. A module may import from layers below its own and from its own, never from above."""

@@ -188,7 +188,8 @@ def _next(outcome: Outcome, short: str, width: int) -> list[str]:
         ("go on", f"rebut resume {short}") if not outcome.complete else ("change a seat", f"rebut fork {short} …")
     )
     line = "        ".join(f"{name}   {command}" for name, command in offers)
-    return [f"  {line}"] if len(line) + 2 <= width else [f"  {name}   {command}" for name, command in offers]
+    beside = len(line) + 2 <= width <= 120  # wider than any terminal of ours: somebody wants one fact a line
+    return [f"  {line}"] if beside else [f"  {name}   {command}" for name, command in offers]
 
 
 def ledger_rows(ledger: Ledger, width: int) -> list[str]:

@@ -14,10 +14,11 @@ class Entry(NamedTuple):
 
 
 DEBATE, SESSIONS, MODELS, OTHER = "Debate", "Sessions", "Models", "Without a model"
+BUILDING = "For agents and for builders"
 
 COMMANDS: dict[str, Entry] = {
     "duel": Entry("duel", "Proposer against challenger, until a judge picks a side.", DEBATE),
-    "run": Entry("run", "Run a protocol of your own from its Python file.", DEBATE),
+    "run": Entry("run", "Run a protocol of your own: its Python file or its name.", DEBATE),
     "list": Entry("listing", "List the sessions of this folder.", SESSIONS),
     "show": Entry("reading", "Show a session: who said what, the points, the outcome.", SESSIONS),
     "resume": Entry("going_on", "Go on with a session; nothing on record is asked again.", SESSIONS),
@@ -32,4 +33,7 @@ COMMANDS: dict[str, Entry] = {
     "demo": Entry("demo", "Watch a whole debate, scripted, on a little repository.", OTHER),
     "check": Entry("check", "Look up every citation in a plan, a review, a message.", OTHER),
     "config": Entry("config", "Tell where your config file is and what it says.", OTHER),
+    "completion": Entry("completion", "Print the completion for bash, zsh or fish.", OTHER),
+    "skill": Entry("skill", "Lay rebut's skill where your coding agent looks for it.", BUILDING),
+    "new": Entry("new", "Write a protocol and its test, both working, to begin from.", BUILDING),
 }

@@ -32,7 +32,7 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
     plain = as_json or form == "json"
     text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n" if plain else export.markdown(record)
     if output is None:
-        say(text.rstrip("\n"))
+        say(text.rstrip("\n"), verbatim=True)
         return 0
     if output.exists() and not force:
         raise UsageError(f"{output} is there already", "Give --force to replace it.")

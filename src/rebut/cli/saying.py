@@ -14,17 +14,46 @@ from rebut.text import clean
 _ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "«": "<<", "»": ">>", "“": '"', "”": '"', "’": "'", "→": "->"})
 
 
+_SPOKEN = str.maketrans({"→": "to do:", "←": "gets", "…": "...", "·": ","})
+ENDLESS = 1_000_000
+"""A width at which nothing is wrapped."""
+
+
+def plain() -> bool:
+    """Whether everything is to be said in plain lines, one fact each, as a screen reader likes it: `--plain`."""
+    import click
+
+    here = click.get_current_context(silent=True)
+    return bool(os.environ.get("REBUT_PLAIN") or (here and here.find_root().meta.get("rebut.plain")))
+
+
+def spoken(text: str) -> str:
+    """Rows without their layout: what stands in columns is joined by commas, and empty rows go."""
+    out = []
+    for line in text.translate(_SPOKEN).splitlines():
+        said, *rest = re.split(r" {2,}", line.strip())
+        for n, cell in enumerate(rest):
+            said += ("" if said.endswith((".", ",", ":", ";", "?")) else "," if n else ":") + f" {cell}"
+        out.append(said)
+    return "\n".join(line for line in out if line)
+
+
 def width() -> int:
-    return max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
+    return ENDLESS if plain() else max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
 
 
-def say(text: str, file: TextIO | None = None, *, emphasis: bool = False) -> None:
+def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbatim: bool = False) -> None:
     """Print what the other end can show. Text of models must not drive the terminal, so controls are taken out.
 
-    With `emphasis`, lines that begin in capitals are bold on a terminal.
+    With `emphasis`, lines that begin in capitals are bold on a terminal. A document is said `verbatim`, also when
+    everything else is said plainly.
     """
     file = file or sys.stdout
     text = clean(text)
+    if plain() and not verbatim:
+        text, emphasis = spoken(text), False
+        if not text:
+            return
     if emphasis and file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
         text = re.sub(r"^  [A-Z][A-Z ]{5,}[^\n]*", lambda m: f"\x1b[1m{m[0]}\x1b[0m", text, flags=re.M)
     encoding = file.encoding or "ascii"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rebut import report
-from rebut.cli.saying import say, width
+from rebut.cli.saying import plain, say, width
 from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.record import Record
 from rebut.text import clean, cut
@@ -66,6 +66,9 @@ class Screen:
                 self._flush()
                 self._heading(e.key)
                 self._asked[e.key] = (e, time.monotonic())
+                if plain():
+                    step, _, seat = e.key.rpartition("/")[2].rpartition("@")
+                    self._line(f"{seat}: {step}, asked{'' if e.why == 'ask' else f' again ({e.why})'}")
                 self._start_live()
             case Attempt() as e:
                 self._asked.pop(e.key, None)
@@ -114,7 +117,7 @@ class Screen:
     # what moves while models think
 
     def _start_live(self) -> None:
-        if self.live or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        if self.live or plain() or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             return
         from rich.console import Console
         from rich.live import Live

@@ -133,7 +133,7 @@ class Stage:
         if isinstance(error, WaitingForCaller):
             turn = self._turn(error, id)
             form = f"\n\nAnswer with JSON that fits this schema:\n{json.dumps(error.schema)}" if error.schema else ""
-            say(f"{error.question}{form}")
+            say(f"{error.question}{form}", verbatim=True)
             say(f"\nrebut: {error.message}\n  Answer with   {turn['answer_with']}", sys.stderr)
             return error.exit_code
         if not isinstance(error, Interrupted):

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from rebut.types import Json
 
 DIED = 86
+NEEDED = (
+    *("rebut.api", "rebut.backends.scripted", "rebut.context", "rebut.marking", "rebut.snapshot", "rebut.view"),
+    *("rebut.forms", "rebut.config", "json_repair"),
+)
+"""What a debate loads on its way. Not the protocol itself, which each process loads anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +151,8 @@ def main(words: Sequence[str]) -> None:
     if days := int(words[0]):
         another_day(days)
     jobs = [Job(**job) for job in json.load(sys.stdin)]
-    import rebut.api  # once for all forks
-
-    assert rebut.api
+    for name in NEEDED:  # once for all forks
+        import_module(name)
     for job in jobs:
         print(json.dumps(asdict(in_a_fork(job))), flush=True)
 

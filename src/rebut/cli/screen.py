@@ -132,7 +132,7 @@ class Screen:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self.live.start()
+        self.live.start(refresh=True)
 
     def _stop_live(self) -> None:
         if self.live:

@@ -100,14 +100,20 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
     call = record.calls[answered.key]
     tokens = sum((a.input or 0) + (a.output or 0) for a in call.attempts.values())
     usd = [a.usd for a in call.attempts.values()]
+    cost = ""
     if answered.copied_from:
-        cost = f"reused from {answered.copied_from[:4]}"
+        took = f"reused from {answered.copied_from[:4]}"
     else:
-        cost = f"{duration(answered.ms / 1000):>8}  {size(tokens):>5} tokens"
+        took = f"{duration(answered.ms / 1000):>8}"
+        cost = f"{size(tokens):>5} tokens"
         cost += "" if None in usd else f"  {money(sum(u for u in usd if u is not None))}"
     tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
     brought = "; ".join([*tries, *(counted(ledger_fact) if ledger_fact else [])])
-    head = f"    {seat:<11} {step:<11} {cost}"
+    head = f"    {seat:<11} {step:<11} {took}"
+    if len(head) + len(cost) + 2 > width:  # a narrow terminal
+        brought = "; ".join(part for part in (cost.strip(), brought) if part)
+    else:
+        head = f"{head}  {cost}".rstrip()
     if not brought or len(head) + len(brought) + 3 <= width:
         return f"{head}   {brought}".rstrip()
     # What does not fit beside it stands below it, in one piece.

@@ -142,7 +142,11 @@ def another_day(days: int) -> None:
         def today(cls) -> Any:
             return cls.now()
 
+    local, utc, shown = time.localtime, time.gmtime, time.strftime
     time.time = lambda: real() + days * 86400
+    time.localtime = lambda at=None: local(time.time() if at is None else at)
+    time.gmtime = lambda at=None: utc(time.time() if at is None else at)
+    time.strftime = lambda form, at=None: shown(form, at or time.localtime())
     datetime.datetime = Moved  # type: ignore[misc]
 
 

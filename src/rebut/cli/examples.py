@@ -20,7 +20,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "panel": (('panel "Should we split the monolith?" --lead claude', "one position against several challengers"),),
     "run": (
-        ('run ./steelman.py "Drop Python 3.10?" --seat owner=claude --seat skeptic=codex', "a file of your own"),
+        ('run ./steelman.py "Drop it?" --seat owner=claude --seat skeptic=codex', "a file of your own"),
         ('run steelman "Drop Python 3.10?" --set tries=3', "an installed protocol, by its name"),
     ),
     "list": (("list", "the sessions of this folder"), ("list --all --json", "every session, for a program")),

@@ -81,18 +81,20 @@ def play(
     topic: str = TOPIC,
     workspace: Path | str | None = None,
     context: Sequence[str] = (),
+    seats: Mapping[str, int] | None = None,
     **settings: Any,
 ) -> Played:
     """Play a protocol over a script, in this process: no model, no network, nothing of the user's own config.
 
-    Raises what the debate raises (`rebut.RebutError`). `workspace` is what citations are looked up in.
+    Raises what the debate raises (`rebut.RebutError`). `workspace` is what citations are looked up in; `seats` says how
+    many sit in a role, where the protocol leaves that open.
     """
     import asyncio
 
     from rebut import api
 
     with tempfile.TemporaryDirectory(dir=_quick()) as folder:
-        job = _job(protocol, script, Path(folder), topic, workspace, context, settings)
+        job = _job(protocol, script, Path(folder), topic, workspace, context, seats, settings)
         named: dict[str, Any] = {**job.settings, **job.seats, "context": job.context}
         outcome = asyncio.run(api.start(job.protocol, job.topic, desk=crashing.desk(job), **named))
         return Played(outcome, crashing.record(job))
@@ -105,6 +107,7 @@ def crash_at_every_call(
     topic: str = TOPIC,
     workspace: Path | str | None = None,
     context: Sequence[str] = (),
+    seats: Mapping[str, int] | None = None,
     **settings: Any,
 ) -> Played:
     """Kill the debate at each of its calls, once before and once after the answer is there, and resume it elsewhere.
@@ -112,14 +115,14 @@ def crash_at_every_call(
     Elsewhere is a new process with another hash seed, time zone, locale, working folder and date. Each must come to the
     very end that an uninterrupted run came to, and ask nothing again whose answer was on record.
     """
-    whole = play(protocol, script, topic=topic, workspace=workspace, context=context, **settings)
+    whole = play(protocol, script, topic=topic, workspace=workspace, context=context, seats=seats, **settings)
     with tempfile.TemporaryDirectory(dir=_quick()) as folder:
         jobs = []
         for n in range(1, len(whole.asked) + 1):
             for moment in ("asked", "attempt"):
                 own = Path(folder, f"{moment}-{n}")
                 own.mkdir()
-                job = _job(protocol, script, own, topic, workspace, context, settings)
+                job = _job(protocol, script, own, topic, workspace, context, seats, settings)
                 jobs.append(replace(job, die_at=moment, die_after=n))
         for job, ending in zip(jobs, _elsewhere(jobs, 0, FIRST), strict=True):
             assert ending.died, f"{_where(job, whole)}: it was to die there, and did not: {ending.error or 'it ended'}"
@@ -182,13 +185,14 @@ def _job(
     topic: str,
     workspace: Path | str | None,
     context: Sequence[str],
+    counts: Mapping[str, int] | None,
     settings: Mapping[str, Json],
 ) -> Job:
     name = str(protocol.__file__) if isinstance(protocol, ModuleType) else str(protocol)
     name = str(Path(name).resolve()) if name.endswith(".py") else name
     answers = {key: [_answer(said) for said in _listed(value)] for key, value in script.items()}
     seats: dict[str, list[str]] = {}
-    for role, count in load(name).seats.items():
+    for role, count in {**load(name).seats, **(counts or {})}.items():
         for n in range(1, count + 1):
             seat = role if count == 1 else f"{role}.{n}"
             file = folder / f"{seat}.json"

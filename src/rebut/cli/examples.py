@@ -16,7 +16,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("cross --target proposal --artifact-file PLAN.md", "a plan instead of code"),
     ),
     "revise": (
-        ('revise "Move sessions to signed cookies" --rounds 2', "two plans, critiques, revisions, one PLAN.md"),
+        ('revise plan "Move sessions to signed cookies" --rounds 2', "two plans, critiques, revisions, one PLAN.md"),
     ),
     "panel": (('panel "Should we split the monolith?" --lead claude', "one position against several challengers"),),
     "run": (

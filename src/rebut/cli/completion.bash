@@ -7,9 +7,9 @@ _rebut() {
     return
   fi
   case "${COMP_WORDS[1]}:$prev" in
-    duel:--proposer) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm" -- "$cur")); return ;;
-    duel:--challenger) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm" -- "$cur")); return ;;
-    duel:--judge) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm" -- "$cur")); return ;;
+    duel:--proposer) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" -- "$cur")); return ;;
+    duel:--challenger) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" -- "$cur")); return ;;
+    duel:--judge) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" -- "$cur")); return ;;
     duel:--rounds) return ;;
     duel:--effort) return ;;
     duel:--model-proposer) return ;;
@@ -51,9 +51,9 @@ _rebut() {
     answer:--key) return ;;
     answer:--deadline) return ;;
     fork:--topic) return ;;
-    fork:--proposer) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm" -- "$cur")); return ;;
-    fork:--challenger) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm" -- "$cur")); return ;;
-    fork:--judge) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm" -- "$cur")); return ;;
+    fork:--proposer) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" -- "$cur")); return ;;
+    fork:--challenger) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" -- "$cur")); return ;;
+    fork:--judge) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" -- "$cur")); return ;;
     fork:--rounds) return ;;
     fork:--seat) return ;;
     fork:--set) return ;;
@@ -84,7 +84,7 @@ _rebut() {
     export) options="--format --output -o --force --json --plain -h --help" words="last $(_rebut_sessions)" ;;
     verify) options="--json --plain -h --help" words="last $(_rebut_sessions)" ;;
     providers) options="--json --plain -h --help" words="list check" ;;
-    doctor) options="--offline --deep --timeout --json --plain -h --help" words="anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm" ;;
+    doctor) options="--offline --deep --timeout --json --plain -h --help" words="anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" ;;
     models) options="--from --json --plain -h --help" words="get list path" ;;
     demo) options="--folder --fast --json --quiet -q --plain -h --help" ;;
     check) options="--all --root --json --plain -h --help" ;;

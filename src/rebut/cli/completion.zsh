@@ -33,9 +33,9 @@ _rebut() {
   (( CURRENT-- ))
   case $command in
     duel) _arguments \
-      '--proposer[The model that takes a position.]:value:(anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm)' \
-      '--challenger[The model that attacks it; another one than the proposer.]:value:(anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm)' \
-      '--judge[The model that decides. (a fresh call of the proposer'\''s model)]:value:(anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm)' \
+      '--proposer[The model that takes a position.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
+      '--challenger[The model that attacks it; another one than the proposer.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
+      '--judge[The model that decides. (a fresh call of the proposer'\''s model)]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--rounds[Rounds of back and forth. (2)]:value:_files' \
       '--effort[Thinking effort of every seat; low, medium, high, max.]:value:_files' \
       '--model-proposer[The proposer'\''s model, apart from its provider.]:value:_files' \
@@ -128,9 +128,9 @@ _rebut() {
       "*:session:($sessions)" ;;
     fork) _arguments \
       '--topic[Another question.]:value:_files' \
-      '--proposer[Another proposer.]:value:(anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm)' \
-      '--challenger[Another challenger.]:value:(anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm)' \
-      '--judge[Another judge.]:value:(anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm)' \
+      '--proposer[Another proposer.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
+      '--challenger[Another challenger.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
+      '--judge[Another judge.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--rounds[Another number of rounds.]:value:_files' \
       '--seat[Another model in any seat.]:value:_files' \
       '--set[Another value of any setting.]:value:_files' \
@@ -185,7 +185,7 @@ _rebut() {
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
-      '*:word:(anthropic caller claude codex copilot gemini gguf google human llama-server lmstudio local ollama openai opencode openrouter qwen scripted vllm)' ;;
+      '*:word:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' ;;
     models) _arguments \
       '--from[With get; take it out of this wheel or .gguf file instead of downloading.]:value:_files' \
       '--json[Print one JSON object for machines.]' \

@@ -69,16 +69,19 @@ def test_ctrl_c_ends_it_cleanly_and_it_can_go_on(tmp_path: Path) -> None:  # C14
     assert outcome.heading == "VERDICT" and demo.NOTE in outcome.notes, "still labelled after it went on"
 
 
-def test_inside_a_repository_it_unpacks_elsewhere(tmp_path: Path) -> None:
+def test_it_says_how_to_see_the_same_files_again(tmp_path: Path) -> None:
+    done = piped("demo", "--fast", "--plain", "--folder", str(tmp_path / "a shop"))
+    assert f"rebut demo --folder '{tmp_path}/a shop'" in done.stdout
+
+
+def test_inside_a_repository_it_unpacks_elsewhere(tmp_path: Path, own_home: Path) -> None:
     # citations are looked up from a repository's root, where the shop would not stand
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     done = piped("demo", "--folder", str(tmp_path / "inside"))
     assert done.returncode == 2 and "lies inside the repository" in done.stderr and not (tmp_path / "inside").exists()
-    (tmp_path / "temporary").mkdir()
-    home = {"REBUT_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "temporary")}
-    done = piped("demo", "--json", env=home)
-    shown = json.loads(done.stdout)
-    assert shown["folder"] == str(tmp_path / "temporary/rebut-demo")
+    home = {"REBUT_HOME": str(tmp_path / "home"), "TMPDIR": str(own_home)}
+    shown = json.loads(piped("demo", "--json", env=home).stdout)
+    assert shown["folder"].startswith(f"{own_home}/rebut-demo-") and shown["ledger"]["citations"]["absent"] == 1
 
 
 def test_the_scripts_follow_the_rules_of_the_duel(tmp_path: Path) -> None:  # D3

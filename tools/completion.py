@@ -24,6 +24,7 @@ class Option:
     takes: bool
     words: tuple[str, ...] = ()
     """What may follow it; none: a file, or anything."""
+    many: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ def commands() -> list[Command]:
             if isinstance(param, click.Option):
                 spec = param.metavar in ("SPEC", "[SPEC]…")
                 takes = not (param.is_flag or param.count)
-                options.append(Option(tuple(param.opts), param.help or "", takes, choices or (specs if spec else ())))
+                words_of = choices or (specs if spec else ())
+                options.append(Option(tuple(param.opts), param.help or "", takes, words_of, param.multiple))
             else:
                 words += choices or (specs if param.name == "specs" else ())
                 sessions = sessions or param.name == "id"
@@ -112,7 +114,7 @@ def zsh() -> str:
     for c in commands():
         rows.append(f"    {c.name}) _arguments \\")
         for o in c.options:
-            also = f"({' '.join(o.names)})" if len(o.names) > 1 else ""
+            also = "*" if o.many else f"({' '.join(o.names)})" if len(o.names) > 1 else ""
             what = f":value:({' '.join(o.words)})" if o.words else ":value:_files" if o.takes else ""
             about = o.help.replace("[", "(").replace("]", ")").replace(":", ";")
             rows += [f"      {_quoted(f'{also}{name}[{about}]{what}')} \\" for name in o.names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ class Shop:
     folder: Path
     edited: tuple[str, ...] = ()
     """Files that are not as they were shipped."""
+    again: str = "rebut demo"
+    """The command that shows it once more, on the same files."""
 
 
 def unpack(wanted: Path | None, env: Mapping[str, str]) -> Shop:
@@ -33,9 +36,10 @@ def unpack(wanted: Path | None, env: Mapping[str, str]) -> Shop:
         # Citations are looked up from the root of a repository, and the shop would not stand there.
         if wanted:
             raise UsageError(f"{folder} lies inside the repository {above}", "Choose a folder outside of one.")
-        folder = Path(tempfile.gettempdir()).resolve() / "rebut-demo"
+        wanted = folder = Path(tempfile.mkdtemp(prefix="rebut-demo-")).resolve()
     laid = laying.lay(laying.shipped("demo/shop"), folder)
-    return Shop(folder, tuple(one.path.relative_to(folder).as_posix() for one in laid if one.how == "left alone"))
+    edited = tuple(one.path.relative_to(folder).as_posix() for one in laid if one.how == "left alone")
+    return Shop(folder, edited, f"rebut demo --folder {shlex.quote(str(folder))}" if wanted else "rebut demo")
 
 
 def seats() -> dict[str, str]:

@@ -44,9 +44,9 @@ _rebut() {
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
-      '--context[Files and folders that debaters may read and cite.]:value:_files' \
+      '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
       '--temperature[How freely models draw, where a wire has it.]:value:_files' \
       '--seed[What models draw by, where a wire has it.]:value:_files' \
@@ -63,14 +63,14 @@ _rebut() {
       '(-h --help)--help[Show its help.]' \
       '*:file:_files' ;;
     run) _arguments \
-      '--seat[Fill a seat; repeat for a role with several.]:value:_files' \
-      '--set[Change a setting of the protocol.]:value:_files' \
+      '*--seat[Fill a seat; repeat for a role with several.]:value:_files' \
+      '*--set[Change a setting of the protocol.]:value:_files' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
-      '--context[Files and folders that debaters may read and cite.]:value:_files' \
+      '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
       '--temperature[How freely models draw, where a wire has it.]:value:_files' \
       '--seed[What models draw by, where a wire has it.]:value:_files' \
@@ -132,8 +132,8 @@ _rebut() {
       '--challenger[Another challenger.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--judge[Another judge.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--rounds[Another number of rounds.]:value:_files' \
-      '--seat[Another model in any seat.]:value:_files' \
-      '--set[Another value of any setting.]:value:_files' \
+      '*--seat[Another model in any seat.]:value:_files' \
+      '*--set[Another value of any setting.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
       '--dry-run[Only say how much would be reused and asked anew.]' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \
@@ -224,7 +224,7 @@ _rebut() {
       '(-h --help)--help[Show its help.]' \
       '*:word:(bash zsh fish)' ;;
     skill) _arguments \
-      '--host[For this host. (those found here)]:value:(claude codex gemini qwen opencode copilot agents)' \
+      '*--host[For this host. (those found here)]:value:(claude codex gemini qwen opencode copilot agents)' \
       '--project[Into this repository, for everybody who works on it, not into your home.]' \
       '--json[Print one JSON object for machines.]' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \

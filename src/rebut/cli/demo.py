@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rebut.cli.options import output
+
+if TYPE_CHECKING:
+    from rebut.demo import Shop
 
 LABEL = "scripted: these words come from a file, not from a model"
 
@@ -52,19 +55,19 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
         return came.exit_code
     code = stage.tell(came)
     if not isinstance(came, RebutError):
-        say("\n".join(_closing(str(shop.folder), shop.edited)))
+        say("\n".join(_closing(shop)))
     return code
 
 
-def _closing(folder: str, edited: tuple[str, ...]) -> list[str]:
+def _closing(shop: Shop) -> list[str]:
     from rebut.cli.saying import width
     from rebut.report import wrapped
 
     told = "the words came from files; what they cite was looked up, and what they conceded was kept, by rebut"
-    here = f"the little repository is in {folder}"
-    if edited:
-        turn = f"{', '.join(edited)} is as you edited it: the scripted words stay, the marks follow the file"
+    here = f"the little repository is in {shop.folder}"
+    if shop.edited:
+        turn = f"{', '.join(shop.edited)} is as you edited it: the scripted words stay, the marks follow the file"
     else:
-        turn = "in infra/redis.tf there, make num_cache_nodes 2, and run `rebut demo` again: two marks change"
+        turn = f"in infra/redis.tf there, make num_cache_nodes 2, and see what is found then: {shop.again}"
     rows = [("scripted", told), ("where", here), ("try", turn)]
     return ["", *(line for name, text in rows for line in wrapped(f"  {name:<12}  {text}", width(), 16))]

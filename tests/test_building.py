@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import duels
 import pytest
 from console import at_a_terminal, piped
 
-from rebut import ParticipantFailed
+from rebut import ParticipantFailed, testing
 from rebut.errors import Aborted
+from rebut.events import Asked, Attempt, Line
+from rebut.record import Record
 from rebut.testing import crash_at_every_call, fails, play
 
 PROTOCOL = '''"""Two questions to one seat."""
@@ -20,7 +23,6 @@ from rebut import Form, Outcome
 
 seats = {"speaker": 1}
 WORDS = {"zeal", "doubt", "proof", "habit", "faith", "taste", "sense", "pride", "haste", "craft", "greed", "poise"}
-CLOCK = []
 
 
 class Said(Form):
@@ -135,6 +137,20 @@ def test_a_protocol_that_looks_at_the_world_is_caught(tmp_path: Path, made: str,
     with pytest.raises(AssertionError, match=complaint) as caught:  # C3
         crash_at_every_call(protocol(tmp_path, made, result), SCRIPT)
     assert "killed in the middle of call" in str(caught.value)
+
+
+def test_a_call_that_is_made_again_though_its_answer_is_there_is_caught() -> None:  # C3
+    def record(outcome: str) -> Record:
+        asked = Asked(key="first@speaker", seat="speaker", fp="f", attempt=1, why="ask")
+        events = [asked, Attempt(key=asked.key, attempt=1, outcome=outcome), replace(asked, attempt=2)]
+        made = Record()
+        for n, event in enumerate(events, 1):
+            made.add(Line(n, "2030-01-01T00:00:00+00:00", event))
+        return made
+
+    with pytest.raises(AssertionError, match="first@speaker was asked again, though its answer was on record"):
+        testing._asked_once("killed", record("ok"))
+    testing._asked_once("killed", record("timeout"))  # what failed may be tried again
 
 
 # installed protocols

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup debate test test-tools weights quick lint docs bench clean
+.PHONY: setup debate test test-tools tools weights quick lint docs bench clean
 
 setup: .venv/.ready
 
@@ -30,6 +30,10 @@ test: lint
 # The six real tools, from npm into a cache outside of the repository, against a server on the loopback address.
 test-tools: setup
 	$(BIN)/python -m tests_tools
+
+# Only get them: mostly the network's work, which can go on beside something else.
+tools: setup
+	$(BIN)/python -m tests_tools --install
 
 quick: setup
 	$(BIN)/python -m pytest -n auto -x

@@ -54,6 +54,8 @@ class Job:
     """An id; `*` for the only session there is."""
     workspace: str = ""
     protocol: str = "duel"
+    scope: str = ""
+    """Of the target, for a protocol that has one."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     seats: Mapping[str, str] = field(default_factory=lambda: dict(SEATS))
     forked: bool = True
@@ -254,9 +256,11 @@ def _act(job: Job) -> Result:
             name = session(folder).name if job.resume == "*" else job.resume
             outcome = asyncio.run(rebut.resume(name, **outside))
         else:
-            outcome = rebut.run(
-                job.protocol, TOPIC, **job.seats, **job.settings, workspace=job.workspace or job.folder, **outside
-            )
+            from rebut.targets import Wanted
+
+            named = {"target": Wanted(scope=job.scope)} if job.scope else {}
+            named |= {**job.seats, **job.settings, "workspace": job.workspace or job.folder, **outside}
+            outcome = rebut.run(job.protocol, TOPIC, **named)
     except RebutError as error:
         return Result(0, error=type(error).__name__, message=error.message, hint=error.hint, year=year)
     return Result(0, outcome.to_json(), year=year)
@@ -310,7 +314,7 @@ def _main() -> None:
     if version := next((job.version for job in jobs if job.version), ""):
         rebut.__version__ = version
     # Once for all forks.
-    for name in ("api", "context", "marking", "protocols.duel", "snapshot", "view", "processes"):
+    for name in ("api", "context", "marking", "protocols.duel", "protocols.cross", "snapshot", "view", "processes"):
         __import__(f"rebut.{name}")
     for job in jobs:
         print(json.dumps(asdict(_in_a_fork(job) if job.forked else _act(job))), flush=True)

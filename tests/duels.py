@@ -118,6 +118,18 @@ def answers(rounds: int = 2) -> dict[str, Any]:
     return out
 
 
+def by_form() -> dict[str, Any]:
+    """The answers of a duel of two rounds by the name of the form, for servers and tools that know no keys."""
+    said = answers(2)
+    return {
+        "Opening": said["r1/opening@proposer"],
+        "Challenge": said["r1/challenge@challenger"],
+        "Defense": said["r2/defense@proposer"],
+        "FollowUp": said["r2/follow-up@challenger"],
+        "Decision": said["verdict@judge"],
+    }
+
+
 def script(path: Path, said: dict[str, Any], *, model: str = "m", **common: Any) -> str:
     """Write a scripted participant's file and return its spec. A value with a known field is taken as it is."""
     known = ("text", "json", "fail", "hang")

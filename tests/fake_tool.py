@@ -106,7 +106,9 @@ LAUNCHER = """#!/bin/sh
 for last; do :; done
 case "$last" in
   --version) echo "{name} ${{FAKE_VERSION:-999.0.0}} (a fake)"; exit ;;
-  --help) echo "$FAKE_HELP"; exit ;;
+  --help) echo "${{FAKE_HELP-{flags}}}"; exit ;;
+  status) test -z "$FAKE_LOGGED_OUT"; exit ;;
+  list) test -n "$FAKE_LOGGED_OUT" || echo "1 credentials"; exit ;;
 esac
 exec {python} -IS {file} {name} "$@"
 """
@@ -114,12 +116,25 @@ exec {python} -IS {file} {name} "$@"
 
 def install(folder: Path, *names: str) -> Path:
     """Put fakes of these names into a folder for PATH. The shell says what they say of themselves, to be quick."""
+    from rebut import tools  # not at the top: run as a program, this file knows nothing of rebut
+
     folder.mkdir(parents=True, exist_ok=True)
+    known = tools.load({})
     for name in names:
         program = folder / name
-        program.write_text(LAUNCHER.format(name=name, python=sys.executable, file=__file__))
+        flags = " ".join(known[name].probe) if name in known else ""
+        program.write_text(LAUNCHER.format(name=name, flags=flags, python=sys.executable, file=__file__))
         program.chmod(0o755)
     return folder
+
+
+def log_in(home: Path) -> None:
+    """Lay what shows a login of those tools that have no word for it."""
+    for name in (".gemini/oauth_creds.json", ".qwen/oauth_creds.json"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("{}")
+    (home / ".copilot").mkdir(parents=True, exist_ok=True)
+    (home / ".copilot/config.json").write_text('{"loggedInUsers": [{"login": "somebody"}]}')
 
 
 def main() -> None:
@@ -151,6 +166,11 @@ def main() -> None:
         return
     if plan.get("expand"):
         prompt = re.sub(r"@([\w./~-]+)", lambda found: expanded(found[1]), prompt)
+    if plan.get("obeys"):
+        plan["text"] = obeyed(prompt, "" if plan.get("blind") else given(name))
+    if "answers" in plan:
+        schema, _ = json.JSONDecoder().raw_decode(prompt.partition("this JSON schema:")[2].lstrip())
+        plan["text"] = json.dumps(plan["answers"][schema["title"]])
     if "usage" in plan:
         at = sys.argv[sys.argv.index("--usage-output-file") + 1]
         Path(at).write_text(json.dumps(plan["usage"]))
@@ -165,6 +185,25 @@ def main() -> None:
         sys.stdout.write(says(name, plan.get("text", prompt if plan.get("expand") else "I agree with the plan.")))
     sys.stdout.flush()
     os._exit(plan.get("exit", 0))
+
+
+def given(name: str) -> str:
+    """The context file as the tool of that name comes by it: one is handed it by a flag, the others look around."""
+    if name == "claude":
+        flag = "--append-system-prompt-file"
+        return Path(sys.argv[sys.argv.index(flag) + 1]).read_text() if flag in sys.argv else ""
+    return "".join(path.read_text() for path in Path.cwd().glob("*.md"))
+
+
+def obeyed(prompt: str, context: str) -> str:
+    """Does as the doctor says: fills in the form, gives back the text, finds the word."""
+    if form := re.search(r'word is \\?"(\w+)\\?", count is 3', prompt):
+        return json.dumps({"word": form[1], "count": 3})
+    if "What is the code word" in prompt:
+        told = re.search(r"code word of this project is (\w+)", context)
+        return told[1] if told else "I was given no such file."
+    asked = re.search(r"The word is (\w+)\. Reply", prompt) or re.search(r"nothing else: ([^\"\\\n]+)", prompt)
+    return asked[1] if asked else "yes"
 
 
 def expanded(path: str) -> str:

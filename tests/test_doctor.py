@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from rebut import config as configs, doctor
+from rebut import doctor
+from rebut.backends.openai import OpenAI
 from rebut.cli.app import enter
 from rebut.config import Config
 from rebut.doctor import Health
@@ -22,6 +23,7 @@ from rebut.finding import Found
 from rebut.room import Connection
 from rebut.types import ModelSpec, Reply, Request
 from tests import fake_tool
+from tests.loopback import Loopback
 from tests.test_finding import NOWHERE
 
 
@@ -101,6 +103,60 @@ def test_deep_tries_a_form_all_of_unicode_and_a_long_prompt() -> None:  # H13
     assert max(sizes) >= 199_000
 
 
+def levels(says: Callable[[Request], Any], kind: Any = "key") -> tuple[str, ...]:
+    def reply(request: Request) -> Any:
+        found = says(request)
+        return found if isinstance(found, Reply) else Reply(good(request))
+
+    class Noting(Model):
+        async def complete(self, request: Request) -> Reply:
+            got: Reply = reply(request)
+            return got
+
+    one = Found("they", kind, True, "KEY", (ModelSpec("they", "m"),))
+    return asyncio.run(doctor.examine([one], Config(), lambda spec: Connection(Noting(good)), deep=True))[0].efforts
+
+
+def test_deep_finds_out_which_levels_of_effort_this_model_takes() -> None:  # H13
+    def none_above_high(request: Request) -> Any:
+        lowered = request.participant.spec.effort == "max"
+        return Reply("yes", notes=("they has no effort above high; went on with that",)) if lowered else None
+
+    def broken_at_low(request: Request) -> Any:
+        if request.participant.spec.effort == "low":
+            raise ParticipantFailed("crashed", "500")
+
+    def about_something_else(request: Request) -> Any:
+        return Reply("yes", notes=("answered on try 2",)) if request.participant.spec.effort else None
+
+    assert levels(lambda request: None) == ("low", "medium", "high", "max")
+    assert levels(none_above_high) == ("low", "medium", "high")
+    assert levels(broken_at_low) == ("medium", "high", "max")
+    assert levels(about_something_else) == ("low", "medium", "high", "max")
+
+
+def test_deep_asks_a_real_wire_for_its_levels() -> None:  # H13
+    def said(body: dict[str, Any]) -> str:
+        return fake_tool.obeyed(body["messages"][0]["content"], "")
+
+    one = Found("they", "server", True, "here", (ModelSpec("they", "m"),))
+    seen = []
+    for refuse in ([], ["reasoning_effort"]):
+        with Loopback(said, refuse=refuse) as server:
+            url = server.url
+            healths = asyncio.run(
+                doctor.examine(
+                    [one],
+                    Config(),
+                    lambda spec, url=url: Connection(OpenAI(base_url=url, api_key="", model="m")),  # type: ignore[misc]
+                    deep=True,
+                )
+            )
+        assert healths[0].problem == "" and server.calls == (8 if not refuse else 12)
+        seen.append(healths[0].efforts)
+    assert seen == [("low", "medium", "high", "max"), ()]
+
+
 def test_a_provider_that_egress_does_not_list_is_not_called() -> None:  # C16
     model = Model(good)
     one = Found("claude", "tool", True, "2.1", (ModelSpec("claude"),))
@@ -139,8 +195,6 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "config.toml").write_text(NOWHERE)
     monkeypatch.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    tables = configs.load(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")}).tools
-    monkeypatch.setenv("FAKE_HELP", " ".join(flag for name in ("claude", "codex") for flag in tables[name].probe))
     monkeypatch.setenv("FAKE_TOOL", json.dumps({"expand": True}))  # gives its prompt back, with the word in it
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -179,3 +233,35 @@ def test_one_that_was_named_is_shown_though_it_is_not_here(machine: Path, capsys
 def test_an_unknown_name_is_said_to_be_unknown(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert enter(["doctor", "gmini"]) == 3
     assert "unknown provider 'gmini'" in capsys.readouterr().out
+
+
+def test_deep_shows_whether_each_tool_reads_its_context_file(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # H13, H3
+    fake_tool.install(machine / "bin", "claude", "codex")
+    monkeypatch.setenv("FAKE_TOOL", json.dumps({"obeys": True}))
+    assert enter(["doctor", "--deep"]) == 0
+    out, err = capsys.readouterr()
+    assert "CLAUDE.md, read" in out and "AGENTS.md, read" in out
+    assert "passed: schema reply, non-ASCII, 200 kB prompt, context file" in out
+    assert "making 10 small calls" in err
+    monkeypatch.setenv("FAKE_TOOL", json.dumps({"obeys": True, "blind": True}))
+    assert enter(["doctor", "--deep", "--json"]) == 0, "it can debate; its persona must go into the prompt"
+    for row in json.loads(capsys.readouterr().out)["providers"]:
+        assert [c["name"] for c in row["checks"] if not c["passed"]] == ["context file"]
+        assert "given no such file" in row["advice"]
+    assert enter(["doctor", "--deep"]) == 0
+    assert "CLAUDE.md, not read" in capsys.readouterr().out
+
+
+def test_a_tool_that_shows_no_login_is_tried_all_the_same(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # H13
+    fake_tool.install(machine / "bin", "claude")
+    monkeypatch.setenv("FAKE_LOGGED_OUT", "1")
+    assert enter(["doctor", "--json"]) == 3
+    row = json.loads(capsys.readouterr().out)["providers"][0]
+    assert row["can_debate"] and row["login"] is True and "not seated by itself" in row["problem"]
+    assert enter(["doctor", "--offline", "--json"]) == 3
+    row = json.loads(capsys.readouterr().out)["providers"][0]
+    assert not row["can_debate"] and row["login"] is False and "log in" in row["advice"]

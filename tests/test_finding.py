@@ -39,6 +39,7 @@ class Here:
         self.root = root
         (root / "home").mkdir()
         (root / "bin").mkdir()
+        fake_tool.log_in(root / "home")
         self.env = {
             "PATH": f"{root / 'bin'}:{os.environ['PATH']}",
             "HOME": str(root / "home"),

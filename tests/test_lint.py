@@ -110,6 +110,8 @@ def test_what_only_moved_or_was_indented_was_already_there() -> None:  # J7
     assert moved.agrees, "from one file to another"
     both = ruff(changed("a.py", before, f"{before}\n\nX = 1\n"), changed("b.py", None, before))
     assert rules_of(both) == ["F821"], "a copy is new"
+    twice = ruff(changed("a.py", before, "\n"), changed("b.py", None, before), changed("c.py", None, before))
+    assert rules_of(twice) == ["F821"], "one of them moved, the other is new"
 
 
 def test_a_finding_over_several_lines_counts_when_one_of_them_was_written() -> None:  # J7
@@ -187,6 +189,11 @@ def test_a_carriage_return_alone_hides_no_line_and_shifts_none() -> None:  # J7
     assert [(lines_of(one), one.fix) for one in found.findings] == [((1, 1), ""), ((3, 3), "")]
 
 
+def test_tools_that_count_lines_otherwise_come_to_the_same_line() -> None:  # J7
+    found = critique(changed("a.sh", None, "#!/bin/sh\necho a\recho b\necho $1\n"))
+    assert lines_of(with_rule(found, "SC2086")) == (3, 3)
+
+
 def test_windows_line_ends_change_neither_lines_nor_quotes() -> None:  # J7
     found = critique(changed("a.py", None, "x = 1\r\nimport os\r\ny = 2\r\n"))
     one = found.findings[0]
@@ -253,17 +260,16 @@ def test_no_config_of_anybody_changes_what_is_found(
     assert [rule for rule in found if rule in whole] == whole
 
 
-def test_no_variable_of_the_environment_changes_what_is_found(tmp_path: Path) -> None:  # J7 C9
-    (tmp_path / "sitecustomize.py").write_text("raise SystemExit(3)\n")
-    env = {
-        "SHELLCHECK_OPTS": "-e SC2086",
-        "RUFF_OUTPUT_FORMAT": "text",
-        "RUFF_CONFIG": "/none",
-        "PYTHONPATH": str(tmp_path),
-    }
-    env |= {"HADOLINT_IGNORE": "DL3004", "ZIZMOR_CONFIG": "/none", "HADOLINT_FORMAT": "tty", "RUFF_NO_CACHE": "x"}
+def test_no_variable_of_the_environment_changes_what_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # J7 C9
     change = [changed(path, None, text) for path, (text, _) in DEFECTS.items()]
-    assert rules_of(critique(*change, env=env)) == rules_of(critique(*change))
+    whole = rules_of(critique(*change))
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit(3)\n")
+    env = {"SHELLCHECK_OPTS": "-e SC2086", "RUFF_OUTPUT_FORMAT": "grouped", "PYTHONPATH": str(tmp_path)}
+    for name, value in {**env, "HADOLINT_IGNORE": "DL3004", "ZIZMOR_CONFIG": "/none"}.items():
+        monkeypatch.setenv(name, value)
+    assert rules_of(critique(*change)) == whole
 
 
 @pytest.mark.parametrize(
@@ -394,6 +400,22 @@ def test_once_the_critic_is_followed_its_fixes_come_as_a_patch_that_git_takes(en
     assert len(made.changes) == 3 * len(names)
 
 
+def test_a_patch_keeps_the_line_ends_of_what_it_writes_anew(tmp_path: Path) -> None:  # J10
+    text = "from os import (\r\n    path,\r\n    sep,\r\n    name,\r\n)\r\n\r\nprint(path, name)\r\n"
+    made = NextPatch.model_validate_json(asked(changed("a.py", None, text), form="NextPatch", spec="lint:ruff").text)
+    (tmp_path / "a.py").write_bytes(text.encode())
+    subprocess.run(["git", "apply", "-"], input=made.patch.encode(), cwd=tmp_path, check=True)
+    got = (tmp_path / "a.py").read_bytes()
+    assert b"sep" not in got and got.count(b"\r\n") == got.count(b"\n") == 6
+
+
+def test_of_two_fixes_at_one_place_only_the_first_is_in_the_patch() -> None:  # J10
+    found = asked(changed("a.sh", None, "#!/bin/sh\ncd $1\n"), form="NextPatch")
+    made = NextPatch.model_validate_json(found.text)
+    assert [line for line in made.patch.split("\n") if line.startswith("+cd")] == ['+cd "$1"']
+    assert len(made.changes) == 1
+
+
 def test_without_any_fix_there_is_no_patch_to_give() -> None:  # J10 C5
     with pytest.raises(ParticipantFailed, match="no analyser has a fix"):
         asked(changed("a.py", None, "def f(a=[]):\n    return a\n"), form="NextPatch")
@@ -435,6 +457,26 @@ def test_an_analyser_of_the_users_own_is_a_table_in_their_config(tmp_path: Path)
     one = found.findings[0]
     assert (one.evidence[0].place, one.evidence[0].quote, one.category) == ("a.mine:2", "two", "tests")
     assert asked(changed("a.mine", None, "x\n"), config=table("mine", tool)).model == "mine 4.5"
+
+
+@pytest.mark.parametrize(
+    ("after", "column", "line"),
+    [
+        ("a\nb\nnew\nd\ne\n", 5, 3),  # a line in its middle was written
+        ("new\nb\nc2\nd\ne\n", 5, 3),  # another too, before it
+        ("a\nb\nc\nnew\ne\n", 5, 4),
+        ("a\nb\nc\nnew\ne\n", 1, None),  # it ends before the first character of that line
+        ("a\nb\nc\nd\nnew\n", 5, None),
+    ],
+)
+def test_a_span_is_in_the_change_when_one_of_its_lines_was_written(
+    after: str, column: int, line: int | None, tmp_path: Path
+) -> None:  # J7
+    one = f'{{"rule": "S", "path": "%s", "line": 2, "end": 4, "column": {column}, "message": "m"}}'
+    tool = script(tmp_path, "span", f"""grep -q new "$1" && printf '[{one}]' "$1" || echo "[]" """)
+    shape = table("span", tool).replace("[[analysers", 'end = "end"\nend_column = "column"\n[[analysers')
+    found = critique(changed("a.span", "a\nb\nc\nd\ne\n", after), config=shape)
+    assert [lines_of(raised)[0] for raised in found.findings] == ([line] if line else [])
 
 
 def test_one_that_hangs_is_ended_with_its_group_and_what_it_should_have_read_is_unread(tmp_path: Path) -> None:  # C9

@@ -235,7 +235,7 @@ def test_waiting_for_a_place_takes_nothing_from_the_requests_time() -> None:
             Limited(Retrying(stub, wait=0.0, jitter=0.0), "p", 1).complete(request(timeout=240.0))
         )
         await asyncio.sleep(0)
-        skipped[0] = 10_000.0
+        skipped[0] = 200.0
         go.set()
         await asyncio.gather(holding, waiting)
         return stub.seen
@@ -243,6 +243,104 @@ def test_waiting_for_a_place_takes_nothing_from_the_requests_time() -> None:
     first, second = asyncio.run(run())  # C5
     assert first == 240
     assert 200 < second <= 240
+
+
+def test_the_wait_for_a_place_ends_with_what_the_minutes_leave_and_is_told() -> None:
+    # C4: the limits hold also for those who stand in line
+    async def run() -> tuple[str, list[str]]:
+        loop = asyncio.get_running_loop()
+        real, skipped = loop.time, [0.0]
+        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
+        told: list[str] = []
+
+        class Holder:
+            async def complete(self, request: Request) -> Reply:
+                await asyncio.Event().wait()
+                raise AssertionError("never")
+
+        holding = asyncio.create_task(Limited(Holder(), "p", 1).complete(request()))
+        await asyncio.sleep(0)
+        waiting = asyncio.create_task(
+            Limited(Stub([]), "p", 1).complete(request(timeout=240.0, patience=100.0, on_wait=told.append))
+        )
+        await asyncio.sleep(0)
+        skipped[0] = 101.0
+        with pytest.raises(ParticipantFailed) as caught:
+            await waiting
+        holding.cancel()
+        await asyncio.gather(holding, return_exceptions=True)
+        return f"{caught.value.kind}: {caught.value.message}", told
+
+    failed, told = asyncio.run(run())
+    assert failed == "timeout: p: no free place within 100 s; it takes 1 at a time"
+    assert told == ["p: waiting for a place, 1 at a time"]
+
+
+def test_no_one_waits_longer_for_a_place_than_those_before_it_may_take() -> None:  # C4
+    async def run(ahead: int, seconds: float) -> bool:
+        loop = asyncio.get_running_loop()
+        real, skipped = loop.time, [0.0]
+        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
+        holder, line = asyncio.Event(), []
+
+        class Holder:
+            async def complete(self, request: Request) -> Reply:
+                await holder.wait()
+                return Reply("yes")
+
+        for _ in range(1 + ahead):  # one has the place, the others stand in line
+            line.append(asyncio.create_task(Limited(Holder(), "p", 1).complete(request(timeout=9999.0))))
+            await asyncio.sleep(0)
+        last = asyncio.create_task(Limited(Holder(), "p", 1).complete(request(timeout=60.0)))
+        await asyncio.sleep(0)
+        skipped[0] = seconds
+        await asyncio.sleep(0.01)
+        gave_up = last.done() and isinstance(last.exception(), ParticipantFailed)
+        for task in (*line, last):
+            task.cancel()
+        await asyncio.gather(*line, last, return_exceptions=True)
+        return gave_up
+
+    assert not asyncio.run(run(1, 119)), "two calls of 60 s may come before it"
+    assert asyncio.run(run(1, 121))
+    assert asyncio.run(run(0, 61))
+
+
+def test_what_the_wait_took_of_the_minutes_is_gone_for_the_call_too() -> None:  # C4
+    async def run() -> list[float]:
+        loop = asyncio.get_running_loop()
+        real, skipped, go = loop.time, [0.0], asyncio.Event()
+        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
+
+        class Holder:
+            async def complete(self, request: Request) -> Reply:
+                await go.wait()
+                return Reply("yes")
+
+        stub = Stub([])
+        holding = asyncio.create_task(Limited(Holder(), "p", 1).complete(request()))
+        await asyncio.sleep(0)
+        waiting = asyncio.create_task(Limited(stub, "p", 1).complete(request(timeout=240.0, patience=300.0)))
+        await asyncio.sleep(0)
+        skipped[0] = 200.0
+        go.set()
+        await asyncio.gather(holding, waiting)
+        return stub.seen
+
+    (left,) = asyncio.run(run())
+    assert 90 < left <= 100
+
+
+def test_a_wait_for_another_try_is_told_while_it_lasts() -> None:  # C14
+    told: list[str] = []
+    with Loopback(mode="status", status=429, retry_after="1", first=1) as server:
+
+        async def ask_it() -> Reply:
+            model = Retrying(OpenAI(base_url=server.url, api_key="", model="m"), name="openai")
+            return await model.complete(request(on_wait=told.append))
+
+        assert asyncio.run(ask_it()).text
+    assert told == ["openai: 429, again in 1 s", ""]
 
 
 def test_a_place_is_given_back_after_a_failure_and_after_a_cancellation() -> None:

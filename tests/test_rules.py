@@ -11,9 +11,10 @@ import rebut
 from rebut import config as configs
 from rebut.connecting import connector
 from rebut.errors import ParticipantFailed, UsageError
+from rebut.events import Fact
 from rebut.protocols.cross.forms import Judgement
 from rebut.types import Finding, Material, ModelSpec, Participant, Reply, Request
-from tests.voices import protocol
+from tests.voices import events, protocol
 
 
 def reply(*findings: Finding, form: str = "Judgement") -> Reply:
@@ -129,6 +130,8 @@ def test_both_sit_in_a_debate_like_anybody_else_and_are_on_record(tmp_path: Path
     assert outcome.data["choice"] == "E" and "nowhere" in str(outcome.data["found"])
     assert outcome.data["family"] == "rules" and outcome.spent.usd == 0.0 and outcome.spent.calls == 2
     assert any("raised" in note and "stand" in note for note in outcome.notes)
+    processes = [e.key for e in events(outcome.session, "fact") if isinstance(e, Fact) and "#process." in e.key]
+    assert len(processes) == len(set(processes)) == 4, "two analysers on two sides, each found again by a resume"
     again = asyncio.run(rebut.replay(outcome.session, workspace=tmp_path))
     assert again.data == outcome.data, "from the record alone"
 

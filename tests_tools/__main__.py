@@ -8,12 +8,16 @@ import sys
 
 from tests_tools import real
 
+AT_ONCE = "2"
+"""A tool takes up to a gigabyte and a core; more of them would only make each other slow."""
 INSIDE = 'ip link set lo up && exec "$@"'
 
 
 def main() -> int:
     real.install()
-    tests = [sys.executable, "-m", "pytest", "tests_tools", "-p", "no:cacheprovider", *sys.argv[1:]]
+    if sys.argv[1:] == ["--install"]:
+        return 0
+    tests = [sys.executable, "-m", "pytest", "tests_tools", "-p", "no:cacheprovider", "-n", AT_ONCE, *sys.argv[1:]]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
     env["REBUT_TOOLS_CACHE"] = str(real.cache())
     for flags in ("-n", "-rn"):  # the second where only the user's own namespaces are allowed

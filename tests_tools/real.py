@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,10 @@ class Real:
     """Files to lay into its home, as JSON."""
     shell: str = "bash"
     """What it calls the tool that runs commands, for a model that asks for it."""
+    gives_up: bool = True
+    """Whether it stops trying by itself before anybody's patience ends, when the provider refuses."""
+    login: Mapping[str, Any] = field(default_factory=dict)
+    """What shows a login: variables, or files in its home as JSON (their names have a slash)."""
 
 
 _LOOP = (
@@ -49,6 +56,7 @@ TOOLS = {
         "claude-sonnet-5-5",
         {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": KEY, "CLAUDECODE": "1"},
         shell="Bash",
+        login={"ANTHROPIC_API_KEY": KEY},
     ),
     "codex": Real(
         "@openai/codex@0.166.0",
@@ -56,6 +64,7 @@ TOOLS = {
         {"LOOP_KEY": KEY},
         {"extra_args": ["-c", 'model_provider="loop"', "-c", f"model_providers.loop={_LOOP}"]},
         shell="exec_command",
+        login={".codex/auth.json": {"OPENAI_API_KEY": KEY}},
     ),
     "gemini": Real(
         "@google/gemini-cli@0.61.0",
@@ -63,18 +72,23 @@ TOOLS = {
         {"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": KEY},
         home={".gemini/settings.json": {"security": {"auth": {"selectedType": "gemini-api-key"}}}},
         shell="run_shell_command",
+        login={"GEMINI_API_KEY": KEY},
     ),
     "qwen": Real(
         "@qwen-code/qwen-code@0.24.4",
         "m1",
         {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": KEY, "OPENAI_MODEL": "m1"},
         shell="run_shell_command",
+        gives_up=False,
+        login={"OPENAI_API_KEY": KEY},
     ),
     "opencode": Real(
         "opencode-ai@1.18.33",
         "loop/m1",
         {"OPENCODE_DISABLE_MODELS_FETCH": "1"},
         home={".config/opencode/opencode.json": {"provider": {"loop": _PROVIDER}, "small_model": "loop/m1"}},
+        gives_up=False,
+        login={".local/share/opencode/auth.json": {"openai": {"type": "api", "key": KEY}}},
     ),
     "copilot": Real(
         "@github/copilot@1.0.102",
@@ -85,6 +99,8 @@ TOOLS = {
             "COPILOT_PROVIDER_API_KEY": KEY,
             "COPILOT_MODEL": "m1",
         },
+        gives_up=False,
+        login={"GH_TOKEN": KEY},
     ),
 }
 
@@ -105,22 +121,38 @@ def path() -> str:
     return ":".join([*map(str, places), "/usr/bin", "/bin"])
 
 
+AT_ONCE = 3
+"""Packages fetched at the same time: it is the network and the disk that take the time."""
+
+
 def install() -> None:
-    """Fetch what is not in the cache yet. Needs npm and its registry, nothing else."""
+    """Fetch what is not in the cache yet. Needs npm and its registry, nothing else. One that fails ends it all."""
     npm = shutil.which("npm")
     if npm is None:
         sys.exit("make test-tools needs npm on PATH")
-    for package in (NODE, *(tool.package for tool in TOOLS.values())):
-        place = folder(package)
-        if (place / ".ready").exists():
-            continue
-        place.mkdir(parents=True, exist_ok=True)
-        print(f"installing {package}", flush=True)
-        env = {**os.environ, "PATH": f"{path()}:{os.environ.get('PATH', '')}"}
-        subprocess.run(
-            [npm, "install", "--prefix", ".", "--no-audit", "--no-fund", package], cwd=place, env=env, check=True
-        )
-        (place / ".ready").touch()
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two at the same time would install over each other
+        wanted = [p for p in (NODE, *(tool.package for tool in TOOLS.values())) if not (folder(p) / ".ready").exists()]
+        if NODE in wanted:  # first: the installers of the others run with it
+            _fetch(npm, NODE)
+        with ThreadPoolExecutor(AT_ONCE) as several:
+            for done in [several.submit(_fetch, npm, package) for package in wanted if package != NODE]:
+                done.result()
+
+
+def _fetch(npm: str, package: str) -> None:
+    """Into a folder of its own, so that a pin that changes takes nothing else with it."""
+    place, began = folder(package), time.monotonic()
+    shutil.rmtree(place, ignore_errors=True)  # an installation that was broken off
+    place.mkdir()
+    command = [npm, "install", "--prefix", ".", "--no-audit", "--no-fund", "--loglevel", "error", package]
+    env = {**os.environ, "PATH": f"{path()}:{os.environ.get('PATH', '')}"}
+    ended = subprocess.run(command, cwd=place, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if ended.returncode != 0:
+        sys.exit(f"npm could not install {package}:\n{ended.stdout[-4000:]}{ended.stderr[-4000:]}")
+    (place / ".ready").touch()
+    print(f"installed {package} in {time.monotonic() - began:.0f} s", flush=True)
 
 
 def filled(value: Any, url: str) -> Any:

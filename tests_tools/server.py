@@ -9,17 +9,21 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.fake_tool import obeyed
+
 SAID = "Sessions belong in Redis, and here is why."
 INPUT, OUTPUT = 31, 17
 Frame = dict[str, Any]
 
 
 class Server:
-    """Answers as `mode` says: ok, empty, status, hang, stall, or tool (asks for a command to be run, once)."""
+    """Answers as `mode` says: ok, empty, status, hang, stall, tool (asks for a command to be run, once), obey (does
+    what `rebut doctor` asks for), or debate (fills in the form that it is sent, from `answers` by the form's title)."""
 
     def __init__(self) -> None:
         self.mode, self.status = "ok", 500
         self.tool: tuple[str, Frame] = ("bash", {})
+        self.answers: Frame = {}
         self.bodies: list[Frame] = []
         self.headers: list[dict[str, str]] = []
         self.over = threading.Event()
@@ -86,6 +90,9 @@ class _Talk(BaseHTTPRequestHandler):
             return None
         asks = models.mode == "tool" and not any(word in json.dumps(body) for word in ANSWERED)
         text = "" if models.mode == "empty" else SAID
+        if models.mode in ("obey", "debate"):
+            words = "\n".join(_texts(body))
+            text = obeyed(words, words) if models.mode == "obey" else _form(words, models.answers)
         frames = wire(text, models.tool if asks else None)
         if not (body.get("stream") or "stream" in path):
             return self._json(200, list(frames)[-1])
@@ -128,6 +135,20 @@ class _Talk(BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
         return whole
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a request: whatever the wire, the prompt is one of them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
+
+
+def _form(words: str, answers: Frame) -> str:
+    schema, _ = json.JSONDecoder().raw_decode(words.partition("this JSON schema:")[2].lstrip())
+    return json.dumps(answers[schema["title"]])
 
 
 ANSWERED = ('"tool_result"', '"role": "tool"', '"function_call_output"', '"functionResponse"')

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rebut.ledger import Claim as Claim, Evidence as Evidence, Ledger as Ledger, Move as Move, Point as Point
     from rebut.outcome import Outcome as Outcome, Verdict as Verdict
     from rebut.prompts import fill as fill
-    from rebut.room import Control as Control
+    from rebut.room import Connection as Connection, Control as Control
     from rebut.types import (
         Backend as Backend,
         ModelSpec as ModelSpec,
@@ -51,6 +51,7 @@ _DOOR = {
     "fork": "api",
     "replay": "api",
     "run": "api",
+    "Connection": "room",
     "Control": "room",
     "Debate": "debate",
     "Round": "debate",

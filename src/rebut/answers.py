@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from rebut.asking import Check
+from rebut.budget import MAX_OUTPUT
 from rebut.types import Material, Participant
 
 V = TypeVar("V")
@@ -49,6 +50,8 @@ class Ask(Generic[V]):
     """Tells apart two questions of one step to the same seat."""
     material: Material = Material()
     """What the prompt was made of, for seats filled by a program."""
+    max_output: int = MAX_OUTPUT
+    """Tokens that the reply may have at most."""
 
 
 @dataclass(frozen=True, slots=True)

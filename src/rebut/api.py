@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,21 +17,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebut import config as configs, engine, session
-from rebut.budget import Limits
+from rebut.budget import RANGES, Limits
 from rebut.connecting import Custom, connector
 from rebut.errors import UsageError
 from rebut.events import Line
+from rebut.headline import headline
+from rebut.opening import OWN_OUTPUT
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, participants
 from rebut.protocol import Protocol, load
 from rebut.record import Record
 from rebut.room import Control
 from rebut.seating import Given, check_effort, fill, is_self_debate, seat
-from rebut.types import ModelSpec, Sampling
+from rebut.text import clean
+from rebut.types import AS_IT_LIKES, ModelSpec, Sampling
 
 if TYPE_CHECKING:
     from rebut.finding import Found
+    from rebut.targets import Target, Wanted
 
+NO_SETTINGS = ("topic", "limits", "allow_same_model")
 Named = str | Sequence[str] | int | float | bool
 
 
@@ -47,8 +53,10 @@ class Desk:
         control: Control | None = None,
         listener: Callable[[Line], None] | None = None,
         on_ready: Callable[[Record, Path], None] | None = None,
+        on_look: Callable[[], None] | None = None,
         rehearsal: bool = False,
     ) -> None:
+        self._on_look = on_look  # looking for models may take seconds, in which somebody sits before an empty screen
         self.env = dict(os.environ if env is None else env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
         self.config = config or configs.load(workspace=session.repository(self.workspace), env=self.env)
@@ -99,6 +107,8 @@ class Desk:
         models: Mapping[str, str] | None = None,
         temperature: float | None = None,
         seed: int | None = None,
+        target: Target | None = None,
+        redaction: bytes = b"",
         **named: Any,
     ) -> Plan:
         """Check everything that can be checked before a model is called."""
@@ -106,17 +116,17 @@ class Desk:
         drawn = sampling(temperature, seed)
         given = {k: v for k, v in named.items() if k in made.seats and v}
         wanted = {k: v for k, v in named.items() if k not in made.seats and v is not None}
+        told: list[str] = []
         if "state_dir" in made.settings.model_fields:
-            # A relative one is meant from where the user stands, not from the session's folder.
-            chosen = wanted.get("state_dir")
-            wanted["state_dir"] = (
-                str((self.workspace / Path(str(chosen)).expanduser()).resolve())
-                if chosen
-                else state_dir(self.env, self.workspace)
-            )
+            wanted["state_dir"] = self._state_dir(made, wanted.get("state_dir"), told)
         if "rounds" in made.settings.model_fields and isinstance(wanted.get("rounds"), int):
             wanted["rounds"] = int(self.config.capped("rounds", wanted["rounds"]))
         settings = _settings(made, {**self._config_settings(made), **wanted})
+        if made.implied:
+            given = {**made.implied(settings), **given}
+        bounds = self._limits(limits or {}, made.limits(settings) if made.limits else {})
+        if made.notices:
+            told += made.notices(settings, bounds.to_json(), target)
         seats = seat(
             made,
             given,
@@ -128,24 +138,53 @@ class Desk:
             allow_same_model=allow_same_model,
             attended=self.rehearsal or (sys.stdin is not None and sys.stdin.isatty()),
             find=self._find,
+            programs=made.programs if target is not None and target.kind == "code" else None,
         )
         plan = Plan(
             protocol=made,
-            topic=topic,
+            topic=topic or (headline(target) if target else ""),
             seats=[replace(p, sampling=drawn) for p in seats.participants],
             settings=settings,
             workspace=self.workspace,
-            limits=self._limits(limits or {}),
+            limits=bounds,
             context=[self._inside(path) for path in ([context] if isinstance(context, str | Path) else context)],
             fallbacks=seats.fallbacks,
-            notes=(*seats.notes, *self.config.notices),
+            notes=(*seats.notes, *told, *(target.notes if target else ()), *self.config.notices),
+            target=target,
+            redaction=redaction,
         )
         self._affordable(plan)
         return plan
 
+    def _state_dir(self, protocol: Protocol, chosen: object, told: list[str]) -> str:
+        """Where a protocol leaves its files. A relative folder is meant from where the user stands."""
+        if chosen:
+            return str((self.workspace / Path(str(chosen)).expanduser()).resolve())
+        if protocol.state_dir is None:
+            return state_dir(self.env, self.workspace)
+        if self.rehearsal:
+            return ""  # nothing is written, and nothing is tried
+        place, note = protocol.state_dir(self.env, self.workspace)
+        told += [note] if note else []
+        return place
+
+    async def resolve(self, wanted: Wanted) -> tuple[Target, bytes]:
+        """Read what is to be debated, and say by which key its secrets were replaced."""
+        from rebut.redaction import Redactor
+        from rebut.targets import resolve
+
+        key = secrets.token_bytes(32)
+        redactor = Redactor(key, self.table.known_secrets)
+        target = await resolve(
+            self.workspace, wanted, lambda text: redactor.redact(clean(text)), (*self.table.never, *OWN_OUTPUT)
+        )
+        return target, key
+
     def _find(self, wanted: Callable[[str], bool]) -> Sequence[Found]:
         from rebut.finding import look_now
 
+        if self._on_look:
+            self._on_look()
         return look_now(self.config, self.env, wanted)
 
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
@@ -156,28 +195,38 @@ class Desk:
         before, fallbacks = participants(record)
         # A judge that nobody named follows the party whose model it is, also into a fork.
         specs = {p.seat: p.spec for p in before if not p.default or p.seat in changes}
-        specs |= {seat: ModelSpec.parse(str(changes[seat])) for seat in [p.seat for p in before] if seat in changes}
+        there = [*(p.seat for p in before), *(role for role, count in made.seats.items() if not count)]
+        specs |= {seat: ModelSpec.parse(str(changes[seat])) for seat in there if seat in changes}
         if effort := str(changes.get("effort") or ""):
             check_effort(effort)
             specs = {seat: spec if seat in changes else replace(spec, effort=effort) for seat, spec in specs.items()}
+        values = {**was.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *there)}}
+        if made.implied:
+            follows = made.implied(_settings(made, values))
+            specs |= {seat: ModelSpec.parse(text) for seat, text in follows.items() if seat not in specs}
+        # A stand-in that nobody named follows the seat whose model it is.
+        kin = {p.seat: str(p.spec) for p in before}
+        named = {seat: [str(s) for s in more] for seat, more in fallbacks.items()}
+        named = {s: more for s, more in named.items() if s not in made.stand_ins or more != [kin[made.stand_ins[s]]]}
         seats = fill(
             made,
             specs,
             self.config,
             self.connect,
-            fallbacks={seat: [str(s) for s in more] for seat, more in fallbacks.items()},
+            fallbacks=named,
             allow_same_model=bool(changes.get("allow_same_model")) or is_self_debate(before, made),
         )
         personas, drawn = {p.seat: p.persona for p in before}, {p.seat: p.sampling for p in before}
-        known = {"topic", "limits", "allow_same_model", *personas}
-        values = {**was.settings, **{k: v for k, v in changes.items() if k not in known}}
         if isinstance(values.get("rounds"), int):
             values["rounds"] = int(self.config.capped("rounds", values["rounds"]))
         limits = Limits.from_json({**record.limits, **self.permitted_limits(changes.get("limits") or {})})
         plan = Plan(
             protocol=made,
             topic=str(changes.get("topic", was.topic)),
-            seats=[replace(p, persona=personas[p.seat], sampling=drawn[p.seat]) for p in seats.participants],
+            seats=[
+                replace(p, persona=personas.get(p.seat, ""), sampling=drawn.get(p.seat, AS_IT_LIKES))
+                for p in seats.participants
+            ],
             settings=_settings(made, values),
             workspace=Path(was.workspace),
             limits=limits,
@@ -191,11 +240,12 @@ class Desk:
         rounds = self.config.limits.rounds
         return {"rounds": rounds} if rounds and "rounds" in protocol.settings.model_fields else {}
 
-    def _limits(self, given: Mapping[str, float | None]) -> Limits:
-        """Flags win over the user's config; what the repository's file narrows stays narrowed."""
+    def _limits(self, given: Mapping[str, float | None], usual: Mapping[str, float]) -> Limits:
+        """Flags win over the user's config, that over the protocol's own; what the repository narrows stays so."""
         of = self.config.limits
         base = {"minutes": of.minutes, "tokens": of.tokens, "usd": of.usd, "calls": of.calls, "timeout": of.timeout}
-        chosen = {**base, **self.permitted_limits(given)}
+        mine = {name: value for name, value in base.items() if value is not None}
+        chosen: dict[str, Any] = {**dict.fromkeys(base), **usual, **mine, **self.permitted_limits(given)}
         chosen["timeout"] = chosen["timeout"] or Limits().timeout
         return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items() if v is not None})
 
@@ -204,6 +254,10 @@ class Desk:
         known = Limits.__dataclass_fields__
         if unknown := sorted(set(given) - set(known)):
             raise UsageError(f"there is no limit {unknown[0]!r}", f"Limits are {', '.join(known)}.")
+        for name, value in given.items():
+            # Programs may go below what people may type; above it, a slip of a zero is as dear to both.
+            if value is not None and value > RANGES[name][1]:
+                raise UsageError(f"the {name} limit must be at most {RANGES[name][1]:,.0f}, got {value:,g}")
         return {k: self.config.capped(k, v) for k, v in given.items() if v is not None}
 
     def _inside(self, path: str | Path) -> str:
@@ -221,7 +275,8 @@ class Desk:
         """A dollar limit means nothing for a model whose price is unknown (C4)."""
         if plan.limits.usd is None or plan.limits.tokens is not None:
             return
-        specs = [(p.seat, spec) for p in plan.seats for spec in (p.spec, *plan.fallbacks.get(p.seat, ()))]
+        asked = [p for p in plan.seats if p.seat not in plan.protocol.silent]
+        specs = [(p.seat, spec) for p in asked for spec in (p.spec, *plan.fallbacks.get(p.seat, ()))]
         for seat_name, spec in specs:
             if self.connect(spec).price(1000, 1000) is None:
                 raise UsageError(
@@ -239,9 +294,14 @@ def sampling(temperature: float | None, seed: int | None) -> Sampling:
     return Sampling(None if temperature is None else float(temperature), seed)
 
 
-async def start(protocol: str | Path, topic: str, *, desk: Desk | None = None, **named: Any) -> Outcome:
-    """Open a new debate and see it through. Raises `RebutError`; whatever was said by then is on record."""
+async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = None, **named: Any) -> Outcome:
+    """Open a new debate and see it through. Raises `RebutError`; whatever was said by then is on record.
+
+    `target` is what is debated, for protocols that have one: a `Target`, or a `Wanted` that is read first.
+    """
     desk = desk or Desk(**_for_desk(named))
+    if "target" in named and hasattr(named["target"], "from_transcript"):
+        named["target"], named["redaction"] = await desk.resolve(named["target"])
     return await engine.start(desk.plan(protocol, topic, **named), desk.table)
 
 
@@ -299,7 +359,7 @@ def replay_plan(record: Record) -> Plan:
     )
 
 
-def run(protocol: str | Path, topic: str, **named: Any) -> Outcome:
+def run(protocol: str | Path, topic: str = "", **named: Any) -> Outcome:
     """`start`, for code that is not async."""
 
     return asyncio.run(start(protocol, topic, **named))

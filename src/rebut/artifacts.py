@@ -28,7 +28,7 @@ def place(path: Path, record: Record, root: Path) -> Path:
 def save(path: Path, text: str) -> None:
     """Write `text` at `path`, atomically."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as file:

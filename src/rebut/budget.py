@@ -12,6 +12,15 @@ from rebut.types import Json
 
 MAX_OUTPUT = 4096
 """Tokens that one reply may have at most."""
+RANGES: dict[str, tuple[float, float]] = {
+    "rounds": (1, 5),
+    "minutes": (1, 1440),
+    "tokens": (1000, 1_000_000_000),
+    "usd": (0.01, 10_000),
+    "calls": (1, 10_000),
+    "timeout": (5, 3600),
+}
+"""What people may set. Out of it, a config file's value is clamped with a notice, the command line's is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,12 @@ class Limits:
             if cap is not None and value > cap + 1e-9:
                 return name
         return ""
+
+
+def span(name: str) -> str:
+    """A limit's range as a person reads it."""
+    low, high = RANGES[name]
+    return f"{low:,g} to {high:,.0f}"
 
 
 def flag(name: str) -> str:

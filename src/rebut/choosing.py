@@ -48,7 +48,7 @@ def found_company(
     notes: list[str] = []
     repeated = False
     for role, count in protocol.seats.items():
-        if named[role] or role == protocol.judge:
+        if named[role] or role == protocol.judge or not count:
             continue
         for n in range(1, count + 1):
             one = next((c for c in able if c.family not in families), None)
@@ -59,7 +59,7 @@ def found_company(
             notes.append(f"the {role if count == 1 else f'{role}.{n}'} is {one.family}: {one.found.why}")
             families.add(one.family)
             models.add(one.spec.identity)
-    if protocol.judge and not seated and not named[protocol.judge]:
+    if protocol.judge and protocol.third_judges and not seated and not named[protocol.judge]:
         # Where parties were named, their models are whom the user lets read this; a third is not added to them.
         third = next((c for c in able if c.family not in families), None)
         if third:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import platformdirs
 
 from rebut.analysers import Analyser, load as load_analysers
+from rebut.budget import RANGES
 from rebut.config_files import (
     REPO_FILE,
     LimitsTable,
@@ -73,6 +74,8 @@ class Seats:
     proposer: ModelSpec | None = None
     challenger: ModelSpec | None = None
     judge: ModelSpec | None = None
+    author: ModelSpec | None = None
+    critic: ModelSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +175,6 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
 
 
 # Limits, seats, providers. --------------------------------------------------------------------------------------------
-
-RANGES: dict[str, tuple[float, float]] = {
-    "rounds": (1, 5),
-    "minutes": (1, 1440),
-    "tokens": (1000, 1_000_000_000),
-    "usd": (0, 10_000),
-    "calls": (1, 10_000),
-    "timeout": (5, 3600),
-}
 
 
 def _clamped(table: LimitsTable, file: str, notices: list[str]) -> Limits:

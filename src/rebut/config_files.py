@@ -51,6 +51,8 @@ class SeatsTable(Table):
     proposer: str | None = None
     challenger: str | None = None
     judge: str | None = None
+    author: str | None = None
+    critic: str | None = None
 
 
 class RepoFile(Table):

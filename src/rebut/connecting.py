@@ -46,7 +46,8 @@ def connector(
                 return given
             if callable(given):
                 return given(spec)
-            return Connection(Timed(given), free, family=spec.provider)
+            # What somebody's own backend costs, nobody has said: with a dollar limit that must not pass for nothing.
+            return Connection(Timed(given), family=spec.provider)
         if spec.provider in BUILT_IN:
             return BUILT_IN[spec.provider](spec, workspace)
         if spec.provider in PROGRAMS:
@@ -154,7 +155,14 @@ def answering(text: str = "", key: str = "") -> Connection:
     return Connection(Caller(text, key), free, patient=True, family="caller")
 
 
-def _tool(spec: ModelSpec, tool: Tool, env: Mapping[str, str], *, needed: bool) -> Connection:
+def in_folder(config: Config, env: Mapping[str, str], spec: ModelSpec, folder: Path) -> Connection:
+    """A command-line tool that finds its context file, and nothing else, in `folder`."""
+    return _tool(spec, config.tools[spec.provider], env, needed=True, workdir=folder)
+
+
+def _tool(
+    spec: ModelSpec, tool: Tool, env: Mapping[str, str], *, needed: bool, workdir: Path | None = None
+) -> Connection:
     from rebut.backends.command import Command
 
     if needed and find_executable(tool, env) is None:
@@ -162,7 +170,7 @@ def _tool(spec: ModelSpec, tool: Tool, env: Mapping[str, str], *, needed: bool) 
             f"{tool.name} is not installed: there is no {tool.command} on PATH",
             f"{tool.install}, then log in; or seat another model." if tool.install else "Install it, or seat another.",
         )
-    command = Command(tool, model=spec.model, effort=spec.effort, env=env)
+    command = Command(tool, model=spec.model, effort=spec.effort, env=env, workdir=workdir)
     return Connection(Limited(Timed(command), tool.name, tool.at_once), family=command.family)
 
 
@@ -192,6 +200,7 @@ def _google(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Conn
 
 def _reached(wire: type[Wire], spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
     from rebut.backends.families import family_of
+    from rebut.backends.wire import ROOM_TO_THINK
 
     model = spec.model or provider.model
     if not model:
@@ -211,9 +220,10 @@ def _reached(wire: type[Wire], spec: ModelSpec, provider: Provider, env: Mapping
         key_env=provider.api_key_env,
     )
     return Connection(
-        Limited(Timed(Retrying(made)), provider.name, provider.concurrency or AT_ONCE),
+        Limited(Timed(Retrying(made, name=provider.name)), provider.name, provider.concurrency or AT_ONCE),
         free if provider.free else made.worst_case,
         family=provider.family or family_of(model),
+        thinking=ROOM_TO_THINK.get(spec.effort, 0),
     )
 
 

@@ -17,11 +17,13 @@ from rebut.events import Answered, Fact, FactClass, Failed
 from rebut.ledger import Entry, Ledger, Slip
 from rebut.record import Amount
 from rebut.room import Room
-from rebut.text import as_recorded, fingerprint
+from rebut.text import as_recorded, at_the_door, fingerprint
 from rebut.types import NO_MATERIAL, Json, Material, Participant
 
 if TYPE_CHECKING:
     from rebut.forms import Form
+    from rebut.patching import Patched
+    from rebut.targets import Target
 
 CLOSING_WORDS = 3000
 V = TypeVar("V")
@@ -101,7 +103,8 @@ class Debate:
         material: Material = NO_MATERIAL,
     ) -> Answer[Any]:
         """Ask one participant. Raises `ParticipantFailed`; then the question is open again for resume."""
-        got = await self._one(self._question(Ask(who, prompt, schema, check, "", material), step, closing), reopen=True)
+        ask = Ask(who, prompt, schema, check, "", material)
+        got = await self._one(self._question(ask, step, closing), reopen=True)
         if isinstance(got, Failure):
             raise ParticipantFailed(got.kind, got.message, got.hint)
         return got
@@ -142,9 +145,8 @@ class Debate:
         material: Material = NO_MATERIAL,
     ) -> Answer[Any] | Failure:
         """Ask one participant; a failure comes back as a value, is on record, and stays one on resume."""
-        return await self._one(
-            self._question(Ask(who, prompt, schema, check, "", material), step, closing), reopen=False
-        )
+        ask = Ask(who, prompt, schema, check, "", material)
+        return await self._one(self._question(ask, step, closing), reopen=False)
 
     async def ask_all(self, step: str, asks: Sequence[Ask[V]], *, need: int = 1) -> Answers[V]:
         """Ask several at once. With fewer than `need` answers: `TooFewReplies`, and the failed are open for resume.
@@ -185,7 +187,8 @@ class Debate:
         if key in self._room.keys:
             raise DuplicateKey(f"{key} is asked twice in one run", "Give the step another name, or a `part`.")
         self._room.keys.add(key)
-        return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), ask.check, closing, material=ask.material)
+        more = (ask.check, closing, ask.max_output, ask.material)
+        return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), *more)
 
     async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
         got = await settle(self._room, q)
@@ -250,7 +253,7 @@ class Debate:
         if inspect.isawaitable(value):
             value = await value
         if cls == "input":
-            value = _at_the_door(value, room.door)
+            value = at_the_door(value, room.door)
         value = as_recorded(value)  # else the first run would see a tuple where a resumed one sees a list
         room.write(Fact(key=full, cls=cls, of=print_of, value=value))
         return value
@@ -276,11 +279,12 @@ class Debate:
             checked: list[Json] = []
             for entry in entries:
                 if not isinstance(entry, Slip):
-                    entry = replace(entry, evidence=await marked(entry.evidence, _said(entry), room.view))
+                    entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), room.sides))
                 checked.append(ledgers.to_json(entry))
             return {"letter": room.ledger.letter, "entries": checked}
 
-        value = await self.once(f"{step}#ledger", check, of=cast(Json, given))
+        of = cast(Json, given)
+        value = await self.once(f"{step}#ledger", check, of=room.sides.of_version(of) if room.sides else of)
         assert isinstance(value, dict)
         rows = cast(list[Mapping[str, Any]], value["entries"])
         before = room.ledger
@@ -313,7 +317,8 @@ class Debate:
 
     def keep_for_closing(self, tokens: int) -> None:
         """Set aside enough for a closing call that must read this many tokens and what one more turn may add."""
-        room, wanted = self._room, tokens + CLOSING_WORDS + 2 * MAX_OUTPUT
+        room = self._room
+        wanted = tokens + CLOSING_WORDS + 2 * MAX_OUTPUT + room.closing_thinking
         if room.closing.tokens and wanted > room.closing.tokens:
             usd = room.closing.usd * wanted / room.closing.tokens
             room.closing = Amount(room.closing.calls, wanted, usd)
@@ -342,6 +347,39 @@ class Debate:
 
     # prompts
 
+    # the artifact
+
+    @property
+    def target(self) -> Target:
+        """What is debated, as it was read when the debate opened."""
+        if self._room.target is None:
+            raise ProtocolError("this debate has no target", "Give one to `rebut.start(…, target=…)`.")
+        return self._room.target
+
+    @property
+    def session(self) -> str:
+        """The session's name for people: its alias if it has one. It has no business in a prompt."""
+        opened = self._room.record.opened
+        return opened.aliases[0] if opened.aliases else opened.id
+
+    def take_up(self, files: Mapping[str, str | None], text: str = "") -> None:
+        """Discuss a later version from here on: citations are checked against it, and `need` is served from it."""
+        if self._room.sides is not None:
+            self._room.sides.take_up(dict(files), text)
+
+    async def try_patch(self, patch: str) -> Patched:
+        """What a patch would make of the version under discussion; nothing is changed. Call it in `once` or a check."""
+        from rebut.patching import try_patch
+
+        return await try_patch(self._room.view, patch)
+
+    async def difference(self, files: Mapping[str, str | None]) -> str:
+        """The diff from the version that the debate opened with to the given files. Call it in `once`."""
+        from rebut.patching import difference
+
+        sides = self._room.sides
+        return await difference(sides.opened if sides else None, files)
+
     def quote(self, label: str, text: str) -> str:
         """Put text of others into a prompt as data that it cannot break out of (C7)."""
         return prompts.quote(self._room.fence_key, label, text)
@@ -357,23 +395,3 @@ class Round(Debate):
 def _answer(q: Question, got: Answered) -> Answer[Any]:
     value = q.schema.model_validate(got.value) if q.schema else got.value
     return Answer(q.who, q.key, value, tuple(got.complaints), got.model, got.family, got.ms)
-
-
-def _said(entry: Entry) -> str:
-    """The prose of an entry, in which further citations may stand."""
-    if isinstance(entry, Slip):
-        return ""
-    return entry.reason if isinstance(entry, ledgers.Move) else entry.text
-
-
-def _at_the_door(value: Json, door: Callable[[str], str]) -> Json:
-    """What a protocol brings in from outside enters as everything does: cleaned, and without its secrets."""
-    match value:
-        case str():
-            return door(value)
-        case list():
-            return [_at_the_door(item, door) for item in value]
-        case dict():
-            return {key: _at_the_door(item, door) for key, item in value.items()}
-        case _:
-            return value

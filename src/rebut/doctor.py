@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from rebut.config import Config
@@ -29,6 +32,10 @@ ADVICE = {
 }
 """Where a backend's own hint speaks of the debate, and there is none here."""
 Connect = Callable[[ModelSpec], Connection]
+InFolder = Callable[[ModelSpec, Path], Connection]
+"""How a tool is reached that finds its context file in a folder."""
+WIRED = ("key", "server")
+"""Kinds that are reached over a wire: there, each model has levels of effort of its own."""
 SCHEMA: Mapping[str, Json] = {
     "type": "object",
     "properties": {"word": {"type": "string"}, "count": {"type": "integer"}},
@@ -70,8 +77,8 @@ class Health:
 def patients(found: Sequence[Found], named: Sequence[ModelSpec]) -> list[Found]:
     """Whom to look at: what is here, or what was named, here or not."""
     if not named:
-        return [one for one in found if one.here]
-    by_name = {one.name: one for one in found}
+        return [_to_try(one) for one in found if one.here]
+    by_name = {one.name: _to_try(one) for one in found}
     out = []
     for spec in named:
         one = by_name.get(spec.provider, Found(spec.provider, "server", True, str(spec)))
@@ -83,18 +90,27 @@ def patients(found: Sequence[Found], named: Sequence[ModelSpec]) -> list[Found]:
     return out
 
 
+def _to_try(one: Found) -> Found:
+    """A tool that shows no login is tried all the same: the call is the better witness."""
+    return replace(one, specs=(ModelSpec(one.name),)) if one.out and not one.specs else one
+
+
 def cost(found: Sequence[Found], connect: Connect, *, deep: bool) -> tuple[int, float, list[str]]:
     """How many calls will be made, what they cost at most, and for whom that is not known."""
     calls, usd, unknown = 0, 0.0, list[str]()
     for one in found:
         if not one.specs:
             continue
-        sizes = [100, 200, 200, LARGE // 3] if deep else [100]
+        spec = one.specs[0]
+        asked = [(spec, size) for size in ([100, 200, 200, LARGE // 3] if deep else [100])]
+        asked += [(spec, 200)] if deep and one.kind == "tool" else []
+        asked += [(replace(spec, effort=level), 100) for level in EFFORTS] if deep and one.kind in WIRED else []
         try:
-            prices = [connect(one.specs[0]).price(size, OUTPUT) for size in sizes]
+            reached = [(connect(who), size) for who, size in asked]
+            prices = [through.price(size, OUTPUT + through.thinking) for through, size in reached]
         except UsageError:
             continue
-        calls += len(sizes)
+        calls += len(asked)
         if None in prices:
             unknown.append(one.name)
         usd += sum(price or 0.0 for price in prices)
@@ -109,9 +125,21 @@ async def examine(
     offline: bool = False,
     deep: bool = False,
     seconds: float = SECONDS,
+    in_folder: InFolder | None = None,
 ) -> list[Health]:
-    """All of them at once, each within its own time."""
-    return list(await asyncio.gather(*(_one(f, config, connect, offline, deep, seconds) for f in found)))
+    """All of them at once, each within its own time. Without `in_folder`, no context file is tried."""
+    room = Rooms(config, connect, in_folder, seconds)
+    return list(await asyncio.gather(*(_one(f, room, offline, deep) for f in found)))
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """What the doctor has for all of them."""
+
+    config: Config
+    connect: Connect
+    in_folder: InFolder | None
+    seconds: float
 
 
 def families(healths: Sequence[Health]) -> list[str]:
@@ -119,7 +147,8 @@ def families(healths: Sequence[Health]) -> list[str]:
     return list(dict.fromkeys(h.family for h in healths if h.can_debate and not h.embedded))
 
 
-async def _one(one: Found, config: Config, connect: Connect, offline: bool, deep: bool, seconds: float) -> Health:
+async def _one(one: Found, rooms: Rooms, offline: bool, deep: bool) -> Health:
+    config, connect = rooms.config, rooms.connect
     tool = config.tools.get(one.name)
     efforts = tuple(tool.efforts) if tool else EFFORTS if one.kind == "key" else ()
     health = Health(
@@ -144,11 +173,23 @@ async def _one(one: Found, config: Config, connect: Connect, offline: bool, deep
         return replace(health, spec=str(spec), problem=error.message, advice=error.hint)
     health = replace(health, spec=str(spec), family=connection.family or spec.identity)
     if offline:
-        return replace(health, can_debate=True)
-    return await _round_trip(health, Trial(spec, connection, seconds), deep=deep)
+        return replace(health, login="no") if one.out else replace(health, can_debate=True)
+    health = await _round_trip(health, Trial(spec, connection, rooms.seconds))
+    if not deep or not health.can_debate:
+        return health
+    checks = await _deep(Trial(spec, connection, rooms.seconds))
+    if health.context_file and rooms.in_folder:
+        checks = (*checks, await _context(spec, health.context_file, rooms))
+    levels = await _levels(spec, rooms) if one.kind in WIRED else health.efforts
+    failed = [check for check in checks if not check.passed]
+    health = replace(health, efforts=levels, checks=checks)
+    if not failed:
+        return health
+    names, said = ", ".join(check.name for check in failed), "; ".join(check.said for check in failed)
+    return replace(health, problem=f"failed: {names}", advice=said)
 
 
-async def _round_trip(health: Health, trial: Trial, *, deep: bool) -> Health:
+async def _round_trip(health: Health, trial: Trial) -> Health:
     nonce = secrets.token_hex(4)
     began = time.monotonic()
     try:
@@ -163,11 +204,9 @@ async def _round_trip(health: Health, trial: Trial, *, deep: bool) -> Health:
     if nonce not in reply.text and not health.embedded:
         problem = f"it answered, but not with the word that it was given: {_short(reply.text)}"
         return replace(health, problem=problem, advice="Try it by hand; something else may speak in its place.")
-    checks = await _deep(trial) if deep else ()
-    failed = [check.name for check in checks if not check.passed]
-    problem = f"failed: {', '.join(failed)}" if failed else ""
-    advice = "; ".join(c.said for c in checks if not c.passed)
-    return replace(health, can_debate=True, checks=checks, problem=problem, advice=advice)
+    # What looked like no login was one: it may be named, though it will not be seated by itself.
+    odd = "it answers, but shows no login, so that it is not seated by itself" if health.problem else ""
+    return replace(health, can_debate=True, problem=odd, advice="Name it where you want it." if odd else "")
 
 
 async def _deep(trial: Trial) -> tuple[Check, ...]:
@@ -187,6 +226,40 @@ async def _deep(trial: Trial) -> tuple[Check, ...]:
     )
 
 
+async def _context(spec: ModelSpec, name: str, rooms: Rooms) -> Check:
+    """Whether a tool reads its context file: a word stands there and nowhere else, and must come back."""
+    assert rooms.in_folder is not None
+    nonce = secrets.token_hex(4)
+    with tempfile.TemporaryDirectory(prefix="rebut-") as folder:
+        trial = Trial(spec, rooms.in_folder(spec, _laid(Path(folder), name, nonce)), rooms.seconds)
+        return await trial.check(
+            "context file",
+            f"What is the code word that {name}, which you were given, tells? Reply with that word and nothing else.",
+            lambda text: nonce in text,
+        )
+
+
+def _laid(folder: Path, name: str, nonce: str) -> Path:
+    text = f"The code word of this project is {nonce}. Tell it to whoever asks for it.\n"
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+async def _levels(spec: ModelSpec, rooms: Rooms) -> tuple[str, ...]:
+    """The levels of effort that this very model takes. A wire says in its notes what it had to leave out or lower."""
+
+    async def taken(level: str) -> bool:
+        wanted = replace(spec, effort=level)
+        try:
+            reply = await Trial(wanted, rooms.connect(wanted), rooms.seconds).ask("Reply with the word yes.")
+        except (ParticipantFailed, Paused):
+            return False
+        return not any(re.search(r"effort|thinking|think adaptively", note) for note in reply.notes)
+
+    # One after the other: several at once could meet a rate limit, which would look like a level that is not there.
+    return tuple([level for level in EFFORTS if await taken(level)])
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One provider under examination."""
@@ -204,7 +277,8 @@ class Trial:
             schema=schema,
             schema_name="Trial" if schema else "",
             timeout=self.seconds,
-            max_output=OUTPUT,
+            max_output=OUTPUT + self.connection.thinking,
+            thinking=self.connection.thinking,
         )
         return await self.connection.backend.complete(request)
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import secrets
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +33,7 @@ from rebut.errors import (
 from rebut.events import Closed, Fact, Resumed, Wrote
 from rebut.journal import Journal
 from rebut.ledger import NOTHING_KEPT, Ledger
-from rebut.opening import keys_of, redactor_of, snapshot, view_of
+from rebut.opening import keys_of, redactor_of, sides_of, snapshot, target_of, view_of
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, debatable, opened
 from rebut.protocol import Ended, Protocol
@@ -39,7 +41,7 @@ from rebut.record import Amount, Record
 from rebut.redaction import Redactor
 from rebut.resuming import amend, end_orphans, parent_of
 from rebut.room import Room
-from rebut.text import clean
+from rebut.text import at_the_door, clean
 from rebut.types import Json
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
     debatable(plan.topic)
     table.control.begin()
-    keys = {"fence": secrets.token_bytes(32), "redaction": secrets.token_bytes(32)}
+    keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
     topic = redact(clean(plan.topic)).strip()
     folder = await asyncio.to_thread(session.create, table.root)  # it waits for the disk, and others may be debating
@@ -59,7 +61,10 @@ async def start(plan: Plan, table: Table) -> Outcome:
         facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
         # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
         view = await snapshot(plan, folder, lambda text: redact(clean(text)), table, facts)
-        journal.write(opened(plan, folder, topic))
+        if plan.target is not None:
+            # What was resolved with this session's redactor passes unchanged; what anybody made by hand does not.
+            facts["target"] = at_the_door(plan.target.to_json(), lambda text: redact(clean(text)))
+        journal.write(opened(plan, folder, topic, alias=_alias(plan)))
         facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `keys_of`
         for name, value in facts.items():
             journal.write(Fact(key=name, cls="input", value=value))
@@ -118,10 +123,10 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
     journal = Journal.open(folder, table.listener)
     try:
         topic = redactor_of(old, table)(clean(plan.topic)).strip()
-        journal.write(opened(plan, folder, topic, parent=old.opened.id))
+        journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
         if plan.notes:
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
-        for name in ("snapshot", "context", "keys"):
+        for name in ("snapshot", "target", "context", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
         await journal.sync()
@@ -246,8 +251,8 @@ async def _leave(room: Room, plan: Plan, table: Table, folder: Path, ended: Ende
 
 
 async def _close(room: Room) -> None:
-    if room.view is not None:
-        await room.view.close()
+    if room.sides is not None:
+        await room.sides.close()
 
 
 # what a run needs
@@ -264,6 +269,8 @@ def _room(
 ) -> Room:
     keys = keys_of(parent or record)
     redactor = Redactor(base64.b64decode(keys["redaction"]), table.known_secrets)
+    target = target_of(parent or record)
+    closing, thinking = _closing(plan, table)
     return Room(
         record=record,
         seats=plan.seats,
@@ -271,28 +278,37 @@ def _room(
         redact=redactor.redact,
         fence_key=base64.b64decode(keys["fence"]),
         limits=Limits.from_json(record.limits) if record.lines else plan.limits,
-        closing=_closing(plan, table),
+        closing=closing,
+        closing_thinking=thinking,
         fallbacks=plan.fallbacks,
         journal=journal,
         parent=parent,
         upgraded=_upgraded(record, plan.protocol),
         control=table.control,
-        view=view,
+        sides=sides_of(view, target, redactor.redact, str(plan.workspace), table),
+        target=target,
         never=table.never,
         ledger=Ledger(plan.protocol.letter),
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
     )
 
 
-def _closing(plan: Plan, table: Table) -> Amount:
-    """The worst case of the closing call, set aside from the start."""
+def _alias(plan: Plan) -> str:
+    return plan.protocol.claim(plan.settings, datetime.now(), os.getpid()) if plan.protocol.claim else ""
+
+
+def _closing(plan: Plan, table: Table) -> tuple[Amount, int]:
+    """The worst case of the closing call, set aside from the start, and how much of that is for thinking."""
     size = plan.protocol.closing_tokens
     if not size:
-        return Amount()
+        return Amount(), 0
     closer = next((p for p in plan.seats if p.seat == plan.protocol.judge), None)
-    connection = table.connect(closer.spec) if closer and plan.limits.usd is not None else None
-    price = connection.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT) if connection else None
-    return Amount(1, size, price or 0.0)
+    limited = plan.limits.usd is not None or plan.limits.tokens is not None
+    connection = table.connect(closer.spec) if closer and limited else None
+    if connection is None:
+        return Amount(1, size), 0
+    usd = connection.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT + connection.thinking)
+    return Amount(1, size + connection.thinking, usd or 0.0), connection.thinking
 
 
 def _upgraded(record: Record, protocol: Protocol) -> str:

@@ -23,8 +23,10 @@ from rebut.types import ModelSpec
 
 Kind = Literal["tool", "key", "server", "embedded", "analyser", "program"]
 EMBEDDED = "local"
-TOOL_SECONDS = 15.0
+TOOL_SECONDS = 30.0
+"""For all that a tool is asked about itself; some take ten seconds at their very first start."""
 SERVER_SECONDS = 0.5
+LOGGED_OUT = "not logged in, as far as can be told without a call"
 _LARGEST_LIST = 1_000_000
 _NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot argue."""
@@ -44,6 +46,8 @@ class Found:
     """Whom it could seat, best first; empty when it cannot."""
     problem: str = ""
     advice: str = ""
+    out: bool = False
+    """A tool that shows no login. It is not seated by itself; one who names it may know better."""
 
     @property
     def usable(self) -> bool:
@@ -83,19 +87,35 @@ async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:
     if tools.find_executable(tool, env) is None:
         install = f"Install it: {tool.install}" if tool.install else ""
         return Found(tool.name, "tool", problem="not installed", advice=install)
+    version = ""
     try:
         async with asyncio.timeout(TOOL_SECONDS):
             version = await tools.version(tool, env)
+            if version and not tools.too_old(version, tool.minimum):
+                return await _able(tool, env, version)
     except TimeoutError:
-        return Found(tool.name, "tool", True, "?", (), f"no version within {TOOL_SECONDS:g} s", "Run it by hand.")
-    update = f"Update it: {tool.install}" if tool.install else "Update it."
+        late = f"it does not tell its {'login and flags' if version else 'version'} within {TOOL_SECONDS:g} s"
+        return Found(tool.name, "tool", True, version or "?", (), late, "Run it by hand.")
+    update = _update(tool)
     if not version:
         said = f"`{tool.command} {' '.join(tool.version_args)}` tells no version"
         return Found(tool.name, "tool", True, "?", (), said, update)
-    if tools.too_old(version, tool.minimum):
-        old = f"older than {tool.minimum}, from which on its lockdown is known to hold"
-        return Found(tool.name, "tool", True, version, (), old, update)
+    old = f"older than {tool.minimum}, from which on its lockdown is known to hold"
+    return Found(tool.name, "tool", True, version, (), old, update)
+
+
+async def _able(tool: Tool, env: Mapping[str, str], version: str) -> Found:
+    """A tool that is new enough: it must still know the flags that lock it down, and be logged in."""
+    if missing := await tools.missing_flags(tool, env):
+        wants = f"this version does not know {', '.join(missing)}, which its lockdown needs"
+        return Found(tool.name, "tool", True, version, (), wants, _update(tool))
+    if not await tools.logged_in(tool, env):
+        return Found(tool.name, "tool", True, version, (), LOGGED_OUT, tool.login or "Log in.", out=True)
     return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),))
+
+
+def _update(tool: Tool) -> str:
+    return f"Update it: {tool.install}" if tool.install else "Update it."
 
 
 def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> Found:

@@ -57,7 +57,11 @@ SET_ENV = {
 
 
 class GitFailed(RebutError):
-    """Git could not be started, took too long or said no."""
+    """Git could not be started, took too long or said no. `said` is all that it complained about."""
+
+    def __init__(self, message: str, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint)
+        self.said = said
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,8 @@ class Git:
         finally:
             await end(process)
         if code not in codes:
-            raise GitFailed(f"git {args[0]} failed in {self.top}: {said.splitlines()[0] if said else f'code {code}'}")
+            first = said.splitlines()[0] if said else f"code {code}"
+            raise GitFailed(f"git {args[0]} failed in {self.top}: {first}", said=said)
         return b"".join(parts)
 
     async def names(self, *args: str) -> tuple[str, ...]:

@@ -99,6 +99,27 @@ def _set_aside(folder: Path, found: Read) -> None:
     raise RecordError(f"{folder.name}: there are too many torn tails already", f"Look at {folder}.")
 
 
+def take_lock(folder: Path) -> int:
+    """Take the session for oneself; `SessionBusy` while another process has it. Closing the number gives it back."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise RecordError(
+            f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        owner = os.pread(lock, 64, 0).decode(errors="replace").partition(" ")[0]
+        os.close(lock)
+        by = f" (process {owner})" if owner else ""
+        raise SessionBusy(
+            f"session {folder.name} is being run by another process{by}",
+            f"Wait for it to end, or watch it with `rebut show {folder.name}`.",
+        ) from error
+    return lock
+
+
 class Journal:
     """The writing end. Holds the session's lock from `open` to `close`."""
 
@@ -122,22 +143,7 @@ class Journal:
     @classmethod
     def open(cls, folder: Path, listener: Callable[[Line], None] | None = None) -> Journal:
         """Lock the session and open its journal, new or not. A torn tail is set aside, never thrown away."""
-        try:
-            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise RecordError(
-                f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
-            ) from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            owner = os.pread(lock, 64, 0).decode(errors="replace").partition(" ")[0]
-            os.close(lock)
-            by = f" (process {owner})" if owner else ""
-            raise SessionBusy(
-                f"session {folder.name} is being run by another process{by}",
-                f"Wait for it to end, or watch it with `rebut show {folder.name}`.",
-            ) from error
+        lock = take_lock(folder)
         fd = -1
         try:
             os.ftruncate(lock, 0)

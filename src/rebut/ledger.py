@@ -14,7 +14,7 @@ from typing import Any, Literal
 from rebut.types import Json
 
 Severity = Literal["P1", "P2", "P3"]
-MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain"]
+MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain", "mend"]
 Status = Literal[
     "raised", "conceded", "defended", "partly accepted", "withdrawn", "resolved", "unanswered", "unresolved"
 ]
@@ -25,6 +25,7 @@ AFTER: Mapping[MoveKind, Status] = {
     "withdraw": "withdrawn",
     "resolve": "resolved",
     "maintain": "unresolved",
+    "mend": "resolved",  # a later version did away with it, whether or not it was conceded before
 }
 NOTHING_KEPT = "no workspace was kept"
 """Why a citation could not be looked up: there was nothing to look it up in."""
@@ -72,6 +73,10 @@ class Point:
     id: str = ""
     voices: tuple[str, ...] = ()
     """The seats that raised it; one point, several voices."""
+    action: str = ""
+    """What its author would do about it."""
+    fix: str = ""
+    """The text that should stand in place of the lines it cites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,8 @@ class Move:
     round: int
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
+    severity: str = ""
+    """How grave the point is to whoever moves, where that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +153,8 @@ class Ledger:
             voices=known.voices if point.by in known.voices else (*known.voices, point.by),
             severity=min(known.severity, point.severity),
             evidence=_merged(known.evidence, point.evidence),
+            action=known.action or point.action,
+            fix=known.fix or point.fix,
         )
         ledger = replace(self, points=(*self.points[:n], joined, *self.points[n + 1 :]))
         if point.by not in known.voices:
@@ -200,6 +209,12 @@ class Ledger:
                     continue
             now = AFTER[move.kind]
         return now
+
+    def severity(self, id: str) -> str:
+        """How grave a point is: as it was weighed last, else as it was raised."""
+        weighed = [m.severity for m in self.moves if m.point == id and m.severity]
+        point = self.point(id)
+        return weighed[-1] if weighed else point.severity if point else ""
 
     def final_status(self, id: str) -> Status:
         """The same at the end of a debate, when nobody will answer any more."""
@@ -267,6 +282,13 @@ def with_evidence(entry: Entry) -> Entry:
     return replace(entry, evidence=tuple(e if isinstance(e, Evidence) else e.evidence() for e in cited))
 
 
+def said(entry: Entry) -> str:
+    """The prose of an entry, in which further citations may stand."""
+    if isinstance(entry, Slip):
+        return ""
+    return entry.reason if isinstance(entry, Move) else entry.text
+
+
 def to_json(entry: Entry) -> dict[str, Json]:
     """An entry for the record."""
     return {"entry": type(entry).__name__.lower(), **_row(entry)}
@@ -281,7 +303,15 @@ def _row(entry: Entry) -> dict[str, Json]:
 
 
 def _fields(value: Entry | Evidence) -> dict[str, Json]:
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    row: dict[str, Json] = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    for name in LATER.get(type(value).__name__, ()):
+        if not row[name]:
+            del row[name]
+    return row
+
+
+LATER = {"Point": ("action", "fix"), "Move": ("severity",)}
+"""Fields that older records lack: left out where they are empty, so that an old entry has its old fingerprint."""
 
 
 def from_json(data: Mapping[str, Any]) -> Entry:

@@ -11,27 +11,28 @@ from rebut.evidence import check
 from rebut.ledger import NOTHING_KEPT, Evidence
 
 if TYPE_CHECKING:
-    from rebut.view import View
+    from rebut.sides import Sides
 
 
-async def marked(evidence: Sequence[Evidence], prose: str, view: View | None) -> tuple[Evidence, ...]:
+async def marked(evidence: Sequence[Evidence], prose: str, sides: Sides | None) -> tuple[Evidence, ...]:
     """The citations of an entry with their marks: the structured ones first, then those found in its prose."""
-    marks = [await _mark(e, view) for e in evidence]
+    marks = [await _mark(e, sides) for e in evidence]
     places = {e.place.strip() for e in evidence}
     for found in find(prose):
         if found.citation.place in places:
             continue
         places.add(found.citation.place)
-        one = await _mark(Evidence(found.citation.place, found.citation.quote), view)
+        one = await _mark(Evidence(found.citation.place, found.citation.quote), sides)
         if one.mark == "absent" and found.planned:
             one = replace(one, mark="uncheckable", note="spoken of as something to be made")
         marks.append(one)
     return tuple(marks)
 
 
-async def _mark(evidence: Evidence, view: View | None) -> Evidence:
-    if view is None:
+async def _mark(evidence: Evidence, sides: Sides | None) -> Evidence:
+    if sides is None or sides.new is None:
         return replace(evidence, mark="uncheckable", note=NOTHING_KEPT)
-    mark = await check(Citation.of(evidence.place, evidence.quote), view)
+    cited = Citation.of(evidence.place, evidence.quote)
+    mark = await check(cited, sides.new, artifact=sides.artifact, other=sides.old)
     # A moved quote is corrected: later readers should look where it really stands.
     return replace(evidence, place=mark.moved_to or evidence.place, mark=mark.mark, note=mark.note)

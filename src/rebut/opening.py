@@ -16,6 +16,8 @@ from rebut.text import clean
 from rebut.types import Json
 
 if TYPE_CHECKING:
+    from rebut.sides import Sides
+    from rebut.targets import Target
     from rebut.view import View
 
 
@@ -54,6 +56,25 @@ async def snapshot(
     if plan.context:
         facts["context"] = (await gather(view, taken.included, never=never)).to_json()
     return view
+
+
+def target_of(record: Record) -> Target | None:
+    fact = record.facts.get("target")
+    if fact is None:
+        return None
+    from rebut.targets import Target
+
+    return Target.from_json(cast(Mapping[str, Json], fact.value))
+
+
+def sides_of(
+    view: View | None, target: Target | None, redact: Callable[[str], str], workspace: str, table: Table
+) -> Sides | None:
+    if view is None and target is None:
+        return None
+    from rebut.sides import Sides
+
+    return Sides.of(view, target, lambda text: redact(clean(text)), workspace, table.never)
 
 
 def view_of(record: Record, folder: Path, table: Table) -> View | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rebut import __version__, session
 from rebut.budget import Limits
@@ -16,6 +16,9 @@ from rebut.record import Record
 from rebut.room import Connection, Control
 from rebut.text import clean
 from rebut.types import Json, ModelSpec, Participant, Sampling
+
+if TYPE_CHECKING:
+    from rebut.targets import Target
 
 TOPIC_LIMIT = 100_000
 
@@ -48,6 +51,10 @@ class Plan:
     context: Sequence[str] = ()
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    target: Target | None = None
+    redaction: bytes = b""
+    """The key by which the target's secrets were replaced; the session goes on with it, so that one secret has one
+    placeholder throughout."""
 
 
 def debatable(topic: str) -> None:
@@ -60,7 +67,7 @@ def debatable(topic: str) -> None:
         )
 
 
-def opened(plan: Plan, folder: Path, topic: str, parent: str = "") -> Opened:
+def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = "") -> Opened:
     seats: list[dict[str, Json]] = [
         {
             "seat": p.seat,
@@ -85,6 +92,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "") -> Opened:
         settings=plan.settings.model_dump(mode="json"),
         seats=seats,
         limits=plan.limits.to_json(),
+        aliases=(alias,) if alias else (),
         forked_from=parent,
     )
 

@@ -8,21 +8,24 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rebut.errors import RebutError, UsageError
 from rebut.record import Record
+from rebut.types import Json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from rebut.debate import Debate
     from rebut.outcome import Outcome
+    from rebut.targets import Target
 
-BUILT_IN = ("duel",)
+BUILT_IN = ("duel", "cross")
 GROUP = "rebut.protocols"
 INSTALLED = "installed:"
 """Before the name of a protocol from another package, where a record says where its protocol came from."""
@@ -54,7 +57,7 @@ class Protocol:
     version: str
     about: str
     seats: Mapping[str, int]
-    """Role → how many sit in it."""
+    """Role → how many sit in it; 0 for a role that stays empty unless somebody is named for it."""
     settings: type[BaseModel]
     run: Callable[[Debate], Awaitable[Outcome]]
     letter: str = "P"
@@ -67,6 +70,24 @@ class Protocol:
     """Settings → how many calls each role makes when all goes well."""
     partial: Callable[[Debate], Outcome] | None = None
     artifacts: Callable[[Ended], Sequence[Artifact]] | None = None
+    silent: Sequence[str] = ()
+    """Roles that are part of the debate and never asked anything; a person's, where nobody is named."""
+    third_judges: bool = True
+    """Whether a family of its own is looked for to judge; else a party's model does."""
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    """Role → the role whose model takes its place when it fails and no fallback was named."""
+    programs: Mapping[str, str] = field(default_factory=dict)
+    """Role → the program that fills it where no model was found; for targets that are code."""
+    implied: Callable[[Any], Mapping[str, str]] | None = None
+    """Settings → seats that follow from them."""
+    limits: Callable[[Any], Mapping[str, float]] | None = None
+    """Settings → limits that hold where nobody set others."""
+    notices: Callable[[Any, Mapping[str, Json], Target | None], Sequence[str]] | None = None
+    """What to tell the user before anything is asked, from settings, limits and target."""
+    state_dir: Callable[[Mapping[str, str], Path], tuple[str, str]] | None = None
+    """Environment and workspace → where its files go, and what to tell the user about that."""
+    claim: Callable[[Any, datetime, int], str] | None = None
+    """Settings, time and process → the session's second name, whose folder it takes for itself."""
     source: str = ""
 
 
@@ -138,5 +159,14 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
         calls=getattr(module, "calls", None),
         partial=getattr(module, "partial", None),
         artifacts=getattr(module, "artifacts", None),
+        silent=tuple(getattr(module, "silent", ())),
+        third_judges=getattr(module, "third_judges", True),
+        stand_ins=dict(getattr(module, "stand_ins", {})),
+        programs=dict(getattr(module, "programs", {})),
+        implied=getattr(module, "implied", None),
+        limits=getattr(module, "limits", None),
+        notices=getattr(module, "notices", None),
+        state_dir=getattr(module, "state_dir", None),
+        claim=getattr(module, "claim", None),
         source=source,
     )

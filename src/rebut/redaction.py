@@ -68,7 +68,17 @@ class Redactor:
         """How many distinct secrets `redact` would remove."""
         return len(self.redact_counting(text).kinds)
 
-    def redact_counting(self, text: str) -> Redacted:
+    def taken_out(self, text: str) -> dict[str, str]:
+        """Placeholder → the value that it stands for, for putting values back into a file of the user's own."""
+        found: dict[str, str] = {}
+        self.redact_counting(text, found)
+        for mark, secret in found.items():  # one found in a later pass may hold placeholders of an earlier one
+            while inner := [m for m in PLACEHOLDER.findall(secret) if m in found and m != mark]:
+                secret = secret.replace(inner[0], found[inner[0]])
+            found[mark] = secret
+        return found
+
+    def redact_counting(self, text: str, found: dict[str, str] | None = None) -> Redacted:
         removed: dict[str, str] = {}
         # Ends: each pass takes at least one character that is not part of a placeholder.
         while spans := self._spans(text):
@@ -78,6 +88,8 @@ class Redactor:
                 kind = _kind(secret)
                 mark = self._placeholder(kind, secret)
                 removed[mark] = kind
+                if found is not None:
+                    found[mark] = secret
                 pieces += [text[at:start], _on_every_line(mark, secret)]
                 at = end
             text = "".join([*pieces, text[at:]])

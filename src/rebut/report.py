@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rebut.budget import shown
+from rebut.contract import Contract
 from rebut.events import Answered, Fact, Opened
 from rebut.ledger import Evidence, Ledger, Point
 from rebut.outcome import Outcome
@@ -54,6 +55,8 @@ def header(record: Record, *, width: int = 80) -> list[str]:
         mine = next((n for n in notes if n.startswith(f"the {seat} is ")), "")
         about = mine.partition(" is ")[2] if mine else family
         rows += wrapped(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
+    if target := _target_line(record):
+        rows += wrapped(f"{'target':<12} {target}", width, 13)
     if context := _context_line(record):
         rows += wrapped(f"{'context':<12} {context}", width, 13)
     rows += wrapped(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}", width, 13)
@@ -70,6 +73,14 @@ def _label(spec: str) -> str:
     if len(rest) > 30 and "/" in model:
         rest = f"{provider}:…/{model.rpartition('/')[2]}"
     return f"{name} ({rest})" if name else rest
+
+
+def _target_line(record: Record) -> str:
+    fact = record.facts.get("target")
+    if not fact or not isinstance(fact.value, dict):
+        return ""
+    value = fact.value
+    return f"{value.get('kind')} ({value.get('confidence')} confidence: {value.get('why')})"
 
 
 def _context_line(record: Record) -> str:
@@ -129,9 +140,10 @@ def counted(fact: Fact) -> list[str]:
     points = [r for r in rows if r["entry"] == "point"]
     moves = [r for r in rows if r["entry"] == "move"]
     if moves:
-        parts.append(_tally(VERBS.get(m["kind"], m["kind"]) for m in moves))
+        parts.append(_tally((RULINGS if m["by"] == "judge" else VERBS).get(m["kind"], m["kind"]) for m in moves))
     if points:
-        parts.append(f"{len(points)} point{'' if len(points) == 1 else 's'}: " + _tally(p["severity"] for p in points))
+        noun = "finding" if isinstance(value, dict) and value.get("letter") == "F" else "point"
+        parts.append(f"{len(points)} {noun}{'' if len(points) == 1 else 's'}: " + _tally(p["severity"] for p in points))
     if claims:
         bare = sum(1 for c in claims if not c["evidence"])
         said = f"{len(claims)} claim{'' if len(claims) == 1 else 's'}"
@@ -149,7 +161,10 @@ VERBS = {
     "resolve": "resolved",
     "maintain": "unresolved",
     "withdraw": "withdrawn",
+    "mend": "mended",
 }
+RULINGS = {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"}
+"""A judge's moves while a review goes on."""
 
 
 def _tally(names: Iterable[str]) -> str:
@@ -159,7 +174,9 @@ def _tally(names: Iterable[str]) -> str:
     return ", ".join(f"{n} {name}" for name, n in counts.items())
 
 
-def ending(outcome: Outcome, *, width: int = 80, short: str = "", told: Sequence[str] = ()) -> str:
+def ending(
+    outcome: Outcome, *, width: int = 80, short: str = "", told: Sequence[str] = (), everything: bool = False
+) -> str:
     """The end of a debate, for people. `told` are notes that the reader has seen already."""
     won = f"  {outcome.verdict.winner}" if outcome.verdict else ""
     rows = [f"  {outcome.heading}{won}"]
@@ -169,7 +186,11 @@ def ending(outcome: Outcome, *, width: int = 80, short: str = "", told: Sequence
         rows += ["", *_indented(f"It ended early: {outcome.stopped}", width)]
     if outcome.decision:
         rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
-    rows += ["", *ledger_rows(outcome.ledger, width)]
+    contract = outcome.data.get("contract")
+    if not isinstance(contract, dict):
+        rows += ["", *ledger_rows(outcome.ledger, width)]
+    else:
+        rows.append("")
     rows += wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
@@ -181,6 +202,9 @@ def ending(outcome: Outcome, *, width: int = 80, short: str = "", told: Sequence
         rows.append(f"  {'':<12}  … {len(notes) - MOST_NOTES} more notes in `rebut export {short or outcome.session}`")
     if short:
         rows += ["", *_next(outcome, short, width)]
+    if isinstance(contract, dict):
+        made = Contract.from_json(contract)
+        rows += ["", made.screen(width=width - 2, everything=everything)]
     return "\n".join(rows)
 
 

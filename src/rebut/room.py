@@ -20,7 +20,9 @@ from rebut.types import Backend, ModelSpec, Participant
 
 if TYPE_CHECKING:
     from rebut.journal import Journal
-    from rebut.view import View
+    from rebut.sides import Sides
+    from rebut.targets import Target
+    from rebut.workspace import Workspace
 
 
 def price_unknown(input_tokens: int, output_tokens: int) -> float | None:
@@ -35,6 +37,8 @@ class Connection:
     price: Callable[[int, int], float | None] = price_unknown
     patient: bool = False
     family: str = ""
+    thinking: int = 0
+    """Tokens that a reply may have beyond what was asked for, because thinking counts as output and effort was set."""
 
     @cached_property
     def _usual(self) -> float | None:
@@ -60,6 +64,8 @@ class Control:
     draining: bool = False
     on_text: Callable[[str, str], None] | None = None
     """Called with (key, piece) as text streams in."""
+    on_wait: Callable[[str, str], None] | None = None
+    """Called with (key, words) when a call must wait, and with no words when it goes on."""
     _ends: float = field(default=float("inf"), init=False)
 
     def begin(self) -> None:
@@ -95,6 +101,8 @@ class Room:
     limits: Limits = Limits()
     closing: Amount = Amount()
     """Set aside for the closing call until it is made."""
+    closing_thinking: int = 0
+    """How much of that is for thinking."""
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
     journal: Journal | None = None
     """None for an offline replay, which writes nothing."""
@@ -103,7 +111,9 @@ class Room:
     upgraded: str = ""
     """Says what changed, when rebut or the protocol is not the version that began this debate."""
     control: Control = field(default_factory=Control)
-    view: View | None = None
+    sides: Sides | None = None
+    """What citations are looked up in; None where nothing was kept."""
+    target: Target | None = None
     never: Sequence[str] = ()
     ledger: Ledger = Ledger()
     notes: list[str] = field(default_factory=list)
@@ -118,6 +128,11 @@ class Room:
 
     def __post_init__(self) -> None:
         self._before = self.record.active_seconds()
+
+    @property
+    def view(self) -> Workspace | None:
+        """What is debated as it stands now, and all around it."""
+        return self.sides.new if self.sides else None
 
     @property
     def offline(self) -> bool:

@@ -40,21 +40,35 @@ def seat(
     allow_same_model: bool = False,
     attended: bool = True,
     find: Find | None = None,
+    programs: Mapping[str, str] | None = None,
 ) -> Seats:
-    """Fill the seats of a protocol from what was named, the user's config, what is found, and the default judge."""
+    """Fill the seats of a protocol from what was named, the user's config, what is found, and the default judge.
+
+    `programs` sit where no model was found.
+    """
     check_effort(effort)
     named: dict[str, list[str]] = {}
-    for role in protocol.seats:
-        by_hand = given.get(role) or _configured(config, role) or ()
+    for role, count in protocol.seats.items():
+        by_hand = given.get(role) or (_configured(config, role) if count else "") or ()
         named[role] = [by_hand] if isinstance(by_hand, str) else list(by_hand)
+        if role in protocol.silent and not named[role] and _judge_is_named(protocol, given, config):
+            named[role] = ["human"]  # nobody is asked here, so nobody needs to be found for it
         if not attended and not given.get(role):
             _listed(named[role], role, config)
     company = Company()
     if find and any(not named[role] for role in protocol.seats if role != protocol.judge):
         # With somebody watching, whatever no list forbids; else only what the user has listed (C16).
         company = found_company(protocol, named, find(config.allowed if attended else config.listed), connect)
+    if programs and not company.specs and any(not named[role] for role in programs if role != protocol.judge):
+        taken = {**dict.fromkeys(protocol.silent, "human"), **programs}
+        filled_in = [role for role in taken if not named[role]]
+        named |= {role: [taken[role]] for role in filled_in}
+        company = Company(notes=tuple(f"the {role} is {NO_MODEL}" for role in filled_in if role in programs))
     specs: dict[str, ModelSpec] = {}
     for role, count in protocol.seats.items():
+        if count == 0 and not named[role]:
+            continue
+        count = count or 1
         wanted = named[role] or [str(spec) for spec in company.specs.get(role, ())]
         if role == protocol.judge and not wanted:
             continue
@@ -91,7 +105,8 @@ def fill(
 ) -> Seats:
     """Seat the named specs, and the judge by default; say what the reader must know of this company."""
     specs, notes = dict(named), list[str]()
-    parties = {role: spec for role, spec in specs.items() if role != protocol.judge}
+    extra = {role for role, count in protocol.seats.items() if count == 0}
+    parties = {role: spec for role, spec in specs.items() if role != protocol.judge and role not in extra}
     _must_differ({role: _whole(spec, config) for role, spec in parties.items()}, allow_same_model, notes)
     default = protocol.judge if protocol.judge and protocol.judge not in specs else ""
     if default:
@@ -102,8 +117,12 @@ def fill(
         if not default and protocol.judge in specs and specs[protocol.judge].identity == spec.identity:
             notes.append(f"the {protocol.judge} is the {role}'s model too ({spec}), not an independent third")
     for role, spec in specs.items():
-        permitted(config, role, spec)
-    filled = [Participant(role, spec, connect(spec).family, default=role == default) for role, spec in specs.items()]
+        if role not in protocol.silent:  # nothing is sent to one who is never asked
+            permitted(config, role, spec)
+    filled = [
+        Participant(role, spec, _family(spec, connect, role in protocol.silent), default=role == default)
+        for role, spec in specs.items()
+    ]
     families = {p.family for p in filled if p.seat in parties}
     if len(families) == 1 < len({spec.identity for spec in parties.values()}) and "" not in families:
         notes.append(f"all debaters are of one family ({families.pop()}): less independent than two families")
@@ -111,18 +130,42 @@ def fill(
         role: tuple(ModelSpec.parse(s) for s in ([more] if isinstance(more, str) else more))
         for role, more in (fallbacks or {}).items()
     }
+    for role, other in protocol.stand_ins.items():
+        kin = specs.get(other)
+        if kin is None or role not in specs or role in others or kin.provider in NO_STAND_IN:
+            continue
+        if kin.identity != specs[role].identity:
+            others[role] = (replace(kin, name=""),)
     for role, more in others.items():
         if role not in specs:
             raise UsageError(f"there is no seat {role!r} to fall back in", f"Seats: {', '.join(specs)}.")
         for spec in more:
             permitted(config, role, spec)
             connect(spec)
-            _must_differ({**{p: s for p, s in parties.items() if p != role}, role: spec}, allow_same_model, [])
+            kin = specs.get(protocol.stand_ins.get(role, ""))
+            if kin is None or kin.identity != spec.identity:
+                _must_differ({**{p: s for p, s in parties.items() if p != role}, role: spec}, allow_same_model, [])
     return Seats(tuple(filled), others, tuple(notes))
 
 
+NO_MODEL = "a program, since no model was found: it knows rules, and argues nothing"
+NO_STAND_IN = ("human", "caller", "lint", "rules")
 NOBODY = " Nothing was found to fill it with: `rebut providers` tells what there could be."
 UNATTENDED = " Without a terminal, rebut by itself seats only what [egress] allow of your config lists."
+
+
+def _judge_is_named(protocol: Protocol, given: Given, config: Config) -> bool:
+    return bool(protocol.judge and (given.get(protocol.judge) or _configured(config, protocol.judge)))
+
+
+def _family(spec: ModelSpec, connect: Callable[[ModelSpec], Connection], silent: bool) -> str:
+    """Its family; one who is never asked need not be there."""
+    try:
+        return connect(spec).family
+    except UsageError:
+        if not silent:
+            raise
+        return ""
 
 
 def _how_to_name(protocol: Protocol, role: str) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -146,6 +147,19 @@ def load(folder: Path) -> Record:
     if not lines:
         raise RecordError(f"session {folder.name} is empty: its process died before the first event was written")
     return Record(lines)
+
+
+def delete(folder: Path) -> None:
+    """Take a session away. Its lock is held meanwhile: nobody goes on with it, and one that runs is left alone."""
+    lock = journal.take_lock(folder)
+    gone = folder.with_name(f".deleted-{folder.name}-{secrets.token_hex(4)}")
+    try:
+        folder.rename(gone)  # at once: half a session must never be found
+        shutil.rmtree(gone)
+    except OSError as error:
+        raise UsageError(f"session {folder.name} cannot be deleted: {error.strerror}", f"Look at {gone}.") from error
+    finally:
+        os.close(lock)
 
 
 def running(folder: Path) -> str:

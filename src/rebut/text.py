@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rebut.types import Json
 
@@ -87,3 +87,16 @@ def cut(text: str, limit: int) -> str:
     """One line, at most `limit` characters."""
     line = squeeze(text)
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def at_the_door(value: Json, door: Callable[[str], str]) -> Json:
+    """What a protocol brings in from outside enters as everything does: cleaned, and without its secrets."""
+    match value:
+        case str():
+            return door(value)
+        case list():
+            return [at_the_door(item, door) for item in value]
+        case dict():
+            return {key: at_the_door(item, door) for key, item in value.items()}
+        case _:
+            return value

@@ -27,6 +27,7 @@ from rebut.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")
 _PROBE_SECONDS = 60.0
+_LARGEST_SIGN = 1_000_000
 
 
 def _listed(value: object) -> object:
@@ -112,6 +113,20 @@ class Marker:
 
 
 @dataclass(frozen=True, slots=True)
+class Signs:
+    """How it shows, without a call to a model, that a tool is logged in: any one of these will do."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = EXACT
+    args: tuple[str, ...] = ()
+    """The tool's own word on it: exit 0, and `match` in what it says."""
+    match: Regex = ""
+    env: tuple[str, ...] = ()
+    """Variables, of which one is set."""
+    files: Mapping[str, Regex] = field(default_factory=dict)
+    """Files in the user's home, with what must stand in them; nothing: that it is not empty."""
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """What a choice adds to the command, where `${model}`, `${effort}`, `${folder}` and `${workdir}` are filled in."""
 
@@ -135,6 +150,8 @@ class Tool:
     install: str = ""
     login: str = ""
     """What to do when it is not there, and when it is not logged in."""
+    signs: Signs = field(default_factory=Signs)
+    """Of a login. Without any it is taken to be logged in."""
     args: tuple[str, ...] = ()
     extra_args: tuple[str, ...] = ()
     """For the user: added at the end, so that nothing of the lockdown has to be repeated."""
@@ -280,6 +297,28 @@ async def missing_flags(tool: Tool, env: Mapping[str, str]) -> tuple[str, ...]:
     said = await ask(tool, env, tool.help_args) if tool.probe else Ended(0)
     words = set(re.findall(r"--?[A-Za-z][\w-]*", said.out + said.err))
     return tuple(flag for flag in tool.probe if flag not in words)
+
+
+async def logged_in(tool: Tool, env: Mapping[str, str]) -> bool:
+    """Whether anything shows a login, as far as that can be told without asking a model."""
+    signs, home = tool.signs, env.get("HOME", "")
+    if signs == Signs() or any(env.get(name, "").strip() for name in signs.env):
+        return True
+    if home and any(_shows(Path(home) / name, match) for name, match in signs.files.items()):
+        return True
+    if not signs.args:
+        return False
+    said = await ask(tool, env, signs.args)
+    return said.code == 0 and bool(re.search(signs.match, said.out + said.err))
+
+
+def _shows(file: Path, match: str) -> bool:
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(_LARGEST_SIGN).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return bool(text.strip()) and bool(re.search(match, text))
 
 
 def too_old(found: str, minimum: str) -> bool:

@@ -157,6 +157,10 @@ class Material:
 
     change: tuple[Changed, ...] = ()
     findings: tuple[Finding, ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
+    """For a person at a terminal: the question's matter as a table, its head first …"""
+    question: str = ""
+    """… and what to ask below it, in place of the prompt."""
 
 
 NO_MATERIAL = Material()
@@ -182,9 +186,15 @@ class Request:
     timeout: float = 240.0
     """Seconds for the whole call, retries included."""
     max_output: int = 4096
+    thinking: int = 0
+    """How many of `max_output` are there for thinking alone, where a wire counts that as output."""
+    patience: float = float("inf")
+    """Seconds for waiting in line and the call together; what the debate's own limit leaves."""
     material: Material = field(default=NO_MATERIAL, compare=False)
     on_text: Callable[[str], None] = field(default=ignore, compare=False)
     """Called with each piece of text as it streams in; progress only, never an answer."""
+    on_wait: Callable[[str], None] = field(default=ignore, compare=False)
+    """Called with a few words when the call must wait, such as "openai: 429, again in 12 s", and "" when it goes on."""
     on_spawn: Callable[[int], None] = field(default=ignore, compare=False)
     """Called with the process group of a tool as soon as it is started, so that resume can end it if rebut dies."""
 

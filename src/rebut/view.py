@@ -129,6 +129,17 @@ class View(Workspace):
             return Folder(path)
         return Missing(path) if snapshot.complete else Unreadable(path, "there were too many files to list them all")
 
+    async def raw(self, path: str) -> str | None:
+        snapshot, entries = self.snapshot, await self._entries() or {}
+        if path in snapshot.copies:
+            copy = await asyncio.to_thread((self.keep / snapshot.copies[path]).read_bytes)
+            return copy.decode("utf-8", "replace")
+        if path in entries and self._git is not None and path not in {*self._deleted, *snapshot.links}:
+            body = await self._git.object(entries[path].oid, READ_CAP)
+            read = decode(body) if isinstance(body, bytes) else None
+            return self.redact(read[0]) if read else None
+        return None
+
     async def _blob(self, git: Git, path: str, oid: str) -> Read:
         try:
             body = await git.object(oid, READ_CAP)

@@ -119,6 +119,10 @@ class Workspace(ABC):
             self._cache[relative] = found
         return self._cache[relative]
 
+    async def raw(self, path: str) -> str | None:
+        """A file's text with its own line ends, for those that write; None where only its lines are known."""
+        return None
+
     async def names(self) -> tuple[str, ...]:
         """The path of every file that may be shown, sorted."""
         if self._names is None:

@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
 import re
-import select
+import shutil
 import sys
+import textwrap
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
+from rebut.backends.editor import Editor, NotWritten
+from rebut.backends.keyboard import Keyboard
+from rebut.backends.table import drawn
 from rebut.errors import WaitingForPerson
 from rebut.types import Json, Reply, Request
 
@@ -26,8 +29,10 @@ SKIPPED = "need"
 """The field by which models ask for more context. People have their own tools."""
 HOW_TO = (
     "A line that ends with \\ goes on in the next. An empty line leaves out what is optional, and ends a list.\n"
+    ":e alone, where words are wanted, opens your editor ($VISUAL or $EDITOR) for a long answer.\n"
     "Ctrl-D stops here; nothing is lost but this form."
 )
+EDIT = ":e"
 HINT = "Resume it in a terminal."
 # Whole colour and cursor sequences go; of longer ones (titles, links) only the control characters, so that a model
 # cannot hide text from the person by opening a sequence and never closing it.
@@ -38,30 +43,6 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202
 def plain(text: str) -> str:
     """Text that can be shown: no escapes, no control characters, nothing that turns the direction of reading."""
     return CONTROL.sub("", CURSOR.sub("", text.replace("\r\n", "\n")))
-
-
-class Keyboard:
-    """Lines from standard input, read so that the wait can be broken off from another thread."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def read(self, stop: threading.Event) -> str:
-        """One line without its end; EOFError when the person is done or `stop` is set."""
-        if os.name == "nt":  # select knows only sockets there
-            return input()
-        source = sys.stdin.fileno()
-        while b"\n" not in self._rest:
-            if stop.is_set():
-                raise EOFError
-            if not select.select([source], [], [], 0.1)[0]:
-                continue
-            got = os.read(source, 4096)
-            if not got:
-                raise EOFError
-            self._rest += got
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line.decode("utf-8", "replace").rstrip("\r")
 
 
 def _to_stderr(text: str) -> None:
@@ -83,7 +64,9 @@ class Human:
         read: Callable[[], str] | None = None,
         write: Callable[[str], None] = _to_stderr,
         is_terminal: Callable[[], bool] = _at_terminal,
+        editor: Editor | None = None,
     ) -> None:
+        self._editor = editor or Editor()
         self._keyboard = Keyboard()
         self._read = read
         self._write = write
@@ -97,10 +80,13 @@ class Human:
             raise WaitingForPerson(f"it is the {seat}'s turn, and that seat is a person's", HINT)
         async with self._turn:
             self._show(request)
-            form = Form(self._line, self._write, request.schema or {})
+            edit = partial(self._editor.write, question=plain(request.whole))
+            form = Form(self._line, self._write, request.schema or {}, edit)
             try:
                 if request.schema is None:
                     text = await form.free()
+                elif keys := one_key(request.schema):
+                    text = json.dumps({keys[0]: await self._press(keys[1])})
                 else:
                     text = json.dumps(await form.fill(request.schema, ""), ensure_ascii=False)
             except EOFError:
@@ -113,9 +99,30 @@ class Human:
         again = (request.key, request.prompt) in self._shown and request.followup
         self._shown.add((request.key, request.prompt))
         self._write(f"\n--- {plain(request.participant.seat)}: your turn ---\n\n")
+        material, width = request.material, shutil.get_terminal_size((80, 24)).columns
+        if material.question:
+            if material.table:
+                self._write(drawn([[plain(cell) for cell in row] for row in material.table], width) + "\n\n")
+            for line in material.question.splitlines():
+                self._write("\n".join(textwrap.wrap(f"  {plain(line)}", width, subsequent_indent="    ")) + "\n")
+            return
         self._write(plain(request.followup if again else request.whole) + "\n\n")
         if request.schema is not None:
             self._write(HOW_TO + "\n")
+
+    async def _press(self, keys: Sequence[str]) -> str:
+        """One of the given letters."""
+        while True:
+            self._write(f"  {'/'.join(keys)} > ")
+            stop = threading.Event()
+            try:
+                said = await asyncio.to_thread(self._read or partial(self._keyboard.key, stop))
+            finally:
+                stop.set()
+            self._write(f"{plain(said).strip()}\n" if self._read is None else "")
+            if said.strip().upper() in keys:
+                return said.strip().upper()
+            self._write(f"  Press one of {', '.join(keys)}; Ctrl-D stops here, and nothing is lost.\n")
 
     async def _line(self) -> str:
         """One line, read beside the event loop. There is no timeout: a person may think as long as they like."""
@@ -127,21 +134,53 @@ class Human:
             stop.set()
 
 
+def one_key(schema: Schema) -> tuple[str, list[str]] | None:
+    """The one field of a form that is answered by a letter, and its letters; None for any other form."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or len(properties) != 1:
+        return None
+    [(name, part)] = properties.items()
+    options = part.get("enum") if isinstance(part, dict) else None
+    letters = [str(o) for o in options] if isinstance(options, list) else []
+    return (name, letters) if letters and all(len(o) == 1 and o.isupper() for o in letters) else None
+
+
 class Form:
     """A JSON schema asked field by field."""
 
-    def __init__(self, line: Callable[[], Awaitable[str]], write: Callable[[str], None], root: Schema) -> None:
+    def __init__(
+        self,
+        line: Callable[[], Awaitable[str]],
+        write: Callable[[str], None],
+        root: Schema,
+        edit: Callable[[str], Awaitable[str]],
+    ) -> None:
         self._line = line
         self._write = write
         self._root = root
+        self._edit = edit
 
     async def free(self) -> str:
-        """Lines until a single dot."""
-        self._write("Your answer; a line with a single . ends it.\n")
+        """Lines until a single dot, or what the editor holds."""
+        self._write(f"Your answer; a line with a single . ends it. {EDIT} alone opens your editor.\n")
         lines: list[str] = []
         while (line := await self._ask("")) != ".":
-            lines.append(line)
+            if line.strip() != EDIT:
+                lines.append(line)
+            elif text := await self._edited("\n".join(lines)):
+                return text
         return "\n".join(lines)
+
+    async def _edited(self, draft: str) -> str:
+        """What the person wrote in their editor; empty, with the reason on screen, when that came to nothing."""
+        try:
+            text = await self._edit(draft)
+        except NotWritten as error:
+            self._write(f"{plain(str(error))}.\n")
+            return ""
+        words = len(text.split())
+        self._write(f"({words} word{'' if words == 1 else 's'} from your editor)\n")
+        return text
 
     async def fill(self, schema: Schema, label: str, *, optional: bool = False) -> Json:
         """A value that fits; None when it is optional and left out."""
@@ -291,10 +330,16 @@ class Form:
         least, most = _count(schema, "minLength", 0), _count(schema, "maxLength", sys.maxsize)
         pattern = schema.get("pattern")
         warned = False
+        draft = ""
         while True:
             text = await self._ask(f"{label or 'answer'}{_may_skip(optional)}: ")
-            while text.endswith("\\"):
-                text = text[:-1] + "\n" + await self._ask("  ... ")
+            if text.strip() == EDIT:
+                if not (text := await self._edited(draft)):
+                    continue
+                draft = text
+            else:
+                while text.endswith("\\"):
+                    text = text[:-1] + "\n" + await self._ask("  ... ")
             if not text.strip() and optional:
                 return None
             if not text.strip() and not (warned and least == 0):

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, replace
 
+from rebut.errors import ParticipantFailed
 from rebut.types import Backend, Reply, Request
 
 AT_ONCE = 8
 
-_places: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = {}
+
+@dataclass(slots=True)
+class Places:
+    """The places at one provider, and how many wait for one."""
+
+    free: asyncio.Semaphore
+    at_once: int
+    waiting: int = 0
+
+
+_places: dict[asyncio.AbstractEventLoop, dict[str, Places]] = {}
 
 
 class Limited:
@@ -16,7 +28,8 @@ class Limited:
 
     All backends of one provider share its places, and the first to ask decides how many there are. Put this outside
     of `Retrying`: waiting for a place then takes nothing from the request's time, and a call that was told to wait
-    keeps its place, which is what the provider wants.
+    keeps its place, which is what the provider wants. The wait ends with the request's patience, and at the latest
+    when all who stand before it, and those who have the places, must have had their time.
     """
 
     def __init__(self, inner: Backend, provider: str, at_once: int = AT_ONCE) -> None:
@@ -27,10 +40,38 @@ class Limited:
         self._at_once = at_once
 
     async def complete(self, request: Request) -> Reply:
-        async with self._place():
+        places = self._at()
+        if places.free.locked():
+            request = await self._in_line(places, request)
+        else:
+            await places.free.acquire()
+        try:
             return await self._inner.complete(request)
+        finally:
+            places.free.release()
 
-    def _place(self) -> asyncio.Semaphore:
+    async def _in_line(self, places: Places, request: Request) -> Request:
+        """Wait for a place. What the wait took from the request's patience is gone for the call too."""
+        clock = asyncio.get_running_loop().time
+        began, turns = clock(), places.waiting // places.at_once + 1
+        most = min(request.patience, turns * request.timeout)
+        request.on_wait(f"{self._provider}: waiting for a place, {places.at_once} at a time")
+        places.waiting += 1
+        try:
+            async with asyncio.timeout(most) as scope:
+                await places.free.acquire()
+        except TimeoutError as error:
+            if not scope.expired():
+                raise
+            message = f"{self._provider}: no free place within {most:.0f} s; it takes {places.at_once} at a time"
+            raise ParticipantFailed("timeout", message, "Give it more time, or seat fewer models of it.") from error
+        finally:
+            places.waiting -= 1
+        request.on_wait("")
+        left = max(0.001, request.patience - (clock() - began))
+        return replace(request, timeout=min(request.timeout, left), patience=left)
+
+    def _at(self) -> Places:
         loop = asyncio.get_running_loop()
         mine = _places.get(loop)
         if mine is None:
@@ -40,5 +81,5 @@ class Limited:
             mine = _places[loop] = {}
         place = mine.get(self._provider)
         if place is None:
-            place = mine[self._provider] = asyncio.Semaphore(self._at_once)
+            place = mine[self._provider] = Places(asyncio.Semaphore(self._at_once), self._at_once)
         return place

@@ -18,8 +18,16 @@ class Retrying:
     """
 
     def __init__(
-        self, inner: Backend, *, tries: int = 4, wait: float = 0.5, longest: float = 20.0, jitter: float = 0.5
+        self,
+        inner: Backend,
+        *,
+        tries: int = 4,
+        wait: float = 0.5,
+        longest: float = 20.0,
+        jitter: float = 0.5,
+        name: str = "it",
     ) -> None:
+        self._name = name
         self._inner = inner
         self._tries = tries
         self._wait, self._longest, self._jitter = wait, longest, jitter
@@ -63,7 +71,9 @@ class Retrying:
             if asked is None and pause + self._jitter >= left:
                 no_time = "no time left for another try"
                 return False
-            waits.append(f"{pause if asked is None else asked:g} s")
+            seconds = pause if asked is None else asked
+            waits.append(f"{seconds:g} s")
+            request.on_wait(f"{self._name}: {error.status or 'no connection'}, again in {max(1, round(seconds))} s")
             return True if asked is None else asked
 
         try:
@@ -80,6 +90,7 @@ class Retrying:
                     if num == 1:
                         # The call that brought us here.
                         raise first
+                    request.on_wait("")
                     reply = await self._inner.complete(replace(request, timeout=max(0.0, end - clock())))
         except HttpFailed as failed:
             why = no_time or (f"gave up after {num} tries" if num > 1 else "")

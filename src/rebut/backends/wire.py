@@ -12,6 +12,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rebut.backends.families import family_of
@@ -40,6 +41,11 @@ _CODES = {
 }
 """Words in an error that came inside a stream, and the status that it would have had as an answer."""
 _NO_KNOB = "{} takes no {} here; went on without it"
+ROOM_TO_THINK = {"low": 2048, "medium": 8192, "high": 16_384, "max": 32_768}
+"""Tokens on top of the reply's own when an effort is set. All wires count thinking as output: without these a model
+that thinks hard would use up the limit before it comes to its answer."""
+_ROOM = "{} gives shorter replies only; went on without the extra room to think"
+_TOO_LONG = re.compile(r"at most|exceed|maximum|larger|greater|less than|too (large|high|many|big|long)|range|supports")
 _SHARES = {"low": 1 / 8, "medium": 1 / 4, "high": 1 / 2, "max": 3 / 4}
 _read_frame = json.JSONDecoder().raw_decode
 
@@ -132,7 +138,9 @@ class Wire(ABC):
             async with asyncio.timeout(request.timeout):
                 while True:
                     heard = self.listen()
-                    sent, body = self.body(request, self._refused)
+                    asked = _shorter(request) if "room" in self._refused else request
+                    sent, body = self.body(asked, self._refused)
+                    sent |= {"room"} if asked.thinking else set()
                     data = _written(body)
                     try:
                         await self._call(request, data, heard)
@@ -142,7 +150,8 @@ class Wire(ABC):
                             raise
                         if part not in self._refused:
                             self._refused.add(part)
-                            notes.append(self.notes.get(part, _NO_KNOB.format("{}", part)).format(self.name))
+                            told = {"room": _ROOM, **self.notes}.get(part, _NO_KNOB.format("{}", part))
+                            notes.append(told.format(self.name))
                         # Each turn sends one part less, so this ends.
                         continue
                     return self._reply(heard, notes)
@@ -165,6 +174,8 @@ class Wire(ABC):
         if passing or no_model or failed.kind in ("auth", "rate limit"):
             return None
         words = failed.detail.lower()
+        if "room" in sent and re.search(r"tokens|maxoutput|context (length|window)", words) and _TOO_LONG.search(words):
+            return "room"
         knob = next((n for n in ("temperature", "seed") if n in sent and re.search(rf"\b{n}\b", words)), None)
         return knob or self.blamed(words, failed.status, sent)
 
@@ -285,7 +296,11 @@ class Wire(ABC):
 
 def thinking_share(request: Request) -> int:
     """The tokens that an effort may think with, for models that are told a number: part of the output limit."""
-    return int(request.max_output * _SHARES.get(request.participant.spec.effort, 0))
+    return request.thinking or int(request.max_output * _SHARES.get(request.participant.spec.effort, 0))
+
+
+def _shorter(request: Request) -> Request:
+    return replace(request, max_output=request.max_output - request.thinking, thinking=0)
 
 
 def _written(body: Mapping[str, Json]) -> bytes:

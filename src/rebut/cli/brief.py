@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rebut.cli.saying import as_json
+from rebut.contract import Contract
 from rebut.ledger import Ledger, Point
 from rebut.outcome import Outcome, Seated
 from rebut.text import cut
@@ -101,6 +102,8 @@ def _within(outcome: Outcome, room: Room) -> dict[str, object]:
         "exit": outcome.exit_code,
         "all_of_it": f"rebut show {outcome.session} --json",
     }
+    if isinstance(contract := outcome.data.get("contract"), dict):
+        full["review"] = _review(Contract.from_json(contract), room, short)
     if not outcome.complete:
         full["resume"] = f"rebut resume {outcome.session}"
     return {**full, "shortened": list(dict.fromkeys(short))} if short else full
@@ -111,6 +114,27 @@ def _weightiest(ledger: Ledger, most: int) -> list[Point]:
     ranked = sorted(ledger.points, key=lambda p: (ledger.final_status(p.id) in SETTLED, p.severity or "~"))
     kept = {p.id for p in ranked[:most]}
     return [p for p in ledger.points if p.id in kept]
+
+
+def _review(made: Contract, room: Room, short: list[str]) -> dict[str, object]:
+    """A review in short: what was decided, and the findings in a line each."""
+    if len(made.findings) > room.points:
+        short.append(f"findings ({room.points} of {len(made.findings)})")
+    findings = [
+        {
+            "id": f.id,
+            "severity": f.severity,
+            "where": cut(f.place, 80),
+            "quote": f.mark,
+            "judge": cut(f.ruling, room.point),
+            "text": cut(f.text, room.point),
+        }
+        for f in made.findings[: room.points]
+    ]
+    names = ("session", "target", "rounds", "converged", "decision", "artifact", "stopped_by")
+    said = {name: getattr(made, name) for name in names}
+    told: dict[str, object] = {n: cut(v, room.text) if isinstance(v, str) else v for n, v in said.items()}
+    return {**told, "choices": [h.taken for h in made.history], "findings": findings}
 
 
 def _seat(seat: Seated) -> dict[str, object]:

@@ -3,7 +3,7 @@ _rebut() {
   local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" options="" words=""
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "duel run list show resume answer fork replay export verify providers doctor models demo check config completion skill new --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "duel cross run list show resume answer fork replay export verify delete providers doctor models demo check config completion skill new --help --version" -- "$cur"))
     return
   fi
   case "${COMP_WORDS[1]}:$prev" in
@@ -27,6 +27,33 @@ _rebut() {
     duel:--max-usd) return ;;
     duel:--max-tokens) return ;;
     duel:--max-calls) return ;;
+    cross:--target) return ;;
+    cross:--scope) return ;;
+    cross:--base) return ;;
+    cross:--commit) return ;;
+    cross:--artifact-file) return ;;
+    cross:--context-file) return ;;
+    cross:--author) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" -- "$cur")); return ;;
+    cross:--critic) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" -- "$cur")); return ;;
+    cross:--judge) COMPREPLY=($(compgen -W "anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" -- "$cur")); return ;;
+    cross:--intensity) return ;;
+    cross:--max-rounds) return ;;
+    cross:--mode) return ;;
+    cross:--backend-timeout-seconds) return ;;
+    cross:--effort) return ;;
+    cross:--state-dir) return ;;
+    cross:--context) return ;;
+    cross:--fallback) return ;;
+    cross:--temperature) return ;;
+    cross:--seed) return ;;
+    cross:--repeat) return ;;
+    cross:--out) return ;;
+    cross:--deadline) return ;;
+    cross:--timeout) return ;;
+    cross:--budget-minutes) return ;;
+    cross:--max-usd) return ;;
+    cross:--max-tokens) return ;;
+    cross:--max-calls) return ;;
     run:--seat) return ;;
     run:--set) return ;;
     run:--context) return ;;
@@ -74,15 +101,17 @@ _rebut() {
   esac
   case "${COMP_WORDS[1]}" in
     duel) options="--proposer --challenger --judge --rounds --effort --model-proposer --model-challenger --state-dir --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;
+    cross) options="--target --scope --base --commit --uncommitted --artifact-file --context-file --from-transcript --author --critic --judge --intensity --max-rounds --mode --backend-timeout-seconds --skip-materialize-opposite --effort --state-dir --apply --all --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;
     run) options="--seat --set --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;
     list) options="--all --json --plain -h --help" ;;
-    show) options="--prompts --failures --json --plain -h --help" words="last $(_rebut_sessions)" ;;
+    show) options="--prompts --failures --all --json --plain -h --help" words="last $(_rebut_sessions)" ;;
     resume) options="--deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     answer) options="--file --key --deadline --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     fork) options="--topic --proposer --challenger --judge --rounds --seat --set --allow-same-model --dry-run --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     replay) options="--json --plain -h --help" words="last $(_rebut_sessions)" ;;
     export) options="--format --output -o --force --json --plain -h --help" words="last $(_rebut_sessions)" ;;
     verify) options="--json --plain -h --help" words="last $(_rebut_sessions)" ;;
+    delete) options="--yes -y --json --plain -h --help" ;;
     providers) options="--json --plain -h --help" words="list check" ;;
     doctor) options="--offline --deep --timeout --json --plain -h --help" words="anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm" ;;
     models) options="--from --json --plain -h --help" words="get list path" ;;

@@ -4,6 +4,7 @@ _rebut() {
   local -a commands sessions
   commands=(
     'duel:Proposer against challenger, until a judge picks a side.'
+    'cross:A critic reviews a change or a proposal, a judge weighs, you decide.'
     'run:Run a protocol of your own: its Python file or its name.'
     'list:List the sessions of this folder.'
     'show:Show a session: who said what, the points, the outcome.'
@@ -13,6 +14,7 @@ _rebut() {
     'replay:Run a session again from its record, offline.'
     'export:Write a session as Markdown or JSON.'
     'verify:Check that a session'\''s record is whole and unaltered.'
+    'delete:Delete sessions for good.'
     'providers:List what could fill a seat, and what is here.'
     'doctor:Try what is here: installed, logged in, a real round trip.'
     'models:Get the embedded model that `local` seats.'
@@ -41,6 +43,48 @@ _rebut() {
       '--model-proposer[The proposer'\''s model, apart from its provider.]:value:_files' \
       '--model-challenger[The challenger'\''s model, apart from its provider.]:value:_files' \
       '--state-dir[Write debate/last-debate.json there.]:value:_files' \
+      '--json[Print one JSON object for machines.]' \
+      '(--quiet -q)--quiet[No progress, only the result.]' \
+      '(--quiet -q)-q[No progress, only the result.]' \
+      '*--context[Files and folders that debaters may read and cite.]:value:_files' \
+      '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
+      '*--fallback[Who takes over if a seat fails.]:value:_files' \
+      '--allow-same-model[Let one model fill two seats; a self-debate.]' \
+      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
+      '--seed[What models draw by, where a wire has it.]:value:_files' \
+      '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
+      '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
+      '--budget-minutes[Active minutes in all.]:value:_files' \
+      '--max-usd[Dollars in all.]:value:_files' \
+      '--max-tokens[Tokens in all, in and out.]:value:_files' \
+      '--max-calls[Calls in all.]:value:_files' \
+      '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
+      '(-h --help)-h[Show its help.]' \
+      '(-h --help)--help[Show its help.]' \
+      '*:file:_files' ;;
+    cross) _arguments \
+      '--target[auto, code, proposal or mixed. (auto)]:value:_files' \
+      '--scope[uncommitted, commit;SHA, base;BRANCH, range;A..B or file;PATH. (uncommitted)]:value:_files' \
+      '--base[The same as --scope base;BRANCH.]:value:_files' \
+      '--commit[The same as --scope commit;SHA.]:value:_files' \
+      '--uncommitted[The same as --scope uncommitted.]' \
+      '--artifact-file[A file that holds what to review.]:value:_files' \
+      '--context-file[A file that holds the last message.]:value:_files' \
+      '--from-transcript[The last answer of your coding tool in this folder.]' \
+      '--author[The model that wrote it; it is not asked. (the judge'\''s, or you)]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
+      '--critic[The model that reviews it; another one than the author.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
+      '--judge[The model that weighs the findings. (the author'\''s)]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
+      '--intensity[quick, standard or extensive; rounds, minutes and time a call.]:value:_files' \
+      '--max-rounds[Rounds at most. (1, 3 or 5)]:value:_files' \
+      '--mode[auto; the judge'\''s choice is taken; manual; you are asked. (auto)]:value:_files' \
+      '--backend-timeout-seconds[The same as --timeout. (180, 600 or 900)]:value:_files' \
+      '--skip-materialize-opposite[On B, do not have the final artifact written.]' \
+      '--effort[Thinking effort of every seat; low, medium, high, max.]:value:_files' \
+      '--state-dir[The folder that holds session folders. (in git'\''s own folder)]:value:_files' \
+      '--apply[Apply the final patch, if the tree is as it was reviewed.]' \
+      '--all[Show every finding, also P3, struck and invalid ones.]' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
@@ -96,6 +140,7 @@ _rebut() {
     show) _arguments \
       '--prompts[Also every question, as it was asked.]' \
       '--failures[Only what failed, and why.]' \
+      '--all[Every finding of a review, also those hidden by default.]' \
       '--json[Print one JSON object for machines.]' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
@@ -171,6 +216,14 @@ _rebut() {
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
       "*:session:($sessions)" ;;
+    delete) _arguments \
+      '(--yes -y)--yes[Do not ask first.]' \
+      '(--yes -y)-y[Do not ask first.]' \
+      '--json[Print one JSON object for machines.]' \
+      '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
+      '(-h --help)-h[Show its help.]' \
+      '(-h --help)--help[Show its help.]' \
+      '*:file:_files' ;;
     providers) _arguments \
       '--json[Print one JSON object for machines.]' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
@@ -179,7 +232,7 @@ _rebut() {
       '*:word:(list check)' ;;
     doctor) _arguments \
       '--offline[Call no model; only what is installed and set.]' \
-      '--deep[Also a schema reply, non-ASCII text and a 200 kB prompt; three calls more.]' \
+      '--deep[More calls; a form, non-ASCII, 200 kB, context file, each level of effort.]' \
       '--timeout[Seconds a call. (60)]:value:_files' \
       '--json[Print one JSON object for machines.]' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \

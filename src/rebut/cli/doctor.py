@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("doctor")
 @click.argument("specs", nargs=-1, metavar="[SPEC]…")
 @click.option("--offline", is_flag=True, help="Call no model: only what is installed and set.")
-@click.option("--deep", is_flag=True, help="Also a schema reply, non-ASCII text and a 200 kB prompt: three calls more.")
+@click.option("--deep", is_flag=True, help="More calls: a form, non-ASCII, 200 kB, context file, each level of effort.")
 @click.option("--timeout", type=float, default=60.0, metavar="S", help="Seconds a call. [60]")
 @json_flag
 def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: float, as_json: bool) -> int:
@@ -29,15 +29,17 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     least two families can debate, else 3.
     """
     import asyncio
+    from functools import partial
 
     from rebut import doctor
     from rebut.api import Desk
     from rebut.cli.saying import plain, say, say_json
+    from rebut.connecting import in_folder
     from rebut.finding import look, look_at_analysers
     from rebut.types import ModelSpec
 
-    if timeout <= 0:
-        raise click.UsageError(f"--timeout must be above 0, got {timeout:g}")
+    if not 1 <= timeout <= 3600:
+        raise click.UsageError(f"--timeout must be 1 to 3,600, got {timeout:g}")
     if offline and deep:
         raise click.UsageError("--deep makes calls, and --offline forbids them")
     wanted = [ModelSpec.parse(text) for text in specs]
@@ -55,7 +57,15 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
             rest = f", not counting {', '.join(unknown)}, whose price is not known" if unknown else ""
             if calls:
                 say(f"  making {calls} small calls, at most ${usd:.2f}{rest}; --offline makes none", sys.stderr)
-        return await doctor.examine(found, desk.config, desk.connect, offline=offline, deep=deep, seconds=timeout)
+        return await doctor.examine(
+            found,
+            desk.config,
+            desk.connect,
+            offline=offline,
+            deep=deep,
+            seconds=timeout,
+            in_folder=partial(in_folder, desk.config, desk.env),
+        )
 
     healths = asyncio.run(see())
     tools = asyncio.run(look_at_analysers(desk.config, desk.env)) if not wanted or named != wanted else []
@@ -100,7 +110,7 @@ def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, p
 
 def _cells(h: Health) -> tuple[str, ...]:
     took = "–" if h.seconds is None else f"{h.seconds:.1f} s"
-    return (h.name, h.found or "–", h.login, took, _efforts(h.efforts), h.context_file or "–")
+    return (h.name, h.found or "–", h.login, took, _efforts(h.efforts), _read(h))
 
 
 def _listed(healths: Sequence[Health]) -> list[str]:
@@ -109,6 +119,8 @@ def _listed(healths: Sequence[Health]) -> list[str]:
         out.append(", ".join(f"{name} {cell}" for name, cell in zip(HEAD, _cells(h), strict=True) if cell != "–"))
         if h.problem:
             out.append(f"{h.name}: {h.problem}. {h.advice}".rstrip())
+        elif h.checks:
+            out.append(f"{h.name} passed: {', '.join(check.name for check in h.checks)}")
     return out
 
 
@@ -120,7 +132,16 @@ def _table(healths: Sequence[Health]) -> list[str]:
         out.append("  " + "   ".join(f"{cell:<{wide[i]}}" for i, cell in enumerate(row)).rstrip())
         if told and told.problem:
             out.append(f"  {'':<{wide[0]}}   → {told.problem}. {told.advice}".rstrip())
+        elif told and told.checks:
+            out.append(f"  {'':<{wide[0]}}   passed: {', '.join(check.name for check in told.checks)}")
     return out
+
+
+def _read(h: Health) -> str:
+    """The context file's name, and what was found out of whether it is read."""
+    tried = next((check for check in h.checks if check.name == "context file"), None)
+    told = "" if tried is None else ", read" if tried.passed else ", not read"
+    return f"{h.context_file}{told}" if h.context_file else "–"
 
 
 def _efforts(levels: Sequence[str]) -> str:

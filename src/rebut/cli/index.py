@@ -18,6 +18,7 @@ BUILDING = "For agents and for builders"
 
 COMMANDS: dict[str, Entry] = {
     "duel": Entry("duel", "Proposer against challenger, until a judge picks a side.", DEBATE),
+    "cross": Entry("cross", "A critic reviews a change or a proposal, a judge weighs, you decide.", DEBATE),
     "run": Entry("run", "Run a protocol of your own: its Python file or its name.", DEBATE),
     "list": Entry("listing", "List the sessions of this folder.", SESSIONS),
     "show": Entry("reading", "Show a session: who said what, the points, the outcome.", SESSIONS),
@@ -27,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "replay": Entry("reading", "Run a session again from its record, offline.", SESSIONS),
     "export": Entry("keeping", "Write a session as Markdown or JSON.", SESSIONS),
     "verify": Entry("keeping", "Check that a session's record is whole and unaltered.", SESSIONS),
+    "delete": Entry("deleting", "Delete sessions for good.", SESSIONS),
     "providers": Entry("providers", "List what could fill a seat, and what is here.", MODELS),
     "doctor": Entry("doctor", "Try what is here: installed, logged in, a real round trip.", MODELS),
     "models": Entry("models", "Get the embedded model that `local` seats.", MODELS),

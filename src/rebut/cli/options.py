@@ -87,10 +87,13 @@ def given_limits(values: dict[str, Any]) -> dict[str, float | None]:
     """Take the limits out of a command's values."""
     found = {name: values.pop(name) for name in ("timeout", "minutes", "usd", "tokens", "calls")}
     for name, value in found.items():
-        if value is not None and not 0 < value < float("inf"):
-            from rebut.budget import flag
+        if value is None:
+            continue
+        from rebut.budget import RANGES, flag, span
 
-            raise click.UsageError(f"{flag(name)} must be above 0, got {value:g}")
+        low, high = RANGES[name]
+        if not low <= value <= high:
+            raise click.UsageError(f"{flag(name)} must be {span(name)}, got {value:,g}")
     return found
 
 

@@ -26,8 +26,9 @@ def folder_of(id: str) -> Path:
 @click.argument("id")
 @click.option("--prompts", is_flag=True, help="Also every question, as it was asked.")
 @click.option("--failures", is_flag=True, help="Only what failed, and why.")
+@click.option("--all", "everything", is_flag=True, help="Every finding of a review, also those hidden by default.")
 @json_flag
-def show_command(id: str, prompts: bool, failures: bool, as_json: bool) -> int:
+def show_command(id: str, prompts: bool, failures: bool, everything: bool, as_json: bool) -> int:
     """Show a session: who said what, every claim and point with its evidence, the outcome."""
     from rebut import export, reading, report, session, transcript
     from rebut.cli.saying import say, say_json, width
@@ -48,7 +49,7 @@ def show_command(id: str, prompts: bool, failures: bool, as_json: bool) -> int:
     say("\n".join(transcript.points(reading.ledger_of(record), width())))
     outcome = reading.outcome_of(record)
     if outcome:
-        say(report.ending(outcome, width=width()))
+        say(report.ending(outcome, width=width(), everything=everything))
         return 0
     running = session.running(folder)
     go_on = "" if running else f"\n  Go on with   rebut resume {session.short(root(), record.opened.id)}"

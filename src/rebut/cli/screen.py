@@ -34,11 +34,17 @@ class Screen:
         self._held: Answered | None = None
         self._asked: dict[str, tuple[Asked, float]] = {}
         self._tail: dict[str, str] = {}
+        self._waits: dict[str, tuple[str, float]] = {}
         self._stopping = 0.0
         self.told: list[str] = []
         """Notes that were shown at the start, and need not be shown again at the end."""
 
     # what is printed for good
+
+    def looking(self) -> None:
+        """Nobody named a seat: tools are asked for their versions, which some take seconds to tell."""
+        if not self.quiet and sys.stderr.isatty():
+            self._line("  looking who can sit down here; nobody is called yet …")
 
     def ready(self, record: Record) -> None:
         """The debate is on record: show who sits where, and, on resume, what was said already."""
@@ -73,6 +79,7 @@ class Screen:
             case Attempt() as e:
                 self._asked.pop(e.key, None)
                 self._tail.pop(e.key, None)
+                self._waits.pop(e.key, None)
                 if not self._asked:
                     self._stop_live()  # it must not redraw while a person types
             case _:
@@ -150,6 +157,9 @@ class Screen:
             head = f"    {seat:<11} {step:<11} {took:>8}{why}"
             said = _readable(self._tail.get(key, ""))
             room = width() - len(head) - 5
+            if key in self._waits:
+                rows.append(f"{head}  {self._waiting(key)}")
+                continue
             rows.append(head + (f'  "{said[-room:]}"' if said and room > 10 else ""))
         if rows and self.record and self.record.attempts_made:
             total = self.record.spent()
@@ -167,6 +177,23 @@ class Screen:
         """Text streams in: progress only."""
         if self.live:
             self._tail[key] = (self._tail.get(key, "") + piece)[-600:]
+
+    def waits(self, key: str, words: str) -> None:
+        """A call must wait, or goes on: a person who sees only the seconds pass would think the model slow."""
+        self._waits.pop(key, None)
+        if not words or self.quiet:
+            return
+        self._waits[key] = (words, time.monotonic())
+        if not self.live:  # to a pipe, where nothing moves, it is said once
+            step, _, seat = key.rpartition("/")[2].rpartition("@")
+            self._heading(key)
+            self._line(f"    {seat:<11} {step:<11} {words}")
+
+    def _waiting(self, key: str) -> str:
+        """The words as they were, with the seconds that are left now."""
+        words, since = self._waits[key]
+        gone = time.monotonic() - since
+        return re.sub(r"again in (\d+) s", lambda m: f"again in {max(0, int(m[1]) - int(gone))} s", words)
 
     def stopping(self, timeout: float) -> None:
         """The first Ctrl-C."""

@@ -27,6 +27,9 @@ from rebut.room import Control
 
 Act = Callable[[Desk], Awaitable[Outcome]]
 
+LONGEST = 86_400
+"""Seconds of the longest --deadline: a day, as long as the longest debate."""
+
 
 def perform(
     act: Act,
@@ -35,9 +38,11 @@ def perform(
     quiet: bool = False,
     deadline: float | None = None,
     backends: Mapping[str, Custom] | None = None,
+    everything: bool = False,
 ) -> int:
-    """Run one debate to its end, its pause or its failure."""
+    """Run one debate to its end, its pause or its failure. `everything`: findings that are hidden by default, too."""
     stage = Stage(as_json, quiet, deadline, backends)
+    stage.everything = everything
     return stage.tell(stage.play(act))
 
 
@@ -59,17 +64,18 @@ class Stage:
         backends: Mapping[str, Custom] | None = None,
         label: str = "",
     ) -> None:
-        if deadline is not None and not 0 < deadline < float("inf"):
+        if deadline is not None and not 0 < deadline <= LONGEST:
             from rebut.errors import UsageError
 
-            raise UsageError(f"--deadline must be above 0, got {deadline:g}")
+            raise UsageError(f"--deadline must be above 0 and at most {LONGEST:,} s, got {deadline:g}")
         self.as_json = as_json
         self.backends = backends
         self.screen = Screen(quiet or as_json, label)
-        self.control = Control(deadline=deadline, on_text=self.screen.text)
+        self.control = Control(deadline=deadline, on_text=self.screen.text, on_wait=self.screen.waits)
         self.record: Record | None = None
         self.root: Path | None = None
         self.folder: Path | None = None
+        self.everything = False
         self._signals = 0
         self._in_flight: set[str] = set()
 
@@ -90,7 +96,13 @@ class Stage:
         return self.failed(came_of_it) if isinstance(came_of_it, RebutError) else self.ended(came_of_it)
 
     async def run(self, act: Act) -> Outcome:
-        desk = Desk(control=self.control, listener=self._event, on_ready=self._ready, backends=self.backends)
+        desk = Desk(
+            control=self.control,
+            listener=self._event,
+            on_ready=self._ready,
+            on_look=self.screen.looking,
+            backends=self.backends,
+        )
         self.root = desk.table.root
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(act(desk))
@@ -150,7 +162,8 @@ class Stage:
         else:
             say("", sys.stderr)
             short = session.short(self.root, outcome.session) if self.root else outcome.session
-            say(report.ending(outcome, width=width(), short=short, told=self.screen.told), emphasis=True)
+            told, everything = self.screen.told, self.everything
+            say(report.ending(outcome, width=width(), short=short, told=told, everything=everything), emphasis=True)
             if self.record is None and outcome.complete:
                 say(f"\n  this session is closed; go on from it with   rebut fork {short} …", sys.stderr)
         return outcome.exit_code

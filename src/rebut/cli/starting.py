@@ -13,10 +13,12 @@ from rebut import report, session
 from rebut.api import Desk
 from rebut.cli.saying import say, say_json
 from rebut.cli.stage import Act, perform
+from rebut.cli.targeting import settled
 from rebut.engine import start
 from rebut.errors import UsageError
 from rebut.outcome import Outcome
 from rebut.plan import Plan, debatable
+from rebut.targets import Wanted
 from rebut.text import clean, tokens
 
 if TYPE_CHECKING:
@@ -36,12 +38,27 @@ def launch(
     quiet: bool,
     dry_run: bool,
     deadline: float | None,
+    wanted: Wanted | None = None,
+    everything: bool = False,
+    apply_patch: bool = False,
 ) -> int:
     named = dict(named)
     again = repeated(named)
+    wanted = settled(wanted) if wanted is not None else None
+
+    async def plan(desk: Desk, **changes: Any) -> Plan:
+        if wanted is None:
+            return desk.plan(protocol, topic, **{**named, **changes})
+        target, key = await desk.resolve(wanted)
+        return desk.plan(protocol, topic, target=target, redaction=key, **{**named, **changes})
+
     if dry_run:
         desk = Desk(rehearsal=True)
-        shown = asyncio.run(egress(desk, desk.plan(protocol, topic, **named)))
+
+        async def rehearse() -> dict[str, Any]:
+            return await egress(desk, await plan(desk))
+
+        shown = asyncio.run(rehearse())
         for row in shown["providers"].values():
             row["calls"] *= again.count if again else 1
             row["usd"] = None if row["usd"] is None else row["usd"] * (again.count if again else 1)
@@ -51,20 +68,24 @@ def launch(
             say("\n".join(rows(shown)))
         return 0
 
-    def act_of(changes: Mapping[str, Any]) -> Act:
+    refused: list[str] = []
+
+    def act_of(**changes: Any) -> Act:
         async def act(desk: Desk) -> Outcome:
-            return await start(desk.plan(protocol, topic, **{**named, **changes}), desk.table)
+            outcome = await start(await plan(desk, **changes), desk.table)
+            return await applied(desk, outcome, refused) if apply_patch else outcome
 
         return act
 
     if again:
         from rebut.cli.repeating import repeat
 
+        if apply_patch:
+            raise UsageError("--apply and --repeat do not go together", "Repeat it first, then run it once to apply.")
         runs = again
-        return repeat(
-            lambda run: act_of({"seed": runs.seed_of(run)}), runs, as_json=as_json, quiet=quiet, deadline=deadline
-        )
-    return perform(act_of({}), as_json=as_json, quiet=quiet, deadline=deadline)
+        return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
+    code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything)
+    return code or (3 if refused else 0)
 
 
 def repeated(named: dict[str, Any]) -> Repeat | None:
@@ -77,6 +98,27 @@ def repeated(named: dict[str, Any]) -> Repeat | None:
     from rebut.cli.repeating import Repeat
 
     return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
+
+
+async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:
+    """The outcome, with a note on what became of its patch; what was refused is also in `refused`."""
+    from rebut.applying import NotApplied, apply
+    from rebut.contract import Contract
+
+    made = outcome.data.get("contract")
+    versions = outcome.data.get("versions")
+    last = versions[-1] if isinstance(versions, list) and versions else None
+    patch = str(last.get("patch", "")) if isinstance(last, dict) else ""
+    taken = isinstance(made, dict) and Contract.from_json(made).decision in ("Compromise", "Accept Opposite")
+    if not patch or not taken:
+        return outcome.filled(notes=(*outcome.notes, "there is no final patch, so nothing was applied"))
+    folder = desk.find(outcome.session)
+    try:
+        files = await apply(patch, session.load(folder), folder, desk.table)
+    except NotApplied as error:
+        refused.append(error.message)
+        return outcome.filled(notes=(*outcome.notes, f"not applied: {error.message}. {error.hint}".strip()))
+    return outcome.filled(notes=(*outcome.notes, f"applied to the working tree: {', '.join(files)}"))
 
 
 async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
@@ -95,26 +137,36 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
     topic = door(plan.topic)
     removed = set(PLACEHOLDER.findall(topic))
     files, left_out, size = list[str](), list[str](), 0
+    matter = 0
+    if plan.target is not None:
+        texts = [plan.target.diff, plan.target.text, *(c.after or "" for c in plan.target.changes)]
+        matter = sum(len(door(text).encode()) for text in texts)
+        removed |= {found for text in texts for found in PLACEHOLDER.findall(door(text))}
+        files = [c.path for c in plan.target.changes]
+        left_out = list(plan.target.left_out)
     if plan.context:
         with tempfile.TemporaryDirectory() as keep:
             taken = await take(plan.workspace, Path(keep) / "s", door, include=plan.context, never=desk.table.never)
             view = View(taken, Path(keep) / "s", door)
             given = await gather(view, taken.included, never=desk.table.never)
             await view.close()
-        files, size = [piece.path for piece in given.files], given.total
+        files += [piece.path for piece in given.files if piece.path not in files]
+        size = given.total
         removed |= {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
         reasons = dict(given.left_out)
         top = session.repository(plan.workspace)
-        left_out = [f"{path} ({reasons.get(path, why)})" for path, why in kept_back(plan.context, top, files, desk)]
+        left_out += [f"{path} ({reasons.get(path, why)})" for path, why in kept_back(plan.context, top, files, desk)]
         left_out += [
             f"{path} ({why})" for path, why in given.left_out if not any(row.startswith(f"{path} ") for row in left_out)
         ]
-    rounds = int(getattr(plan.settings, "rounds", 1))
+    rounds = int(getattr(plan.settings, "rounds", 1) or 1)
     planned = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
     out: dict[str, Any] = {"topic_bytes": len(topic.encode()), "files": files, "not_sent": left_out, "providers": {}}
     for p in plan.seats:
+        if p.seat in plan.protocol.silent:
+            continue
         calls = planned.get(p.seat.partition(".")[0], rounds)
-        sent = (0 if p.seat == plan.protocol.judge else size // 3) + tokens(topic) + ROUND_TOKENS * rounds
+        sent = (0 if p.seat == plan.protocol.judge else size // 3) + tokens(topic) + ROUND_TOKENS * rounds + matter // 3
         price = desk.connect(p.spec).price(sent, 4096)
         row = out["providers"].setdefault(
             p.spec.provider,
@@ -123,8 +175,9 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
         row["seats"].append(p.seat)
         row["calls"] += calls
         row["usd"] = None if price is None or row["usd"] is None else row["usd"] + price * calls
-        if p.seat != plan.protocol.judge:
-            row["files"], row["bytes"] = len(files), size
+        whole = matter + (size if p.seat != plan.protocol.judge else 0)
+        if p.seat != plan.protocol.judge or plan.target is not None:
+            row["files"], row["bytes"] = len(files), max(row["bytes"], whole)
     return out
 
 

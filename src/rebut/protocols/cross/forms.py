@@ -77,7 +77,7 @@ class Judgement(Form):
 class NextText(Form):
     """The next version of a proposal, whole."""
 
-    text: str = Field(description="the whole document, not a part of it")
+    text: AsItStands = Field(description="the whole document, not a part of it")
     changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
 
 
@@ -86,3 +86,15 @@ class NextPatch(Form):
 
     patch: AsItStands = Field(description="a unified diff with a/ and b/ paths that `git apply` takes")
     changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
+
+
+class Rebuttal(Form):
+    """The answer to a critique."""
+
+    text: str = Field(description="the answer, finding by finding, with evidence")
+
+
+class Chosen(Form):
+    """What whoever decides presses."""
+
+    choice: Choice

@@ -1,0 +1,170 @@
+"""Calling: one call to a backend, reserved and on record before it starts, on record when it comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from rebut.budget import MAX_OUTPUT, flag, shown
+from rebut.errors import DeadlineReached, ParticipantFailed
+from rebut.events import Asked, Attempt, Fact, Failed
+from rebut.record import Amount, Call
+from rebut.room import Connection, Room
+from rebut.text import fingerprint, tokens, unescaped
+from rebut.types import Json, Material, ModelSpec, Participant, Request, ignore
+
+if TYPE_CHECKING:
+    from rebut.forms import Form
+
+Check = Callable[[Any], Sequence[str] | Awaitable[Sequence[str]]]
+"""Says what is wrong with a reply. It looks only at the reply and at what is on record."""
+SCHEMA_TOKENS = 1500
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to one seat."""
+
+    key: str
+    who: Participant
+    prompt: str
+    schema: type[Form] | None = None
+    check: Check | None = None
+    closing: bool = False
+    max_output: int = MAX_OUTPUT
+    material: Material = Material()
+
+    @property
+    def schema_name(self) -> str:
+        return f"{self.schema.__name__}/{self.schema.version}" if self.schema else ""
+
+    @cached_property
+    def fp(self) -> str:
+        return fingerprint([self.who.fingerprint, self.prompt, self.schema_name])
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """A call to make."""
+
+    why: str
+    followup: str
+    spec: ModelSpec
+
+
+def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
+    sent = tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
+    back = q.max_output + connection.thinking
+    return Amount(1, sent + back, connection.worst(sent, back))
+
+
+async def call_once(room: Room, q: Question, call: Call, step: Next, connection: Connection, worst: Amount) -> None:
+    """One call: reserved and on record before it starts, on record when it comes back, whatever comes back."""
+    number = call.next_attempt
+    asked = Asked(
+        key=q.key,
+        seat=q.who.seat,
+        fp=q.fp,
+        attempt=number,
+        why=step.why,
+        spec=str(step.spec),
+        prompt=q.prompt if number == 1 else "",
+        followup=step.followup,
+        schema=q.schema_name,
+        tokens=0 if connection.patient else worst.tokens,
+        usd=worst.usd,
+        patient=connection.patient,
+    )
+    if not connection.patient:  # waiting for a person is not in doubt
+        await room.append(asked)
+    on_text, on_wait, left = room.control.on_text, room.control.on_wait, room.seconds_left(closing=q.closing)
+    request = Request(
+        key=q.key,
+        participant=replace(q.who, spec=step.spec),  # a fallback has an effort of its own
+        prompt=q.prompt,
+        followup=step.followup,
+        attempt=number,
+        schema=_json_schema(q.schema) if q.schema else None,
+        schema_name=q.schema.__name__ if q.schema else "",
+        timeout=min(room.limits.timeout, max(1.0, left)),
+        patience=max(1.0, left),
+        max_output=q.max_output + connection.thinking,
+        thinking=connection.thinking,
+        material=q.material,
+        on_text=(lambda piece: on_text(q.key, piece)) if on_text else ignore,
+        on_wait=(lambda words: on_wait(q.key, words)) if on_wait else ignore,
+        on_spawn=lambda pid: _spawned(room, q.key, number, pid),
+    )
+    began = time.monotonic()
+    attempt = await _attempt(room, request, connection)
+    took = time.monotonic() - began
+    if attempt.outcome == "timeout" and (request.timeout < room.limits.timeout or took >= request.patience):
+        cap = shown("minutes", room.limits.minutes or 0)
+        hint = f"Raise it with {flag('minutes')}."
+        attempt = replace(attempt, message=f"the limit of {cap} cut this call off after {took:.0f} s", hint=hint)
+    if connection.patient:
+        room.waited += took
+        room.write(asked)
+    room.write(replace(attempt, ms=round(took * 1000), patient=connection.patient))
+
+
+@lru_cache(maxsize=256)
+def _json_schema(form: type[Form]) -> Mapping[str, Json]:
+    """Made once for each form: pydantic takes longer to make one than the whole of the rest of a call does."""
+    return form.model_json_schema()
+
+
+async def _attempt(room: Room, request: Request, connection: Connection) -> Attempt:
+    key, number = request.key, request.attempt
+    try:
+        async with asyncio.timeout_at(room.control.ends):
+            reply = await connection.backend.complete(request)
+    except TimeoutError as error:
+        if room.control.ends is None or asyncio.get_running_loop().time() < room.control.ends:
+            return Attempt(key=key, attempt=number, outcome="timeout", message=f"timed out ({error})")
+        if connection.patient:  # a person who has not answered yet is no failure
+            raise DeadlineReached(f"the deadline of {room.control.deadline:g} s was reached") from None
+        seat, why = request.participant.seat, "cut off by the deadline"
+        late = Attempt(key=key, attempt=number, outcome="timeout", message=why)
+        failed = Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True, attempt=number)
+        await room.append(late, failed)
+        raise DeadlineReached(f"the deadline of {room.control.deadline:g} s was reached") from None
+    except ParticipantFailed as error:
+        usage = getattr(error, "usage", None)
+        return Attempt(
+            key=key,
+            attempt=number,
+            outcome=error.kind,
+            message=room.door(error.message),
+            hint=error.hint,
+            input=usage.input if usage else None,
+            output=usage.output if usage else None,
+            usd=0.0 if connection.free else getattr(error, "usd", None),
+        )
+    text = room.door(unescaped(reply.text) if request.schema else reply.text)
+    return Attempt(
+        key=key,
+        attempt=number,
+        text=text,
+        outcome="ok" if text.strip() else "bad reply",
+        message="" if text.strip() else "the reply is empty",
+        model=room.door(reply.model)[:200],
+        family=reply.family,
+        input=reply.usage.input,
+        output=reply.usage.output,
+        cached=reply.usage.cached,
+        usd=0.0 if reply.usd is None and connection.free else reply.usd,
+        truncated=reply.truncated,
+        notes=reply.notes,
+    )
+
+
+def _spawned(room: Room, key: str, attempt: int, pid: int) -> None:
+    from rebut.processes import started
+
+    value: dict[str, Json] = {"pid": pid, "started": started(pid), "attempt": attempt}
+    room.write(Fact(key=f"{key}#process.{attempt}.{pid}", cls="limit", value=value))

@@ -1,0 +1,101 @@
+"""`rebut cross`: a critic of another family, a judge, and a choice from A to E."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from rebut.cli.options import Many, common, fallbacks, given_limits
+
+SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
+
+
+@click.command("cross", cls=Many)
+@click.argument("content", required=False, default="")
+@click.option("--target", metavar="KIND", default="auto", help="auto, code, proposal or mixed. [auto]")
+@click.option("--scope", metavar="SCOPE", default="", help=f"{SCOPES}. [uncommitted]")
+@click.option("--base", metavar="BRANCH", help="The same as --scope base:BRANCH.")
+@click.option("--commit", metavar="SHA", help="The same as --scope commit:SHA.")
+@click.option("--uncommitted", is_flag=True, help="The same as --scope uncommitted.")
+@click.option("--artifact-file", metavar="FILE", default="", help="A file that holds what to review.")
+@click.option("--context-file", metavar="FILE", default="", help="A file that holds the last message.")
+@click.option("--from-transcript", is_flag=True, help="The last answer of your coding tool in this folder.")
+@click.option("--author", metavar="SPEC", help="The model that wrote it; it is not asked. [the judge's, or you]")
+@click.option("--critic", metavar="SPEC", help="The model that reviews it; another one than the author.")
+@click.option("--judge", metavar="SPEC", help="The model that weighs the findings. [the author's]")
+@click.option("--intensity", metavar="LEVEL", help="quick, standard or extensive: rounds, minutes and time a call.")
+@click.option("--max-rounds", "rounds", type=int, metavar="1–5", help="Rounds at most. [1, 3 or 5]")
+@click.option("--mode", metavar="MODE", help="auto: the judge's choice is taken; manual: you are asked. [auto]")
+@click.option("--backend-timeout-seconds", type=float, metavar="S", help="The same as --timeout. [180, 600 or 900]")
+@click.option("--skip-materialize-opposite", is_flag=True, help="On B, do not have the final artifact written.")
+@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@click.option("--state-dir", metavar="DIR", help="The folder that holds session folders. [in git's own folder]")
+@click.option("--apply", "apply_patch", is_flag=True, help="Apply the final patch, if the tree is as it was reviewed.")
+@click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
+@common
+def cross_command(
+    content: str,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+    deadline: float | None,
+    fallback: tuple[str, ...],
+    backend_timeout_seconds: float | None,
+    apply_patch: bool,
+    everything: bool,
+    **named: Any,
+) -> int:
+    """A critic of another family reviews a change or a proposal, a judge weighs its findings, and you decide.
+
+    CONTENT is the text to review; - reads it from standard input. Without it: a file, standard input, a transcript, or
+    the changed working tree.
+    """
+    from rebut.cli.starting import launch
+
+    wanted = _wanted(content, named)
+    if backend_timeout_seconds is not None:
+        if named.get("timeout") is not None:
+            raise click.UsageError("--timeout and --backend-timeout-seconds are the same; give one")
+        named["timeout"] = backend_timeout_seconds
+    named["limits"] = given_limits(named)
+    named["fallbacks"] = fallbacks(fallback)
+    named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
+    return launch(
+        "cross",
+        "",
+        named,
+        as_json=as_json,
+        quiet=quiet,
+        dry_run=dry_run,
+        deadline=deadline,
+        wanted=wanted,
+        everything=everything,
+        apply_patch=apply_patch,
+    )
+
+
+def _wanted(content: str, named: dict[str, Any]) -> Any:
+    from rebut.cli.piped import everything, waiting
+    from rebut.targets import Wanted
+
+    scopes = [named.pop("scope")]
+    for kind in ("base", "commit"):
+        value = named.pop(kind)
+        scopes.append(f"{kind}:{value}" if value else "")
+    scopes.append("uncommitted" if named.pop("uncommitted") else "")
+    given = [scope for scope in scopes if scope]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} are two scopes; give one")
+    texts = {name: named.pop(name) for name in ("artifact_file", "context_file", "from_transcript")}
+    stdin = ""
+    if content == "-":
+        content, stdin = "", everything()
+    elif not (content or given or any(texts.values())):
+        stdin = waiting()
+    scope = given[0] if given else ""
+    return Wanted(named.pop("target"), scope, content, texts["artifact_file"], stdin, **_rest(texts))
+
+
+def _rest(texts: dict[str, Any]) -> dict[str, Any]:
+    return {"context_file": texts["context_file"], "from_transcript": texts["from_transcript"]}

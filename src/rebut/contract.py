@@ -1,0 +1,178 @@
+"""The contract of a review's ending: what was decided, what was found, what is left to do; for people and machines."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from rebut.text import squeeze, tame
+from rebut.types import Json
+
+Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
+MOST_SHOWN = 5
+LONGEST_CONTENT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A finding as it stands at the end."""
+
+    id: str
+    severity: str
+    """As it stands: weighed by the judge, and held to its evidence by the program."""
+    raised_as: str
+    category: str
+    text: str
+    place: str = ""
+    quote: str = ""
+    mark: str = ""
+    """What checking its first citation showed; empty where it cites nothing."""
+    marks: tuple[str, ...] = ()
+    ruling: str = ""
+    """valid, invalid or missing evidence; empty where nobody ruled."""
+    reason: str = ""
+    action: str = ""
+    fix: str = ""
+    status: str = "raised"
+    voices: tuple[str, ...] = ()
+    round: int = 0
+    struck: bool = False
+    """What it cites is absent, so that it cannot stand as P1."""
+
+    @property
+    def hidden(self) -> str:
+        """Why it is not among the first to be shown; empty if it is."""
+        if self.ruling == "invalid":
+            return "judged invalid"
+        if self.status in ("resolved", "withdrawn"):
+            return "mended or withdrawn"
+        if self.struck:
+            return "struck for an absent citation"
+        return "P3" if self.severity == "P3" else ""
+
+    def line(self) -> str:
+        said = [self.mark or "cites nothing", *([self.ruling] if self.ruling else [])]
+        said += [self.status] if self.status in ("resolved", "withdrawn") else []
+        where = f"{self.place} " if self.place else ""
+        return f"{self.id} {where}{squeeze(self.text)} ({', '.join(said)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """What the judge recommended in a round, and what was done."""
+
+    round: int
+    choice: str
+    reason: str
+    taken: str = ""
+    by: str = ""
+    """The seat that decided."""
+
+    def line(self) -> str:
+        other = f" (the {self.by} chose {self.taken})" if self.taken and self.taken != self.choice else ""
+        return f"Round {self.round}: {self.choice}: {squeeze(self.reason)}{other}"
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """The ending of a review, field by field."""
+
+    session: str
+    target: str
+    rounds: int
+    converged: bool
+    decision: Decision
+    artifact: str
+    """Where the final artifact is, in a line."""
+    folder: str = ""
+    """The session's folder, where its files are."""
+    content: str = ""
+    """The final artifact itself, where it is a text."""
+    findings: tuple[Held, ...] = ()
+    history: tuple[Recommended, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    next_actions: tuple[str, ...] = ()
+    stopped_by: str = ""
+    """agreed, quiet, rounds, minutes, limit, failed, or the choice A, B or E."""
+
+    @property
+    def shown(self) -> tuple[Held, ...]:
+        """P1 and P2 that stand, the gravest first."""
+        return tuple(sorted((f for f in self.findings if not f.hidden), key=lambda f: (f.severity, _number(f.id))))
+
+    def to_json(self) -> dict[str, Json]:
+        data: dict[str, Json] = asdict(self)
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Contract:
+        values = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        values["findings"] = tuple(_held(row) for row in data.get("findings", ()))
+        values["history"] = tuple(Recommended(**_known(Recommended, row)) for row in data.get("history", ()))
+        for name in ("unresolved", "next_actions"):
+            values[name] = tuple(data.get(name, ()))
+        return cls(**values)
+
+    def hidden_line(self, shown: Sequence[Held]) -> str:
+        """What the reader does not see, counted by reason; empty where nothing is hidden."""
+        counts: dict[str, int] = {}
+        for finding in self.findings:
+            if finding not in shown:
+                why = finding.hidden or "more of P1 and P2"
+                counts[why] = counts.get(why, 0) + 1
+        return ", ".join(f"{n} {why}" for why, n in counts.items())
+
+    def markdown(self) -> str:
+        """Everything, for `summary.md`."""
+        content = self.content[:LONGEST_CONTENT]
+        fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", content)), default=0))
+        body = [*self._where(), *(["", f"{fence}markdown", content.rstrip("\n"), fence] if content else [])]
+        return "\n".join(self._rows(body, self.findings, "")) + "\n"
+
+    def screen(self, *, width: int, everything: bool = False) -> str:
+        """The same for a terminal: at most five P1 and P2, and one line for what is hidden."""
+        shown = self.findings if everything else self.shown[:MOST_SHOWN]
+        hidden = self.hidden_line(shown)
+        rows = self._rows(self._where(), shown, f"- hidden: {hidden}; --all shows them" if hidden else "")
+        out: list[str] = []
+        for row in rows:
+            indent = "  " if row.startswith("- ") else "       " if re.match(r"\d+\. \[", row) else ""
+            # A path must stay in one piece to be copied.
+            out += textwrap.wrap(
+                row, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            ) or [""]
+        return "\n".join(out)
+
+    def _where(self) -> list[str]:
+        return [self.artifact, *([f"in {self.folder}"] if self.folder else [])]
+
+    def _rows(self, artifact: Sequence[str], findings: Sequence[Held], hidden: str) -> list[str]:
+        rows = ["## Debate Summary", "", f"Session: {self.session}", f"Target: {self.target}", f"Rounds: {self.rounds}"]
+        rows += [f"Converged: {'yes' if self.converged else 'no'}", "", "### Final Decision", f"- {self.decision}", ""]
+        rows += ["### Final Artifact", *artifact, "", "### Key Findings"]
+        for severity in ("P1", "P2", "P3"):
+            mine = [f for f in findings if f.severity == severity]
+            rows += [f"- {severity}: {tame(f.line())}" for f in mine] or [f"- {severity}: none"]
+        rows += [hidden] if hidden else []
+        rows += ["", "### Judge Recommendation History", *(f"- {h.line()}" for h in self.history)]
+        rows += [] if self.history else ["- none: the judge was not asked"]
+        rows += ["", "### Unresolved", *(f"- {squeeze(u)}" for u in self.unresolved or ("none",))]
+        actions = self.next_actions or ("nothing is left to do",)
+        return [*rows, "", "### Next Actions", *(f"{n}. [ ] {squeeze(a)}" for n, a in enumerate(actions, 1))]
+
+
+def _held(row: Mapping[str, Any]) -> Held:
+    values = _known(Held, row)
+    return Held(**{**values, "marks": tuple(values.get("marks", ())), "voices": tuple(values.get("voices", ()))})
+
+
+def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def _number(id: str) -> int:
+    digits = re.sub(r"\D", "", id)
+    return int(digits) if digits else 0

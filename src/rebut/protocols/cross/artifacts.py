@@ -1,0 +1,129 @@
+"""The files of a session's folder, all projections of the record."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rebut.contract import Contract
+from rebut.protocol import Artifact, Ended
+from rebut.record import Record
+from rebut.targets import Target
+from rebut.types import Json
+
+SCHEMA = 1
+
+
+def artifacts(ended: Ended) -> list[Artifact]:
+    record = ended.record
+    data: Mapping[str, Any] = ended.outcome.data if ended.outcome else getattr(ended.error, "data", {})
+    target = Target.from_json(_value(record))
+    made = Contract.from_json(data["contract"]) if "contract" in data else None
+    versions = [v for v in data.get("versions", ()) if isinstance(v, dict)]
+    files = {"artifact.md": artifact(target), "metadata.json": _json(metadata(ended, target, made))}
+    files |= {f"round-{n}-input.md": text for n, text in inputs(record).items()}
+    files |= {str(name): str(text) for name, text in data.get("pages", {}).items()}
+    for version in versions:
+        if version["text"] and version["text"] != target.text:
+            files[f"artifact-v{version['version']}.md"] = f"{version['text'].rstrip()}\n"
+        if version["patch"]:
+            files[f"artifact-v{version['version']}.patch"] = version["patch"]
+    if made:
+        files["decision.json"] = _json(decision(ended, made, versions))
+        files["summary.md"] = made.markdown()
+        patch = versions[-1]["patch"] if versions else ""
+        if patch and made.decision in ("Compromise", "Accept Opposite"):
+            files["final.patch"] = patch
+    base = f"{ended.settings.state_dir}/{name_of(record)}" if ended.settings.state_dir else FOLDER
+    return [Artifact(f"{base}/{name}", text) for name, text in files.items()]
+
+
+FOLDER = "review-loop"
+
+
+def name_of(record: Record) -> str:
+    return record.opened.aliases[0] if record.opened.aliases else record.opened.id
+
+
+def _value(record: Record) -> Mapping[str, Any]:
+    value = record.facts["target"].value
+    assert isinstance(value, dict)
+    return value
+
+
+def artifact(target: Target) -> str:
+    """`artifact.md`: the debated content as it was given."""
+    parts = [target.text.rstrip("\n")] if target.text else []
+    if target.diff:
+        fence = "`" * max(3, 1 + max((len(run) for run in _ticks(target.diff)), default=0))
+        parts.append(f"{fence}diff\n{target.diff.rstrip(chr(10))}\n{fence}")
+    elif target.changes:
+        parts += [f"## {c.path}\n\n{c.after}" for c in target.changes if c.after is not None]
+    return "\n\n".join(parts) + "\n"
+
+
+def _ticks(text: str) -> list[str]:
+    return re.findall(r"`+", text)
+
+
+def inputs(record: Record) -> dict[int, str]:
+    """What the critic was sent in each round, its parts one after the other."""
+    out: dict[int, list[str]] = {}
+    for key, call in record.calls.items():
+        scope, _, step = key.rpartition("/")
+        if not step.startswith("critique") or not scope[1:].isdigit():
+            continue
+        first = call.asked.get(min(call.asked, default=0))
+        reused = call.answered.copied_from if call.answered else ""
+        text = first.prompt if first else f"(reused from session {reused})" if reused else "(not asked)"
+        part = step.partition("@")[0].partition(".")[2]
+        out.setdefault(int(scope[1:]), []).append(f"<!-- part: {part} -->\n\n{text}" if part else text)
+    return {n: "\n\n".join(texts).rstrip() + "\n" for n, texts in out.items()}
+
+
+def metadata(ended: Ended, target: Target, made: Contract | None) -> dict[str, Json]:
+    record = ended.record
+    return {
+        "schema": SCHEMA,
+        "session": name_of(record),
+        "rebut_session": record.opened.id,
+        "target": target.kind,
+        "confidence": target.confidence,
+        "why": target.why,
+        "scope": target.scope,
+        "base": target.base,
+        "new": target.new,
+        "rounds": made.rounds if made else 0,
+        "max_rounds": ended.settings.rounds,
+        "intensity": ended.settings.intensity,
+        "mode": ended.settings.mode,
+        "limits": dict(record.limits),
+        "seats": [{"seat": row["seat"], "spec": row["spec"]} for row in record.opened.seats],
+        "workspace": record.opened.workspace,
+        "timestamp": record.lines[0].at,
+        "finished": record.lines[-1].at,
+        "left_out": list(target.left_out),
+        "forked_from": record.opened.forked_from,
+    }
+
+
+def decision(ended: Ended, made: Contract, versions: list[dict[str, Json]]) -> dict[str, Json]:
+    """`decision.json`: the contract for machines, with the judge's history."""
+    outcome = ended.outcome
+    return {
+        "schema": SCHEMA,
+        "session": name_of(ended.record),
+        "rebut_session": ended.record.opened.id,
+        **made.to_json(),
+        "heading": outcome.heading if outcome else "ABORTED",
+        "conclusive": bool(outcome and outcome.conclusive),
+        "error": ended.error.message if ended.error else None,
+        "versions": [{"version": v["version"], "by": v["by"], "changes": v["changes"]} for v in versions],
+        "timestamp": ended.record.lines[-1].at,
+    }
+
+
+def _json(value: Mapping[str, Json]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,178 @@
+"""The loop of a cross review: critique, judgement, choice, and another version or an answer, until a rule ends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rebut.debate import Answer, Debate, Round
+from rebut.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.outcome import Outcome
+from rebut.protocols.cross import asking, rules, synthesis, versions, weighing, words
+from rebut.protocols.cross.course import Course, contract
+from rebut.protocols.cross.forms import CodeCritique
+from rebut.protocols.cross.versions import Version
+from rebut.types import Json
+
+CALLED_OUT = {
+    "Keep Original": "KEEP ORIGINAL",
+    "Accept Opposite": "ACCEPT OPPOSITE",
+    "Compromise": "COMPROMISE",
+    "Stopped": "STOPPED",
+}
+WHY = {
+    "agreed": "the critic agrees",
+    "quiet": "two rounds in a row brought nothing new of P1 or P2",
+    "rounds": "all rounds are used",
+    "A": "the original is kept",
+    "B": "the critic's recommendation is accepted",
+    "E": "it was stopped without a decision",
+}
+
+
+async def run(debate: Debate) -> Outcome:
+    course = Course([Version(1, debate.target.text)])
+    limit = debate.settings.rounds
+    for r in debate.rounds(limit):
+        cause = await one_round(r, course, limit)
+        if cause:
+            return ended(debate, course, cause)
+    if not course.rounds:
+        raise Aborted(f"the review never began: {debate.stopped}", "Raise the limit, then resume.")
+    return ended(debate, course, "minutes", debate.stopped)
+
+
+async def one_round(r: Round, course: Course, limit: int) -> str:
+    """A round; says why the review ends with it, if it does."""
+    answers = await _critique(r, course)
+    replies: list[CodeCritique] = [a.value for a in answers]
+    if not replies:
+        return r.stopped and "failed"
+    agreed = rules.agrees(replies) and not course.unread
+    await asking.enter(r, course, replies, agreed)
+    course.rounds = r.n
+    fresh = weighing.raised_in(r.ledger, r.n)
+    said = synthesis.concerns(replies, fresh)
+
+    def keep_page() -> None:
+        course.pages[f"round-{r.n}-critique.md"] = synthesis.page(r.n, replies, fresh, r.ledger, agreed)
+
+    keep_page()
+    if agreed:
+        return rules.cause(r.ledger, r.n, limit, agreed=True)
+    try:
+        judged = (await asking.judge(r, course, said)).value
+    except ParticipantFailed as error:
+        return _without_judge(r, course, error)
+    course.last = judged
+    keep_page()
+    choice, by = await asking.decide(r, judged)
+    course.history.append(asking.recommended(r.n, judged, choice, by))
+    course.rebuttal = ""
+    if choice == "B" and not r.settings.skip_materialize_opposite:
+        course.accepted = await _next_version(r, course, "critic", words.ACCEPT)
+    elif choice == "C":
+        course.compromised = await _next_version(r, course, "judge", words.COMPROMISE) or course.compromised
+    elif choice == "D":
+        course.rebuttal = await asking.rebuttal(r, course, said)
+        course.pages[f"round-{r.n}-rebuttal.md"] = f"# Round {r.n}: rebuttal\n\n{course.rebuttal}\n"
+    return rules.cause(r.ledger, r.n, limit, choice=choice)
+
+
+async def _critique(r: Round, course: Course) -> tuple[Answer[Any], ...]:
+    try:
+        answers = await asking.critique(r, course)
+    except TooFewReplies as error:
+        who = r.seat("critic")
+        raise Aborted(
+            f"the critic ({who.label}) did not answer, so nothing was reviewed: {error.message}",
+            "Everything is kept. Resume when it can answer, or fork with another --seat critic=SPEC.",
+        ) from error
+    course.unread = bool(answers.failed) and bool(answers.answered)
+    for failure in answers.failed:
+        part = failure.key.rpartition("/")[2].partition("@")[0].partition(".")[2]
+        course.notes.append(
+            f"round {r.n}: {f'the part {part} of ' if part else ''}the critique is missing ({failure.kind}: "
+            f"{failure.message}), so that part was read by nobody"
+        )
+    if not answers.answered:
+        r.stop(f"the critic failed in round {r.n} ({answers.failed[0].kind}: {answers.failed[0].message})")
+    return answers.answered
+
+
+def _without_judge(r: Round, course: Course, error: ParticipantFailed) -> str:
+    """Where the money is gone the program ends the review; a judge that failed can be asked again."""
+    if error.kind == "budget":
+        r.stop(error.message)
+        return "limit"
+    raise Aborted(
+        f"the judge ({r.seat('judge').label}) did not weigh round {r.n}: {error.kind}, {error.message}",
+        error.hint or "Everything said is kept. Resume when it can answer, or fork with another --judge.",
+        data(r, course, "failed"),
+    ) from error
+
+
+async def _next_version(r: Round, course: Course, role: str, task: str) -> bool:
+    made = await versions.write(r, r.seat(role), course.now, task, asking.for_judge(r, course.now))
+    if isinstance(made, str):
+        course.notes.append(f"round {r.n}: {made}")
+        return False
+    course.take(made, r)
+    return True
+
+
+# the ending
+
+
+def ended(debate: Debate, course: Course, cause: str, stopped: str = "") -> Outcome:
+    made = contract(debate, course, cause)
+    stand_in = debate.stand_in(debate.seat("critic"))
+    heading, whole = CALLED_OUT[made.decision], cause not in ("minutes", "limit", "failed")
+    if not whole:
+        heading += f" AFTER {course.rounds} OF {debate.settings.rounds} ROUNDS"
+    elif cause == "rounds":
+        heading += ", NOT CONVERGED"
+    if stand_in:
+        heading += ", SELF-REVIEW"
+        course.notes.append(
+            f"{stand_in} spoke for the critic, and judges too: one opinion, not two independent ones"
+            if stand_in == str(debate.seat("judge").spec)
+            else f"{stand_in} spoke for the critic, as a fallback"
+        )
+    if course.unread:
+        heading += ", NOT ALL OF IT READ"
+    last = course.history[-1].reason if course.history else ""
+    return Outcome(
+        kind=made.decision.lower(),
+        heading=heading,
+        decision=f"{made.decision}: {WHY.get(cause, stopped or debate.stopped)}." + (f" {last}" if last else ""),
+        conclusive=whole and not stand_in and not course.unread,
+        stopped="" if whole else stopped or debate.stopped,
+        final=made.markdown(),
+        data=data(debate, course, cause),
+        notes=tuple(course.notes),
+    )
+
+
+def data(debate: Debate, course: Course, cause: str) -> dict[str, Json]:
+    """The ending for machines, and what the session's files are made of."""
+    pages: dict[str, Json] = dict(course.pages)
+    return {
+        "contract": contract(debate, course, cause).to_json(),
+        "versions": [v.to_json() for v in course.versions[1:]],
+        "pages": pages,
+    }
+
+
+def partial(debate: Debate) -> Outcome:
+    """The best that can be said at a deadline: what was found and weighed so far."""
+    course = Course([Version(1, debate.target.text)])
+    course.rounds = len({k.partition("/")[0] for k in debate.answers if k.endswith("@judge")})
+    made = contract(debate, course, "minutes")
+    return Outcome(
+        kind="partial",
+        heading=f"NO DECISION YET, {course.rounds} OF {debate.settings.rounds} ROUNDS",
+        decision=f"{len(made.shown)} findings of P1 and P2 stand so far.",
+        basis=f"round {course.rounds}" if course.rounds else "the critique alone" if made.findings else "nothing yet",
+        final=made.markdown(),
+        data=data(debate, course, "minutes"),
+    )

@@ -1,0 +1,171 @@
+"""Versions of the artifact: the one that was given, and those that a compromise or an acceptance writes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rebut.debate import Answer, Ask, Debate
+from rebut.ledger import Point
+from rebut.prompts import FENCES, fill
+from rebut.protocols.cross import synthesis, weighing, words
+from rebut.protocols.cross.forms import NextPatch, NextText
+from rebut.targets import Target
+from rebut.text import tokens
+from rebut.types import Changed, Json, Participant
+
+PROGRAMS = ("lint", "rules")
+"""Participants that write no prose: what they propose is put together from their fixes."""
+MOST_OUTPUT = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of the artifact. `files` lie over those of the first one."""
+
+    n: int
+    text: str = ""
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    patch: str = ""
+    """From the first version to this one."""
+    by: str = ""
+    changes: tuple[str, ...] = ()
+
+    def change(self, target: Target) -> tuple[Changed, ...]:
+        """The target's change as this version has it."""
+        if not self.files:
+            return target.changes
+        known = {c.path: c for c in target.changes}
+        out = [self._one(c) for c in target.changes]
+        new = [self._one(Changed(path, None, text)) for path, text in self.files.items() if path not in known]
+        return tuple(out + new)
+
+    def _one(self, change: Changed) -> Changed:
+        if change.path not in self.files:
+            return change
+        after = self.files[change.path]
+        return replace(change, after=after, added=_added(change.before or "", after or ""))
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "version": self.n,
+            "by": self.by,
+            "text": self.text,
+            "patch": self.patch,
+            "files": [*sorted(self.files)],
+            "changes": [*self.changes],
+        }
+
+
+def _added(before: str, after: str) -> tuple[tuple[int, int], ...]:
+    """Lines of `after` that `before` does not have."""
+    old, new = before.split("\n"), after.split("\n")
+    codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return tuple((b1 + 1, b2) for kind, _, _, b1, b2 in codes if kind in ("insert", "replace") and b2 > b1)
+
+
+async def write(r: Debate, writer: Participant, now: Version, task: str, artifact: str) -> Version | str:
+    """Have the next version written; a text says why there is none."""
+    target, points = r.target, [p for p in r.ledger.points if weighing.stands(r.ledger, p)]
+    if writer.spec.provider in PROGRAMS:
+        return await _composed(r, writer, now, points)
+    findings = r.quote("findings", synthesis.weighed(r.ledger, points))
+    shared = {"fences": FENCES, "artifact": artifact, "findings": findings, "task": task}
+    asks: list[Ask[Any]] = []
+    if target.changes:
+        asks.append(Ask(writer, fill(words.PATCH, **shared), NextPatch, _applies(r), "code", max_output=MOST_OUTPUT))
+    if now.text:
+        size = min(MOST_OUTPUT, 4096 + 2 * tokens(now.text))
+        asks.append(Ask(writer, fill(words.TEXT, **shared), NextText, _is_whole(now), "text", max_output=size))
+    if not asks:
+        return "there is nothing that a next version could be written of"
+    answers = await r.ask_all("version", asks, need=0)
+    if answers.failed:
+        return "; ".join(f"the {f.who.seat} wrote no next version ({f.kind}: {f.message})" for f in answers.failed)
+    return await _taken(r, writer, now, answers.answered)
+
+
+async def _taken(r: Debate, writer: Participant, now: Version, answers: Sequence[Answer[Any]]) -> Version | str:
+    version = replace(now, n=now.n + 1, by=writer.seat, changes=())
+    for answer in answers:
+        if answer.complaints:
+            return f"version {version.n} was not taken: {'; '.join(answer.complaints)}"
+        version = replace(version, changes=(*version.changes, *answer.value.changes))
+        if isinstance(answer.value, NextText):
+            version = replace(version, text=answer.value.text)
+            continue
+        patch = answer.value.patch
+
+        async def apply(patch: str = patch) -> Json:
+            done = await r.try_patch(patch)
+            files = {**now.files, **done.files}
+            return {"files": dict[str, Json](files), "patch": await r.difference(files), "complaint": done.complaint}
+
+        made = await r.once("version", apply, of=[patch, now.patch])
+        assert isinstance(made, dict) and isinstance(made["files"], dict)
+        if made["complaint"]:
+            return f"version {version.n} was not taken: {made['complaint']}"
+        files = {path: None if text is None else str(text) for path, text in made["files"].items()}
+        version = replace(version, files=files, patch=str(made["patch"]))
+    return version
+
+
+def _applies(r: Debate) -> Any:
+    async def check(reply: NextPatch) -> list[str]:
+        complaint = (await r.try_patch(reply.patch)).complaint
+        return [f"the patch does not apply to the version under review: {complaint}"] if complaint else []
+
+    return check
+
+
+def _is_whole(now: Version) -> Any:
+    def check(reply: NextText) -> list[str]:
+        if not reply.text:
+            return ["the text is empty: give the whole of it"]
+        short = len(reply.text) < len(now.text) // 4 and len(now.text) > 2000
+        return ["the text is less than a quarter of what it was: give the whole of it, not a part"] if short else []
+
+    return check
+
+
+async def _composed(r: Debate, writer: Participant, now: Version, points: Sequence[Point]) -> Version | str:
+    """A version made of the fixes that came with the findings."""
+    texts = {c.path: c.after for c in now.change(r.target) if c.after is not None}
+    fixed = fixes(texts, points)
+    if not fixed:
+        return "no finding came with a fix that could be put in place"
+    files: dict[str, str | None] = {**now.files, **fixed}
+
+    async def diff() -> Json:
+        return await r.difference(files)
+
+    patch = str(await r.once("version", diff, of=[dict(files)]))
+    done = tuple(f"{p.id}: {p.action or p.text}" for p in points if p.fix)
+    return replace(now, n=now.n + 1, files=files, patch=patch, by=writer.seat, changes=done)
+
+
+def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> dict[str, str]:
+    """The files with every fix in place of the lines that its finding cites; the first of two that overlap is taken."""
+    wanted: dict[str, list[tuple[int, int, str]]] = {}
+    for point in points:
+        place = point.evidence[0].place if point.evidence else ""
+        path, _, lines = place.rpartition(":")
+        first, _, last = lines.partition("-")
+        # A moved quote was found at its first line alone, so that what its fix would replace is not known.
+        sure = point.evidence and point.evidence[0].mark in ("found", "located")
+        if point.fix and sure and path in texts and first.isdigit():
+            start, end = int(first), int(last) if last.isdigit() else int(first)
+            taken = wanted.setdefault(path, [])
+            if start >= 1 and not any(start <= b and a <= end for a, b, _ in taken):
+                taken.append((start, end, point.fix))
+    out = {}
+    for path, edits in wanted.items():
+        rows = texts[path].split("\n")
+        for start, end, fix in sorted(edits, reverse=True):
+            if end <= len(rows):
+                rows[start - 1 : end] = fix.removesuffix("\n").split("\n")
+        if "\n".join(rows) != texts[path]:
+            out[path] = "\n".join(rows)
+    return out

@@ -1,0 +1,268 @@
+"""Manual mode at a real terminal, and what the command line says and takes."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from fcntl import ioctl
+from pathlib import Path
+from typing import Any
+
+import crosses
+import duels
+import pytest
+import voices
+from repositories import commit, git
+
+FOUND = {"r1/critique@critic": crosses.critique(crosses.raised())}
+NEXT = {
+    "r1/version.code@judge": crosses.patch(),
+    "r1/version.code@critic": crosses.patch(),
+    "r1/rebuttal@judge": {"json": {"text": "F1 is no defect."}},
+    "r2/critique@critic": crosses.critique(),
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return crosses.repository(tmp_path / "work")
+
+
+def flags(shop: Path, said: dict[str, Any]) -> list[str]:
+    sat = crosses.seats(shop.parent / "seats", said)
+    return [f"--{role}={spec}" for role, spec in sat.items()]
+
+
+class Terminal:
+    """The real program on a pseudo-terminal of a given width."""
+
+    def __init__(self, cwd: Path, *words: str, columns: int = 80) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(cwd)
+            os.environ["TERM"] = "dumb"
+            os.environ.pop("COLUMNS", None)
+            os.environ.pop("LINES", None)
+            os.execv(sys.executable, [sys.executable, "-m", "rebut", *words])
+        ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        self.seen = ""
+
+    def until(self, text: str) -> str:
+        ends = time.monotonic() + 30
+        while text not in self.seen:
+            assert time.monotonic() < ends, f"never came: {text}\n{self.seen}"
+            if not self._read():
+                raise AssertionError(f"it ended before {text!r}:\n{self.seen}")
+        return self.seen
+
+    def _read(self) -> bool:
+        if not select.select([self.fd], [], [], 0.2)[0]:
+            return True
+        try:
+            got = os.read(self.fd, 65536)
+        except OSError as error:  # how Linux says that the other end is closed
+            assert error.errno == errno.EIO
+            return False
+        self.seen += got.decode(errors="replace").replace("\r\n", "\n")
+        return bool(got)
+
+    def press(self, keys: str) -> None:
+        os.write(self.fd, keys.encode())
+
+    def end(self) -> int:
+        ends = time.monotonic() + 30
+        while self._read():
+            if time.monotonic() > ends:
+                os.kill(self.pid, signal.SIGKILL)
+                raise AssertionError(f"it never ended:\n{self.seen}")
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.mark.parametrize("columns", [100, 50])
+def test_a_person_sees_the_findings_and_decides_with_one_key(shop: Path, columns: int) -> None:  # J4
+    said = FOUND | NEXT | {"r1/judgement@judge": crosses.judgement("A")}
+    terminal = Terminal(shop, "cross", "--uncommitted", "--mode", "manual", *flags(shop, said), columns=columns)
+    seen = terminal.until("A/B/C/D/E > ")
+    table = seen[seen.index("your turn") :]
+    assert "F1" in table and "P1" in table and "api/orders.py:5" in table and "found" in table and "valid" in table
+    assert "judge recommends  A  keep the original" in table
+    assert max(len(line) for line in table.splitlines()) <= columns
+    terminal.press("x")
+    terminal.until("Press one of A, B, C, D, E")
+    terminal.press("c")  # no Enter
+    assert terminal.end() == 0, terminal.seen
+    assert terminal.seen.count("your turn") == 1, "one question a round"
+    assert "COMPROMISE" in terminal.seen
+    assert "Round 1: A: because of A (the decider chose C)" in " ".join(terminal.seen.split())
+    record = voices.record()
+    answered = record.calls["r1/decision@decider"].answered
+    assert answered and answered.value == {"choice": "C"} and answered.family == "human"
+
+
+@pytest.mark.parametrize(
+    ("key", "heading", "step"),
+    [("a", "KEEP ORIGINAL", ""), ("B", "ACCEPT OPPOSITE", "r1/version.code@critic"), ("e", "STOPPED", "")],
+)
+def test_each_key_does_what_it_says(shop: Path, key: str, heading: str, step: str) -> None:  # J4, J10
+    said = FOUND | NEXT | {"r1/judgement@judge": crosses.judgement("C")}
+    terminal = Terminal(shop, "cross", "--uncommitted", "--mode", "manual", *flags(shop, said))
+    terminal.until("A/B/C/D/E > ")
+    terminal.press(key)
+    assert terminal.end() == 0 and heading in terminal.seen
+    assert [k for k in voices.record().calls if "version" in k] == ([step] if step else [])
+
+
+def test_one_who_chooses_to_rebut_gets_the_judges_answer_attached(shop: Path) -> None:  # J10
+    said = FOUND | NEXT | {"r1/judgement@judge": crosses.judgement("A")}
+    terminal = Terminal(shop, "cross", "--uncommitted", "--mode", "manual", *flags(shop, said))
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("d")
+    assert terminal.end() == 0, terminal.seen
+    assert "F1 is no defect." in voices.record().calls["r2/critique@critic"].asked[1].prompt
+
+
+def test_a_person_may_judge_too(shop: Path) -> None:  # J9
+    [critic] = [f for f in flags(shop, FOUND) if "critic" in f]
+    terminal = Terminal(shop, "cross", "--uncommitted", critic, "--judge", "human")
+    terminal.until("F1 (P1, correctness)")
+    # One finding weighed (id, ruling, severity, reason), none missed, then the choice and its reason, nothing more.
+    for line in ("y", "F1", "valid", "P2", "so it is", "n", "n", "A", "good enough", "", "", ""):
+        terminal.press(f"{line}\n")
+    assert terminal.end() == 0, terminal.seen
+    assert "KEEP ORIGINAL" in terminal.seen and "Round 1: A: good enough" in terminal.seen
+
+
+def test_without_a_terminal_it_waits_with_code_4_and_goes_on_at_one(shop: Path) -> None:  # J4, C17
+    said = FOUND | NEXT | {"r1/judgement@judge": crosses.judgement("C")}
+    done = voices.cli("cross", "--uncommitted", "--mode", "manual", *flags(shop, said), cwd=shop)
+    assert done.returncode == 4 and "it is the decider's turn" in done.stderr and "rebut resume" in done.stderr
+    terminal = Terminal(shop, "resume", "last")
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("\x04")
+    assert terminal.end() == 4, "nothing is lost"
+    terminal = Terminal(shop, "resume", "last")
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("a")
+    assert terminal.end() == 0 and "KEEP ORIGINAL" in terminal.seen
+    assert len(voices.record().calls["r1/critique@critic"].asked) == 1, "nothing on record was asked again"
+
+
+def test_a_kind_that_is_not_clear_is_asked_once_or_refused(shop: Path) -> None:  # J1
+    vague = "It should be better somehow. " * 120
+    said = {"r1/critique@critic": crosses.proposal()}
+    done = voices.cli("cross", vague, *flags(shop, said), cwd=shop)
+    assert done.returncode == 2 and "--target proposal" in done.stderr
+    terminal = Terminal(shop, "cross", vague, *flags(shop, said))
+    terminal.until("What should be debated?")
+    terminal.press("proposal\n")
+    assert terminal.end() == 0 and "Target: proposal" in terminal.seen
+
+
+# the command line
+
+
+def test_the_terminal_ends_with_the_contract(shop: Path) -> None:  # J12
+    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    done = voices.cli("cross", *flags(shop, said), cwd=shop)
+    assert done.returncode == 0, done.stderr
+    ending = done.stdout[done.stdout.index("## Debate Summary") :]
+    assert re.match(
+        r"## Debate Summary\n\nSession: debate-\d+-\d+-\d+\nTarget: code\nRounds: 1\nConverged: yes\n", ending
+    )
+    assert ending.rstrip().endswith("2. [ ] F1: charge first")
+    assert (
+        "target       code (medium confidence" in done.stderr
+        and "cross  uncommitted changes: 1 file, +2 -1" in done.stderr
+    )
+    assert "1 finding: 1 P1" in done.stderr and "1 valid" in done.stderr
+
+
+def test_hidden_findings_are_counted_in_one_line_and_shown_on_request(shop: Path) -> None:  # issue 4 item 7
+    findings = [
+        crosses.raised(),
+        crosses.raised("No note.", "README.md:1", severity="P3", evidence=[duels.cite("README.md:1")]),
+        crosses.raised("Tokens leak.", "api/auth.py:3", category="security"),
+    ]
+    said = {
+        "r1/critique@critic": crosses.critique(*findings),
+        "r1/judgement@judge": crosses.judgement("A", {"F1": "valid P1", "F2": "valid P3", "F3": "valid P1"}),
+    }
+    short = voices.cli("cross", *flags(shop, said), cwd=shop).stdout
+    assert "- hidden: 1 P3, 1 struck for an absent citation; --all shows them" in short and "F3" not in short
+    whole = voices.cli("cross", "--all", *flags(shop, said), cwd=shop).stdout
+    assert "- P2: F3 api/auth.py:3 Tokens leak. (absent, valid)" in whole and "- hidden" not in whole
+
+
+def test_json_is_short_and_says_what_was_decided(shop: Path) -> None:  # C14
+    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    done = voices.cli("cross", "--json", *flags(shop, said), cwd=shop)
+    told = json.loads(done.stdout)
+    assert told["review"]["decision"] == "Keep Original" and told["review"]["choices"] == ["A"]
+    assert told["review"]["findings"] == [
+        {"id": "F1", "severity": "P1", "where": "api/orders.py:5", "quote": "found", "judge": "valid",
+         "text": "It commits before it charges."}
+    ]  # fmt: skip
+    assert told["exit"] == 0 and "data" not in told and done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--max-rounds", "9"], "rounds must be 1 to 5, got 9"),
+        (["--backend-timeout-seconds", "0"], "--timeout must be"),
+        (["--budget-minutes", "-1"], "--budget-minutes must be 1 to"),
+        (["--target", "proposal", "--scope", "uncommitted"], "--target is proposal"),
+        (["--base", "main", "--uncommitted"], "two scopes"),
+        (["--scope", "commit:nowhere"], "nowhere"),
+        (["--intensity", "wild"], "intensity"),
+    ],
+)
+def test_a_wrong_flag_says_so_and_nothing_is_called(shop: Path, words: list[str], message: str) -> None:  # J2, J3
+    done = voices.cli("cross", *flags(shop, FOUND), *words, cwd=shop)
+    assert done.returncode == 2 and message in done.stderr, done.stderr
+    assert not (voices.session.home()).exists() or not voices.session.sessions(voices.session.home())
+
+
+def test_the_text_may_come_by_argument_file_or_standard_input(shop: Path) -> None:  # J1, J5
+    said = {"r1/critique@critic": crosses.proposal()}
+    (shop / "plan.md").write_text(crosses.PROPOSAL)
+    for words in ([crosses.PROPOSAL], ["--artifact-file", "plan.md"]):
+        done = voices.cli("cross", *words, *flags(shop, said), cwd=shop)
+        assert "Target: proposal" in done.stdout, done.stderr
+    import subprocess
+
+    for words in (["-"], []):
+        piped = subprocess.run(
+            [sys.executable, "-m", "rebut", "cross", *words, *flags(shop, said)],
+            input=crosses.PROPOSAL, capture_output=True, text=True, cwd=shop, timeout=60,
+        )  # fmt: skip
+        assert "Target: proposal" in piped.stdout, piped.stderr
+
+
+def test_a_dry_run_counts_the_target_per_provider_and_leaves_nothing_behind(shop: Path) -> None:  # C16
+    done = voices.cli("cross", "--dry-run", "--json", *flags(shop, FOUND), cwd=shop)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["files"] == ["api/orders.py"]
+    row = shown["providers"]["scripted"]
+    assert row["seats"] == ["critic", "judge"] and row["bytes"] > len(crosses.AFTER)
+    assert "human" not in shown["providers"], "the author is not asked"
+    assert not (shop / ".git/review-loop").exists()
+
+
+def test_a_branch_is_reviewed_against_where_it_left(shop: Path) -> None:  # J2
+    git(shop, "checkout", "-q", "-b", "topic")
+    commit(shop, "two")
+    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    done = voices.cli("cross", "--base", "main", *flags(shop, said), cwd=shop)
+    assert done.returncode == 0 and "F1 api/orders.py:5" in done.stdout, done.stderr

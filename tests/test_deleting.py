@@ -1,0 +1,77 @@
+"""A session can be taken away for good: when somebody says so, whole, and never while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import rebut
+from rebut import session
+from rebut.cli.app import enter
+from rebut.journal import Journal
+from tests import duels
+from tests.terminals import at_a_terminal
+from tests.test_human import needs_pty
+
+
+@pytest.fixture
+def two(workspace: Path) -> list[str]:
+    return [
+        rebut.run("duel", f"Redis {n}?", rounds=1, **duels.seats(workspace.parent, rounds=1)).session for n in (1, 2)
+    ]
+
+
+def ids() -> set[str]:
+    return {one.id for one in session.sessions(session.home())}
+
+
+def test_yes_deletes_the_record_and_all_copies(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:  # C8, C13
+    assert enter(["delete", two[0][:5], "--yes"]) == 0
+    assert two[0] in capsys.readouterr().out
+    assert ids() == {two[1]}
+    assert [p.name for p in session.home().iterdir()] == [two[1]], "nothing of it is left, hidden or not"
+    assert enter(["delete", "last", "-y", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"deleted": [two[1]]}
+    assert ids() == set()
+
+
+def test_without_a_terminal_it_must_be_said(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:  # C17
+    assert enter(["delete", *two]) == 2
+    assert "--yes" in capsys.readouterr().err and ids() == set(two)
+    assert enter(["delete", two[0], "nobody", "--yes"]) == 2
+    assert ids() == set(two), "one that is not there stops the whole"
+
+
+def test_a_session_that_runs_is_left_alone(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:  # C3
+    held = Journal.open(session.home() / two[0])
+    try:
+        assert enter(["delete", two[0], "--yes"]) != 0
+        assert "is being run by another process" in capsys.readouterr().err
+    finally:
+        held.close()
+    assert ids() == set(two)
+
+
+def test_a_record_that_was_altered_can_be_deleted_too(two: list[str]) -> None:  # C13
+    journal = session.home() / two[0] / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([lines[0], *lines[2:]]))
+    assert enter(["delete", two[0], "--yes"]) == 0
+    assert ids() == {two[1]}
+
+
+@needs_pty
+@pytest.mark.parametrize(("said", "left"), [("y", 1), ("n", 2), ("", 2)])
+def test_at_a_terminal_it_shows_what_and_asks(two: list[str], workspace: Path, said: str, left: int) -> None:  # C14
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+        expect("Redis 1?")
+        expect("Delete this session for good? [y/N]")
+        type_(f"{said}\r")
+
+    code, screen = at_a_terminal(["delete", two[0]], dict(os.environ), workspace, talk)
+    assert code == 0 and len(ids()) == left, screen
+    assert ("nothing was deleted" in screen) == (left == 2)

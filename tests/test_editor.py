@@ -1,0 +1,164 @@
+"""A person may write a long answer in an editor of their own; one that fails costs them nothing but that try."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rebut.backends.editor import LINE, Editor
+from rebut.backends.human import Human
+from rebut.types import Json
+from tests import duels
+from tests.terminals import at_a_terminal
+from tests.test_human import Desk, needs_pty
+
+WORDS: dict[str, Json] = {"properties": {"why": {"type": "string"}}, "required": ["why"]}
+
+
+def script(folder: Path, name: str, body: str) -> str:
+    """An editor: a shell script that gets the file as its last argument, in `$f`."""
+    file = folder / name
+    file.write_text(f'#!/bin/sh\nfor f; do :; done\ncp "$f" "{folder}/seen"\n{body}\n')
+    file.chmod(0o755)
+    return str(file)
+
+
+class Writer(Desk):
+    """A scripted person with an editor."""
+
+    def __init__(self, env: dict[str, str], *lines: str) -> None:
+        super().__init__(*lines)
+        self.human = Human(read=self.read, write=self.write, is_terminal=lambda: True, editor=Editor(env))
+
+
+def put(text: str) -> str:
+    """Write above what is there."""
+    return f'printf "{text}\\n" | cat - "$f" > "$f.new" && mv "$f.new" "$f"'
+
+
+def test_what_is_written_above_the_line_is_the_answer_and_the_question_stands_below(tmp_path: Path) -> None:  # C1
+    env = {"EDITOR": script(tmp_path, "ed", put(r"# First\n\nSecond \\\\"))}
+    desk = Writer(env, ":e")
+    assert desk.value(WORDS) == {"why": "# First\n\nSecond \\"}, "a heading is no comment, a backslash no continuation"
+    above, _, below = (tmp_path / "seen").read_text().partition(LINE)
+    assert above.strip() == "" and "Who is right?" in below
+    assert ":e" in desk.screen and "4 words from your editor" in desk.screen
+
+
+def test_visual_goes_before_editor_and_may_have_arguments(tmp_path: Path) -> None:  # C1
+    first = script(tmp_path, "a b", f'echo "$1" > "{tmp_path}/arg"; {put("mine")}')
+    desk = Writer({"VISUAL": f"'{first}' --wait", "EDITOR": "/no/such"}, ":e")
+    assert desk.value(WORDS) == {"why": "mine"}
+    assert (tmp_path / "arg").read_text() == "--wait\n"
+
+
+@pytest.mark.parametrize(
+    ("editor", "said"),
+    [
+        ("", "neither VISUAL nor EDITOR"),
+        ("'half a quote", "neither VISUAL nor EDITOR"),
+        ("/no/such/editor", "cannot be started"),
+        ("true", "nothing was written"),
+        ("false", "did not end well (exit 1)"),
+        ("rm", "nothing was written"),
+    ],
+)
+def test_an_editor_that_gives_nothing_is_said_and_the_person_types_on(editor: str, said: str) -> None:  # C1, C5
+    desk = Writer({"EDITOR": editor}, ":e", "typed after all")
+    assert desk.value(WORDS) == {"why": "typed after all"}
+    assert said in desk.screen
+
+
+def test_what_was_written_before_a_bad_ending_is_not_taken_and_not_lost(tmp_path: Path) -> None:  # C5
+    desk = Writer({"EDITOR": script(tmp_path, "ed", f"{put('half a thought')}; exit 3")}, ":e", "whole")
+    assert desk.value(WORDS) == {"why": "whole"}
+    (kept,) = re.findall(r"what was written is in (\S+)\.\n", desk.screen)
+    assert Path(kept).read_text().startswith("half a thought")
+    assert Path(kept).parent.stat().st_mode & 0o077 == 0, "nobody else reads it"
+    shutil.rmtree(Path(kept).parent)
+
+
+def test_an_answer_that_does_not_fit_is_there_again_to_mend(tmp_path: Path) -> None:  # C1
+    env = {"EDITOR": script(tmp_path, "ed", put("more"))}
+    schema: dict[str, Json] = {"properties": {"why": {"type": "string", "minLength": 9}}, "required": ["why"]}
+    desk = Writer(env, ":e", ":e")
+    assert desk.value(schema) == {"why": "more\nmore"}
+    assert "at least 9" in desk.screen
+
+
+def test_lines_typed_so_far_go_along_into_the_editor(tmp_path: Path) -> None:  # C1
+    desk = Writer({"EDITOR": script(tmp_path, "ed", put("zero"))}, "one", "two", ":e")
+    assert desk.answer(None).text == "zero\none\ntwo"
+
+
+def test_the_question_is_left_out_though_the_line_was_deleted(tmp_path: Path) -> None:  # C1
+    body = f'{put("mine")}; grep -v -- "------" "$f" > "$f.new"; mv "$f.new" "$f"'
+    assert Writer({"EDITOR": script(tmp_path, "ed", body)}, ":e").value(WORDS) == {"why": "mine"}
+
+
+# through the command, at a terminal of its own
+
+
+def judged_by_a_person(workspace: Path, editor: str) -> tuple[list[str], dict[str, str]]:
+    seats = duels.seats(workspace.parent, rounds=1)
+    words = ["duel", "Redis?", "--proposer", seats["proposer"], "--challenger", seats["challenger"], "--judge", "human"]
+    return [*words, "--rounds", "1"], {**os.environ, "EDITOR": editor, "TERM": "dumb", "TMPDIR": str(workspace.parent)}
+
+
+@needs_pty
+def test_a_judge_at_the_terminal_writes_the_reasons_in_an_editor(workspace: Path) -> None:  # C1, D5
+    words, env = judged_by_a_person(workspace, script(workspace.parent, "ed", put("D1 was conceded.")))
+    verdict = duels.verdict()
+
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+        expect("judge: your turn")
+        expect("winner, number or word")
+        type_("challenger\r")
+        expect("reasoning: ")
+        type_(":e\r")
+        expect("3 words from your editor")
+        for field in ("genuine_disagreement", "evidence_quality", "challenge_depth"):
+            expect(f"{field}, number or word")
+            type_("high\r")
+        for field in ("agreements 1", "disagreements 1"):
+            expect(f"{field}: fill in?")
+            type_("\r")
+        expect("unresolved 1")
+        type_("\r")
+        expect("recommendation: ")
+        type_(f"{verdict['recommendation']}\r")
+
+    code, screen = at_a_terminal(words, env, workspace, talk)
+    assert code == 0, screen
+    assert "VERDICT  challenger" in screen and "D1 was conceded." in screen
+
+
+@needs_pty
+def test_control_c_in_the_editor_keeps_the_draft_and_the_debate(workspace: Path) -> None:  # C1, C14
+    editor = script(workspace.parent, "ed", f"{put('half a thought')}; echo EDITING; sleep 60")
+    words, env = judged_by_a_person(workspace, editor)
+
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+        expect("winner, number or word")
+        type_("challenger\r")
+        expect("reasoning: ")
+        type_(":e\r")
+        expect("EDITING")
+        type_("\x03")
+
+    code, screen = at_a_terminal(words, env, workspace, talk)
+    assert code == 130, screen
+    (kept,) = re.findall(r"what was written is in (\S+)", screen)
+    assert Path(kept).read_text().startswith("half a thought")
+    assert "Go on with   rebut resume" in screen
+    listed = subprocess.run([sys.executable, "-m", "rebut", "list", "--json"], env=env, cwd=workspace, stdout=-1)
+    (one,) = json.loads(listed.stdout)
+    assert one["status"] not in ("done", "closed"), one

@@ -1,0 +1,184 @@
+"""Patches are tried on copies, and applied only where the tree stands as it was reviewed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import crosses
+import pytest
+import voices
+from repositories import commit, git, redact
+
+from rebut.overlay import Overlay
+from rebut.patching import Patched, difference, tidy, touched, try_patch
+from rebut.redaction import Redactor
+from rebut.workspace import Missing, Text, Unreadable
+
+
+def files(**more: str | None) -> Overlay:
+    return Overlay(None, {"a.py": "one\ntwo\nthree\n", **more}, redact)
+
+
+def tried(patch: str, **more: str | None) -> Patched:
+    return asyncio.run(try_patch(files(**more), patch))
+
+
+GOOD = "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
+
+
+def test_a_patch_gives_the_files_as_they_stand_after_it() -> None:  # J10
+    assert tried(GOOD) == Patched({"a.py": "one\nTWO\nthree\n"})
+
+
+@pytest.mark.parametrize(
+    "dressed",
+    [
+        f"Here it is:\n```diff\n{GOOD}```\nDone.",
+        GOOD.rstrip("\n"),
+        GOOD.replace("@@ -1,3 +1,3 @@", "@@ -1,9 +1,7 @@"),
+        "diff --git a/a.py b/a.py\nindex 123..456 100644\n" + GOOD,
+    ],
+)
+def test_what_models_put_around_a_patch_is_no_hindrance(dressed: str) -> None:  # J10
+    assert tried(dressed).files == {"a.py": "one\nTWO\nthree\n"}
+
+
+@pytest.mark.parametrize(
+    ("patch", "complaint"),
+    [
+        (GOOD.replace("-two", "-zwei"), "patch failed: a.py:1"),
+        (GOOD.replace("a.py", "b.py"), "b.py cannot be changed: only what is debated was kept"),
+        ("no diff at all", "no unified diff"),
+        ("--- a/x\n+++ b/x\nGIT binary patch\nliteral 0\n", "binary"),
+        ("--- /dev/null\n+++ b/link\nnew file mode 120000\n@@ -0,0 +1 @@\n+/etc/passwd\n", "a link"),
+        ("--- a/../out\n+++ b/../out\n@@ -1 +1 @@\n-a\n+b\n", "no unified diff"),
+    ],
+)
+def test_a_patch_that_does_not_fit_says_why(patch: str, complaint: str) -> None:  # J10
+    made = tried(patch)
+    assert complaint in made.complaint and not made.files
+    assert "/tmp" not in made.complaint, "where it was tried is nobody's business"
+
+
+def test_files_are_made_and_taken_away() -> None:  # J10
+    new = "--- /dev/null\n+++ b/sub/new.py\n@@ -0,0 +1 @@\n+x = 1\n"
+    gone = "--- a/a.py\n+++ /dev/null\n@@ -1,3 +0,0 @@\n-one\n-two\n-three\n"
+    assert tried(new).files == {"sub/new.py": "x = 1\n"}
+    assert tried(gone).files == {"a.py": None}
+    odd = '--- "a/n\\303\\244me.py"\n+++ "b/n\\303\\244me.py"\n@@ -1 +1 @@\n-x\n+y\n'
+    assert tried(odd, **{"näme.py": "x\n"}).files == {"näme.py": "y\n"}
+    assert touched(odd) == ("näme.py",) and tidy("") == ""
+
+
+def test_the_difference_applies_and_knows_files_without_a_last_line_end(tmp_path: Path) -> None:  # issue 4 item 5
+    view = Overlay(None, {"a.py": "one\ntwo", "b c.py": "x\n", "gone.py": "y\n"}, redact)
+    after = {"a.py": "one\nTWO", "b c.py": "z\n", "gone.py": None, "new.py": "n\n"}
+    patch = asyncio.run(difference(view, after))
+    assert "\\ No newline at end of file" in patch
+    for name, text in view.files.items():
+        (tmp_path / name).write_text(str(text))
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "apply", "-", stdin=patch)
+    assert {p.name: p.read_text() for p in tmp_path.glob("*.py")} == {k: v for k, v in after.items() if v is not None}
+    assert asyncio.run(difference(view, dict(view.files))) == ""
+
+
+def test_an_overlay_hides_what_lies_under_it_and_shows_the_rest() -> None:  # C11
+    under = Overlay(None, {"a.py": "old\n", "kept.py": "k\n", "gone.py": "g\n"}, redact)
+    over = Overlay(under, {"a.py": "new\n", "gone.py": None, "sub/x.py": "x\n"}, redact)
+
+    async def look() -> None:
+        assert await over.read("a.py") == Text("a.py", ("new",))
+        assert await over.read("kept.py") == Text("kept.py", ("k",))
+        assert isinstance(await over.read("gone.py"), Missing)
+        assert isinstance(await under.read("nowhere.py"), Unreadable), "what was not kept is not known to be absent"
+        assert await over.names() == ("a.py", "kept.py", "sub/x.py")
+        assert [hit.path for hit in await over.grep("x")] == ["sub/x.py"]
+        assert await over.grep("old") == ()
+
+    asyncio.run(look())
+
+
+# applying
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def cross(shop: Path, *words: str, patch: str = crosses.PATCH) -> tuple[int, str]:
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("B"),
+        "r1/version.code@critic": crosses.patch(patch),
+    }
+    sat = crosses.seats(shop.parent / "seats", said)
+    flags = [f"--{role}={spec}" for role, spec in sat.items()]
+    done = voices.cli("cross", "--uncommitted", *flags, *words, cwd=shop)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return crosses.repository(tmp_path / "work")
+
+
+def test_nothing_is_applied_unless_asked(shop: Path) -> None:  # issue 4 item 5
+    assert cross(shop)[0] == 0
+    assert (shop / "api/orders.py").read_text() == crosses.AFTER
+
+
+def test_apply_writes_the_final_version_into_the_tree_and_keeps_the_mode(shop: Path) -> None:  # issue 4 item 5
+    (shop / "api/orders.py").chmod(0o755)
+    code, said = cross(shop, "--apply")
+    assert (shop / "api/orders.py").read_text() == crosses.MENDED
+    assert code == 0 and "applied to the working tree: api/orders.py" in said
+    assert (shop / "api/orders.py").stat().st_mode & 0o777 == 0o755
+    assert git(shop, "diff", "--cached", "--name-only") == ""
+
+
+def test_a_patch_regains_real_values_and_line_ends_only_when_it_is_applied(shop: Path) -> None:  # C8
+    text = (crosses.AFTER + f'TOKEN = "{SECRET}"\n').replace("\n", "\r\n")
+    (shop / "api/orders.py").write_bytes(text.encode())
+    key = "[secret:"
+    code, said = cross(shop, "--apply")
+    assert code == 0, said
+    wanted = (crosses.MENDED + f'TOKEN = "{SECRET}"\n').replace("\n", "\r\n")
+    assert (shop / "api/orders.py").read_bytes().decode() == wanted
+    [folder] = (shop / ".git/review-loop").iterdir()
+    for path in folder.iterdir():
+        assert SECRET not in path.read_text(), path
+    assert key in (folder / "artifact.md").read_text()
+
+
+def test_a_line_that_a_patch_moves_carries_its_value_along() -> None:  # C8
+    from rebut.applying import NotApplied, Standing, restored
+
+    redactor = Redactor(b"k")
+    real = f'A = 1\nTOKEN = "{SECRET}"\n'
+    seen = redactor.redact(real)
+    mark = seen.split('"')[1]
+    known = redactor.taken_out(real)
+    assert known == {mark: SECRET}
+    new = f'import os\nA = 1\nKEY = os.environ.get("KEY", "{mark}")\n'
+    made = restored(Standing(real, seen), new, known)
+    assert made == f'import os\nA = 1\nKEY = os.environ.get("KEY", "{SECRET}")\n'
+    with pytest.raises(NotApplied, match="is not known here"):
+        restored(Standing(real, seen), f"x = {mark[:-9]}00000000]\n", known)
+
+
+def test_a_tree_that_moved_on_is_left_alone(shop: Path) -> None:  # issue 4 item 5
+    sha = commit(shop, "two")
+    (shop / "api/orders.py").write_text(crosses.AFTER + "# later\n")
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("B"),
+        "r1/version.code@critic": crosses.patch(),
+    }
+    sat = crosses.seats(shop.parent / "seats", said)
+    flags = [f"--{role}={spec}" for role, spec in sat.items()]
+    done = voices.cli("cross", "--commit", sha, "--apply", *flags, cwd=shop)
+    assert done.returncode == 3 and "not applied: api/orders.py is not as it was reviewed" in done.stdout
+    assert (shop / "api/orders.py").read_text() == crosses.AFTER + "# later\n"
+    (shop / "api/orders.py").write_text(crosses.AFTER)
+    assert voices.cli("cross", "--commit", sha, "--apply", *flags, cwd=shop).returncode == 0
+    assert (shop / "api/orders.py").read_text() == crosses.MENDED

@@ -48,7 +48,7 @@ def completed(line: str, env: dict[str, str] | None = None) -> set[str]:
 
 
 def test_bash_completes_commands_options_specs_words_and_sessions(workspace: Path, tmp_path: Path) -> None:
-    assert completed("rebut d") == {"duel", "doctor", "demo"}
+    assert {"duel", "doctor", "demo"} <= completed("rebut d") and completed("rebut due") == {"duel"}
     assert {"--proposer", "--plain", "--repeat", "--help"} <= completed("rebut duel --")
     assert completed("rebut duel x --judge hu") == {"human"}
     assert {"claude", "codex", "openai", "local", "caller"} <= completed("rebut duel x --proposer ")

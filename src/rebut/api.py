@@ -30,7 +30,7 @@ from rebut.record import Record
 from rebut.room import Control
 from rebut.seating import Given, check_effort, fill, is_self_debate, seat
 from rebut.text import clean
-from rebut.types import AS_IT_LIKES, ModelSpec, Sampling
+from rebut.types import ModelSpec, Sampling
 
 if TYPE_CHECKING:
     from rebut.finding import Found
@@ -113,7 +113,7 @@ class Desk:
     ) -> Plan:
         """Check everything that can be checked before a model is called."""
         made = load(protocol)
-        drawn = sampling(temperature, seed)
+        drawn = Sampling.of(temperature, seed)
         given = {k: v for k, v in named.items() if k in made.seats and v}
         wanted = {k: v for k, v in named.items() if k not in made.seats and v is not None}
         told: list[str] = []
@@ -216,17 +216,14 @@ class Desk:
             fallbacks=named,
             allow_same_model=bool(changes.get("allow_same_model")) or is_self_debate(before, made),
         )
-        personas, drawn = {p.seat: p.persona for p in before}, {p.seat: p.sampling for p in before}
+        kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
         if isinstance(values.get("rounds"), int):
             values["rounds"] = int(self.config.capped("rounds", values["rounds"]))
         limits = Limits.from_json({**record.limits, **self.permitted_limits(changes.get("limits") or {})})
         plan = Plan(
             protocol=made,
             topic=str(changes.get("topic", was.topic)),
-            seats=[
-                replace(p, persona=personas.get(p.seat, ""), sampling=drawn.get(p.seat, AS_IT_LIKES))
-                for p in seats.participants
-            ],
+            seats=[replace(p, **kept.get(p.seat, {})) for p in seats.participants],
             settings=_settings(made, values),
             workspace=Path(was.workspace),
             limits=limits,
@@ -283,15 +280,6 @@ class Desk:
                     f"the price of {spec} ({seat_name}) is not known, so --max-usd cannot be kept",
                     "Add --max-tokens N, which can.",
                 )
-
-
-def sampling(temperature: float | None, seed: int | None) -> Sampling:
-    """Temperature and seed for every seat, as far as any provider would take them."""
-    if temperature is not None and not 0 <= temperature <= 2:
-        raise UsageError(f"temperature must be 0 to 2, got {temperature:g}")
-    if seed is not None and not 0 <= seed < 2**31:
-        raise UsageError(f"seed must be a whole number from 0 to {2**31 - 1}, got {seed}")
-    return Sampling(None if temperature is None else float(temperature), seed)
 
 
 async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = None, **named: Any) -> Outcome:

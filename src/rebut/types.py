@@ -76,6 +76,15 @@ class Sampling:
     temperature: float | None = None
     seed: int | None = None
 
+    @classmethod
+    def of(cls, temperature: float | None, seed: int | None) -> Sampling:
+        """As a person gives them, held to what any provider would take."""
+        if temperature is not None and not 0 <= temperature <= 2:
+            raise UsageError(f"temperature must be 0 to 2, got {temperature:g}")
+        if seed is not None and not 0 <= seed < 2**31:
+            raise UsageError(f"seed must be a whole number from 0 to {2**31 - 1}, got {seed}")
+        return cls(None if temperature is None else float(temperature), seed)
+
     def to_json(self) -> dict[str, Json]:
         """What was set, alone: a seat without it reads as it always did."""
         given: dict[str, Json] = {"temperature": self.temperature, "seed": self.seed}

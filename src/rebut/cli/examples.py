@@ -46,6 +46,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("export last", "as Markdown, on the screen"),
         ("export k7m2 --format json -o debate.json", "every event, into a file"),
     ),
+    "delete": (("delete k7m2", "this session, and nothing else"),),
     "verify": (("verify k7m2", "is the record whole and unaltered?"),),
     "providers": (
         ("providers", "who could sit, and who is here"),

@@ -22,10 +22,7 @@ weights: .venv/.local
 	touch $@
 
 debate: setup
-	@echo "The debaters of this example are scripted: their words come from files. Ledger, evidence and record are real."
-	@cd examples/sessions/shop && ../../../$(BIN)/rebut duel "Should the shop keep user sessions in Redis?" \
-	  --proposer redis=scripted:../proposer.json --challenger cookie=scripted:../challenger.json \
-	  --judge judge=scripted:../judge.json --context infra src
+	@$(BIN)/rebut demo
 
 test: lint
 	$(BIN)/python -m pytest -n auto

@@ -42,18 +42,3 @@ def test_the_example_protocol_of_the_docs_runs_from_its_file(tmp_path: Path) -> 
     assert outcome.heading == "CHANGE AFTER A FAIR HEARING"
     assert outcome.decision == "We cannot drop it yet."
     assert outcome.spent.calls == 4
-
-
-def test_the_example_debate_of_make_debate_comes_to_its_verdict() -> None:
-    shop = ROOT / "examples/sessions/shop"
-    outcome = rebut.run(
-        "duel",
-        "Should the shop keep user sessions in Redis?",
-        workspace=shop,
-        context=["infra", "src"],
-        **{role: f"scripted:{shop.parent}/{role}.json" for role in ("proposer", "challenger", "judge")},
-    )
-    assert outcome.heading == "VERDICT" and outcome.verdict and outcome.verdict.winner == "challenger"
-    assert outcome.ledger.marks()["absent"] == 1, "the second node that C3 cites is not there"
-    assert [c.id for c in outcome.ledger.unsupported] == ["C4"]
-    assert not [n for n in outcome.notes if "rule" in n]

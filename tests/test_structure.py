@@ -26,6 +26,7 @@ LAYERS: list[set[str]] = [
     {"record"},
     {"journal", "session", "claims", "trips"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},
+    {"laying", "scaffold", "hosts"},
     {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
     {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "headline"},
     {"cited", "policy"},
@@ -41,7 +42,7 @@ LAYERS: list[set[str]] = [
     {"plan"},
     {"opening", "resuming"},
     {"engine"},
-    {"config", "config_files", "report", "reading"},
+    {"config", "config_files", "report", "reading", "checking"},
     {"basis", "reviewed", "export", "adr"},
     {"dismissals", "reuse"},
     {"standing"},
@@ -50,7 +51,8 @@ LAYERS: list[set[str]] = [
     {"finding"},
     {"connecting", "choosing"},
     {"seating", "doctor"},
-    {"api", "applying"},
+    {"api", "applying", "demo"},
+    {"crashing", "testing"},
     {"cli", "__main__"},
 ]
 """From the ground up. A module may import from layers below its own and from its own, never from above."""

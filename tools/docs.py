@@ -8,6 +8,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 import click
+import completion
 from pydantic import BaseModel
 
 import rebut
@@ -72,7 +73,13 @@ def _member(name: str, value: object) -> list[str]:
     return shown + ([f"Also: {', '.join(f'`{n}`' for n in own)}.", ""] if own else [])
 
 
-PAGES = {"src/rebut/cli/help.txt": page, "docs/reference.md": reference}
+PAGES = {
+    "src/rebut/cli/help.txt": page,
+    "src/rebut/cli/completion.bash": completion.bash,
+    "src/rebut/cli/completion.zsh": completion.zsh,
+    "src/rebut/cli/completion.fish": completion.fish,
+    "docs/reference.md": reference,
+}
 
 
 def main(check: bool) -> int:

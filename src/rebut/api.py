@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rebut import config as configs, engine, session
 from rebut.budget import RANGES, Limits
-from rebut.connecting import connector
+from rebut.connecting import Custom, connector
 from rebut.errors import PriceUnknown, UsageError
 from rebut.events import Line
 from rebut.headline import headline
@@ -27,10 +27,10 @@ from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, participants
 from rebut.protocol import Protocol, load
 from rebut.record import Record
-from rebut.room import Connection, Control
+from rebut.room import Control
 from rebut.seating import Given, check_effort, fill, is_self_debate, only_seats, seat
 from rebut.text import clean
-from rebut.types import Backend, ModelSpec
+from rebut.types import ModelSpec, Sampling
 
 if TYPE_CHECKING:
     from rebut.finding import Found
@@ -49,7 +49,7 @@ class Desk:
         workspace: Path | str | None = None,
         env: Mapping[str, str] | None = None,
         config: configs.Config | None = None,
-        backends: Mapping[str, Backend | Connection] | None = None,
+        backends: Mapping[str, Custom] | None = None,
         control: Control | None = None,
         listener: Callable[[Line], None] | None = None,
         on_ready: Callable[[Record, Path], None] | None = None,
@@ -77,11 +77,15 @@ class Desk:
         """The desk for a session on record: its workspace's rules and relative paths hold, wherever we stand now."""
         if record.opened.workspace == str(self.workspace):
             return self
+        return self.at(record.opened.workspace, self._config)
+
+    def at(self, workspace: Path | str, config: configs.Config | None = None) -> Desk:
+        """The same desk in another folder."""
         table = self.table
         return Desk(
-            workspace=record.opened.workspace,
+            workspace=workspace,
             env=self.env,
-            config=self._config,
+            config=config,
             backends=self._backends,
             control=table.control,
             listener=table.listener,
@@ -101,12 +105,15 @@ class Desk:
         fallbacks: Given | None = None,
         allow_same_model: bool = False,
         models: Mapping[str, str] | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
         target: Target | None = None,
         redaction: bytes = b"",
         **named: Any,
     ) -> Plan:
         """Check everything that can be checked before a model is called."""
         made = load(protocol)
+        drawn = Sampling.of(temperature, seed)
         given = {k: v for k, v in named.items() if k in made.seats and v}
         wanted = {k: v for k, v in named.items() if k not in made.seats and v is not None}
         told: list[str] = []
@@ -140,7 +147,7 @@ class Desk:
         plan = Plan(
             protocol=made,
             topic=topic or (headline(target) if target else ""),
-            seats=seats.participants,
+            seats=[replace(p, sampling=drawn) for p in seats.participants],
             settings=settings,
             workspace=self.workspace,
             limits=bounds,
@@ -218,14 +225,14 @@ class Desk:
             fallbacks=named,
             allow_same_model=bool(changes.get("allow_same_model")) or is_self_debate(before, made),
         )
-        personas = {p.seat: p.persona for p in before}
+        kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
         if isinstance(values.get("rounds"), int):
             values["rounds"] = int(self.config.capped("rounds", values["rounds"]))
         limits = Limits.from_json({**record.limits, **self.permitted_limits(changes.get("limits") or {})})
         plan = Plan(
             protocol=made,
             topic=str(changes.get("topic", was.topic)),
-            seats=[replace(p, persona=personas.get(p.seat, "")) for p in seats.participants],
+            seats=[replace(p, **kept.get(p.seat, {})) for p in seats.participants],
             settings=_settings(made, values),
             workspace=Path(was.workspace),
             limits=limits,

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from rebut.backends.wire import Wire
 
 
+Custom = Backend | Connection | Callable[[ModelSpec], Connection]
+"""A provider of one's own: the model itself, how it is reached, or how each of its specs is."""
+
+
 def free(input_tokens: int, output_tokens: int) -> float | None:
     return 0.0
 
@@ -28,7 +32,7 @@ def connector(
     config: Config,
     env: Mapping[str, str],
     workspace: Path,
-    custom: Mapping[str, Backend | Connection] | None = None,
+    custom: Mapping[str, Custom] | None = None,
     *,
     rehearsal: bool = False,
 ) -> Callable[[ModelSpec], Connection]:
@@ -40,6 +44,8 @@ def connector(
             given = custom[spec.provider]
             if isinstance(given, Connection):
                 return given
+            if callable(given):
+                return given(spec)
             # What somebody's own backend costs, nobody has said: with a dollar limit that must not pass for nothing.
             return Connection(Timed(given), family=spec.provider)
         if spec.provider in BUILT_IN:
@@ -57,12 +63,21 @@ def connector(
 
 
 def _scripted(spec: ModelSpec, workspace: Path) -> Connection:
-    from rebut.backends.scripted import Scripted
+    return scripted(workspace)(spec)
 
-    if not spec.model:
-        raise UsageError("scripted needs a file", "Write scripted:FILE.json.")
-    backend = Scripted(workspace / Path(spec.model).expanduser())
-    return Connection(Timed(backend), free, family=backend.family)
+
+def scripted(workspace: Path, *, pace: float = 1.0) -> Callable[[ModelSpec], Connection]:
+    """How scripted seats are reached; `pace` stretches the pauses in their files, and 0 leaves them out."""
+
+    def reach(spec: ModelSpec) -> Connection:
+        from rebut.backends.scripted import Scripted
+
+        if not spec.model:
+            raise UsageError("scripted needs a file", "Write scripted:FILE.json.")
+        backend = Scripted(workspace / Path(spec.model).expanduser(), pace)
+        return Connection(Timed(backend), free, family=backend.family)
+
+    return reach
 
 
 def _human(spec: ModelSpec, workspace: Path) -> Connection:

@@ -16,7 +16,7 @@ from rebut.record import Record
 from rebut.room import Connection, Control
 from rebut.text import clean
 from rebut.trips import Trips
-from rebut.types import Json, ModelSpec, Participant
+from rebut.types import Json, ModelSpec, Participant, Sampling
 
 if TYPE_CHECKING:
     from rebut.targets import Target
@@ -89,6 +89,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
             "persona": p.persona,
             "fallbacks": [str(s) for s in plan.fallbacks.get(p.seat, ())],
             "default": p.default,
+            **p.sampling.to_json(),
         }
         for p in plan.seats
     ]
@@ -116,6 +117,7 @@ def participants(record: Record) -> tuple[list[Participant], dict[str, list[Mode
         seat = str(row["seat"])
         spec = ModelSpec.parse(str(row["spec"]))
         family, persona = str(row.get("family", "")), str(row.get("persona", ""))
-        seats.append(Participant(seat, spec, family, persona, bool(row.get("default"))))
+        drawn = Sampling(cast(float | None, row.get("temperature")), cast(int | None, row.get("seed")))
+        seats.append(Participant(seat, spec, family, persona, bool(row.get("default")), drawn))
         fallbacks[seat] = [ModelSpec.parse(str(s)) for s in cast(list[Json], row.get("fallbacks", []))]
     return seats, fallbacks

@@ -33,6 +33,9 @@ MANY = -1
 """In `seats`: as many as are named, at least one."""
 MOST_FOUND = 3
 """How many of those that were found take a role of many by themselves."""
+GROUP = "rebut.protocols"
+INSTALLED = "installed:"
+"""Before the name of a protocol from another package, where a record says where its protocol came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +113,13 @@ class Protocol:
 
 
 def load(name: str | Path) -> Protocol:
-    """A shipped protocol by name, or anybody's by the path of its file."""
+    """A shipped or an installed protocol by its name, or anybody's by the path of its file."""
     text = str(name)
     if text in BUILT_IN:
         return of_module(importlib.import_module(f"rebut.protocols.{text}"))
     path = Path(text).expanduser()
     if path.suffix != ".py":
-        raise UsageError(f"no protocol is called {text!r}", f"Shipped: {', '.join(BUILT_IN)}. Or give a .py file.")
+        return _installed(text.removeprefix(INSTALLED))
     if not path.is_file():
         raise UsageError(f"there is no file {text}")
     source = path.read_bytes()
@@ -131,6 +134,27 @@ def load(name: str | Path) -> Protocol:
         raise UsageError(f"{text} cannot be loaded: {type(error).__name__}: {error}") from error
     # The text of the file is part of its version: an edited protocol is another one, not a nondeterministic one.
     return of_module(module, source=str(path.resolve()), sha=sha)
+
+
+def _installed(name: str) -> Protocol:
+    """A protocol of another package, which names its module in the entry-point group `rebut.protocols`."""
+    from importlib.metadata import entry_points
+
+    found = {one.name: one for one in entry_points(group=GROUP)}
+    if name not in found:
+        others = f" Installed: {', '.join(sorted(found))}." if found else ""
+        raise UsageError(
+            f"no protocol is called {name!r}", f"Shipped: {', '.join(BUILT_IN)}.{others} Or give a .py file."
+        )
+    one = found[name]
+    try:
+        module = one.load()
+    except Exception as error:  # whatever the package does when it is loaded: it is its author's code, not ours
+        raise UsageError(f"{name} ({one.value}) cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(module, ModuleType):
+        raise UsageError(f"{name} ({one.value}) is no module", f"Name the protocol's module alone under {GROUP}.")
+    made = of_module(module, source=INSTALLED + name, sha=one.dist.version if one.dist else "")
+    return replace(made, name=name)
 
 
 def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:

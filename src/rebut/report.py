@@ -59,10 +59,10 @@ def header(record: Record, *, width: int = 80) -> list[str]:
         rows += wrapped(f"{'target':<12} {target}", width, 13)
     if context := _context_line(record):
         rows += wrapped(f"{'context':<12} {context}", width, 13)
-    rows.append(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}")
+    rows += wrapped(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}", width, 13)
     if (place := record.facts.get("folder")) and str(place.value).startswith(f"{opened.workspace}/"):
         rows += wrapped(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
-    rows += wrapped(f"{'session':<12} {opened.id}  {opened.slug}", width, 13)
+    rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
     rows += [line for n in notes if not n.startswith("the ") for line in wrapped(f"{'note':<12} {n}", width, 13)]
     return [f"  {row}" for row in rows]
 
@@ -113,14 +113,20 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
     call = record.calls[answered.key]
     tokens = sum((a.input or 0) + (a.output or 0) for a in call.attempts.values())
     usd = [a.usd for a in call.attempts.values()]
+    cost = ""
     if answered.copied_from:
-        cost = f"reused from {answered.copied_from[:4]}"
+        took = f"reused from {answered.copied_from[:4]}"
     else:
-        cost = f"{duration(answered.ms / 1000):>8}  {size(tokens):>5} tokens"
+        took = f"{duration(answered.ms / 1000):>8}"
+        cost = f"{size(tokens):>5} tokens"
         cost += "" if None in usd else f"  {money(sum(u for u in usd if u is not None))}"
     tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
     brought = "; ".join([*tries, *(counted(ledger_fact) if ledger_fact else [])])
-    head = f"    {seat:<{column(record)}} {step:<11} {cost}"
+    head = f"    {seat:<{column(record)}} {step:<11} {took}"
+    if len(head) + len(cost) + 2 > width:  # a narrow terminal
+        brought = "; ".join(part for part in (cost.strip(), brought) if part)
+    else:
+        head = f"{head}  {cost}".rstrip()
     if not brought or len(head) + len(brought) + 3 <= width:
         return f"{head}   {brought}".rstrip()
     # What does not fit beside it stands below it, in one piece.
@@ -231,7 +237,8 @@ def _next(outcome: Outcome, short: str, width: int) -> list[str]:
         ("go on", f"rebut resume {short}") if not outcome.complete else ("change a seat", f"rebut fork {short} …")
     )
     line = "        ".join(f"{name}   {command}" for name, command in offers)
-    return [f"  {line}"] if len(line) + 2 <= width else [f"  {name}   {command}" for name, command in offers]
+    beside = len(line) + 2 <= width <= 120  # wider than any terminal of ours: somebody wants one fact a line
+    return [f"  {line}"] if beside else [f"  {name}   {command}" for name, command in offers]
 
 
 def ledger_rows(ledger: Ledger, width: int) -> list[str]:

@@ -70,6 +70,31 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a seat's model is to draw its words; None where nobody said. A wire without the knob says so and goes on."""
+
+    temperature: float | None = None
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, temperature: float | None, seed: int | None) -> Sampling:
+        """As a person gives them, held to what any provider would take."""
+        if temperature is not None and not 0 <= temperature <= 2:
+            raise UsageError(f"temperature must be 0 to 2, got {temperature:g}")
+        if seed is not None and not 0 <= seed < 2**31:
+            raise UsageError(f"seed must be a whole number from 0 to {2**31 - 1}, got {seed}")
+        return cls(None if temperature is None else float(temperature), seed)
+
+    def to_json(self) -> dict[str, Json]:
+        """What was set, alone: a seat without it reads as it always did."""
+        given: dict[str, Json] = {"temperature": self.temperature, "seed": self.seed}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+AS_IT_LIKES = Sampling()
+
+
+@dataclass(frozen=True, slots=True)
 class Participant:
     """A seat at the table (`proposer`, `author.1`) and who sits in it."""
 
@@ -79,6 +104,7 @@ class Participant:
     persona: str = ""
     default: bool = False
     """Nobody named it: it sits there because somebody must."""
+    sampling: Sampling = AS_IT_LIKES
 
     @property
     def label(self) -> str:
@@ -88,7 +114,8 @@ class Participant:
     @property
     def fingerprint(self) -> list[str]:
         """The seat as configured. `family` is left out: it is learnt, not chosen."""
-        return [self.seat, str(self.spec), self.persona]
+        drawn = [f"{name} {value!r}" for name, value in self.sampling.to_json().items()]
+        return [self.seat, str(self.spec), self.persona, *drawn]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +206,11 @@ class Request:
     """Called with a few words when the call must wait, such as "openai: 429, again in 12 s", and "" when it goes on."""
     on_spawn: Callable[[int], None] = field(default=ignore, compare=False)
     """Called with the process group of a tool as soon as it is started, so that resume can end it if rebut dies."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """Temperature and seed as the seat has them."""
+        return self.participant.sampling
 
     @property
     def whole(self) -> str:

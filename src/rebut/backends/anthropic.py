@@ -28,6 +28,7 @@ class Anthropic(Wire):
 
     vendor = "anthropic"
     marks_cache = True
+    knobs: ClassVar[Mapping[str, str]] = {"temperature": "temperature"}
     notes: ClassVar[Mapping[str, str]] = {
         "cache_control": "{} knows no cache marker; went on without it",
         "adaptive": "{} does not think adaptively; went on without thinking",
@@ -49,6 +50,7 @@ class Anthropic(Wire):
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
         sent: set[str] = set()
         body: dict[str, Json] = {"model": self._model, "max_tokens": request.max_output, "stream": True}
+        body |= self.drawn(request, without, sent)
         text, config = request.prompt, self._effort(request, without, body, sent)
         if request.schema is not None:
             if "format" in without:

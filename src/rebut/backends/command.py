@@ -62,6 +62,8 @@ class Command:
         self._notes = _notes(tool, effort)
         self._checking = asyncio.Lock()
         self._checked = False
+        self._told = False
+        """Whether it was said that a tool has no sampling to set."""
 
     @property
     def family(self) -> str:
@@ -74,6 +76,9 @@ class Command:
 
     async def complete(self, request: Request) -> Reply:
         tool, clock = self._tool, asyncio.get_running_loop().time
+        if (drawn := request.sampling.to_json()) and not self._told:
+            self._told = True
+            self._notes = (*self._notes, f"{tool.name} takes no {' and no '.join(drawn)}; went on without")
         limit, began = min(request.timeout, self._tool.timeout), clock()
         path = tools.find_executable(tool, self._env)
         if path is None:

@@ -44,6 +44,7 @@ class Google(Wire):
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
         sent: set[str] = set()
         text, config = request.prompt, dict[str, Json](maxOutputTokens=request.max_output)
+        config |= self.drawn(request, without, sent)
         if effort := request.participant.spec.effort:
             if "level" not in without:
                 config["thinkingConfig"] = {"thinkingLevel": _LEVEL.get(effort, effort)}

@@ -56,6 +56,7 @@ class Engine(Protocol):
         seed: int,
         schema: Mapping[str, Json] | None = None,
         on_piece: Callable[[str], bool] = lambda piece: False,
+        temperature: float | None = None,
     ) -> Said:
         """Answer `text`. `on_piece` hears each piece (empty while the prompt is read) and stops by True."""
         ...
@@ -78,12 +79,14 @@ class Llama:
         seed: int,
         schema: Mapping[str, Json] | None = None,
         on_piece: Callable[[str], bool] = lambda piece: False,
+        temperature: float | None = None,
     ) -> Said:
         asked: dict[str, Any] = {
             "messages": [{"role": "user", "content": text}],
             "max_tokens": most,
             "seed": seed,
             **_SAMPLING,
+            **({} if temperature is None else {"temperature": temperature}),
             "stream": True,
             "stream_options": {"include_usage": True},
             "return_progress": True,

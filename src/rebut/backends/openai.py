@@ -38,6 +38,7 @@ class OpenAI(Wire):
         if "stream_options" in sent:
             body["stream_options"] = {"include_usage": True}
         body["max_tokens" if "max_tokens" in sent else "max_completion_tokens"] = request.max_output
+        body |= self.drawn(request, without, sent)
         if (effort := request.participant.spec.effort) and "reasoning_effort" not in without:
             body["reasoning_effort"] = _EFFORT.get(effort, effort)
             sent.add("reasoning_effort")

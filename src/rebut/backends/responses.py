@@ -23,6 +23,7 @@ class Responses(Wire):
     """One model behind `POST {base_url}/responses`."""
 
     vendor = "openai"
+    knobs: ClassVar[Mapping[str, str]] = {"temperature": "temperature"}
     notes: ClassVar[Mapping[str, str]] = {
         "store": "{} cannot be told to forget; it may keep what was sent",
         "xhigh": "{} has no effort above high; went on with that",
@@ -42,6 +43,7 @@ class Responses(Wire):
         body: dict[str, Json] = {"model": self._model, "stream": True, "max_output_tokens": request.max_output}
         if "store" in sent:
             body["store"] = False
+        body |= self.drawn(request, without, sent)
         if (effort := request.participant.spec.effort) and "reasoning" not in without:
             told = _EFFORT.get(effort, effort)
             told = "high" if told in without else told

@@ -43,8 +43,8 @@ class Answer:
 class Scripted:
     """Answers by key from a JSON file, which is read and checked when this is made."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, pace: float = 1.0) -> None:
+        self._path, self._pace = path, pace
         self.model, self.family, self._answers = _read(path)
 
     async def complete(self, request: Request) -> Reply:
@@ -53,12 +53,12 @@ class Scripted:
             async with asyncio.timeout(request.timeout):
                 if answer.hang:
                     await asyncio.Event().wait()
-                await asyncio.sleep(answer.delay)
+                await asyncio.sleep(answer.delay * self._pace)
                 if answer.fail:
                     raise ParticipantFailed(answer.fail, answer.message or f"{self.model}: scripted {answer.fail}")
                 for at in range(0, len(answer.text), _PIECE):
-                    if at and answer.stream:
-                        await asyncio.sleep(answer.stream)
+                    if at and answer.stream and self._pace:
+                        await asyncio.sleep(answer.stream * self._pace)
                     request.on_text(answer.text[at : at + _PIECE])
         except TimeoutError:
             raise ParticipantFailed("timeout", f"{self.model}: no answer within {request.timeout:g} s") from None

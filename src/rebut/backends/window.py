@@ -6,6 +6,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from rebut.backends.llama import Engine, Said, TooLong
 from rebut.errors import ParticipantFailed
@@ -16,9 +17,11 @@ class Window:
     """One call's way to the engine. Used in a worker thread."""
 
     def __init__(self, engine: Engine, request: Request, on_piece: Callable[[str], bool]) -> None:
-        self._engine = engine
         self._on_piece = on_piece
-        self._seed = zlib.crc32(f"{request.key}#{request.attempt}".encode())
+        drawn = request.sampling
+        own = "" if drawn.seed is None else f"#{drawn.seed}"
+        self._seed = zlib.crc32(f"{request.key}#{request.attempt}{own}".encode())
+        self._chat = engine.chat if drawn.temperature is None else partial(engine.chat, temperature=drawn.temperature)
         self._shown = ""
         self._show: Callable[[int], str] = lambda most: ""
         self.notes: list[str] = []
@@ -46,7 +49,7 @@ class Window:
             text = joined(self._shown, question)
             self._seed += 1
             try:
-                said = self._engine.chat(text, most=most, seed=self._seed, schema=schema, on_piece=self._on_piece)
+                said = self._chat(text, most=most, seed=self._seed, schema=schema, on_piece=self._on_piece)
             except TooLong as error:
                 self._shorten(error.tokens, error.window, most)
                 continue

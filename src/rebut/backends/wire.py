@@ -40,6 +40,7 @@ _CODES = {
     "invalid_request": 400,
 }
 """Words in an error that came inside a stream, and the status that it would have had as an answer."""
+_NO_KNOB = "{} takes no {} here; went on without it"
 ROOM_TO_THINK = {"low": 2048, "medium": 8192, "high": 16_384, "max": 32_768}
 """Tokens on top of the reply's own when an effort is set. All wires count thinking as output: without these a model
 that thinks hard would use up the limit before it comes to its answer."""
@@ -56,6 +57,8 @@ class Wire(ABC):
     """Provider and family when nobody names them."""
     notes: ClassVar[Mapping[str, str]]
     """The parts of a request that a server may refuse, and what to tell the user when it does."""
+    knobs: ClassVar[Mapping[str, str]] = {"temperature": "temperature", "seed": "seed"}
+    """What of a seat's sampling the wire has, and under which name."""
     marks_cache: ClassVar[bool] = False
     """Asks the provider to cache the prompt, at whatever it charges for that."""
 
@@ -112,12 +115,25 @@ class Wire(ABC):
 
         return worst_case(self._model, self._provider, input_tokens, output_tokens, writes=self.marks_cache)
 
+    def drawn(self, request: Request, without: set[str], sent: set[str]) -> dict[str, Json]:
+        """The seat's temperature and seed as fields of this wire, those that it has and was not refused."""
+        given = request.sampling.to_json().items()
+        fields = {self.knobs[name]: value for name, value in given if name in self.knobs and name not in without}
+        sent |= {name for name, _ in given if self.knobs.get(name) in fields}
+        return fields
+
+    def _lacking(self, request: Request) -> list[str]:
+        """Say once which knobs that the seat has set are none of this wire's."""
+        missing = [n for n in request.sampling.to_json() if n not in self.knobs and n not in self._refused]
+        self._refused.update(missing)
+        return [f"{self.name} takes no {name} on this wire; went on without it" for name in missing]
+
     async def complete(self, request: Request) -> Reply:
         if not (self._address.key.isascii() and self._address.key.isprintable()):
             where = self._address.key_env or "its setting"
             raise HttpFailed("auth", f"{self.name}: the key holds characters that no key has", f"Check {where}.")
         heard = self.listen()
-        notes: list[str] = []
+        notes = self._lacking(request)
         try:
             async with asyncio.timeout(request.timeout):
                 while True:
@@ -134,7 +150,8 @@ class Wire(ABC):
                             raise
                         if part not in self._refused:
                             self._refused.add(part)
-                            notes.append({"room": _ROOM, **self.notes}[part].format(self.name))
+                            told = {"room": _ROOM, **self.notes}.get(part, _NO_KNOB.format("{}", part))
+                            notes.append(told.format(self.name))
                         # Each turn sends one part less, so this ends.
                         continue
                     return self._reply(heard, notes)
@@ -159,7 +176,8 @@ class Wire(ABC):
         words = failed.detail.lower()
         if "room" in sent and re.search(r"tokens|maxoutput|context (length|window)", words) and _TOO_LONG.search(words):
             return "room"
-        return self.blamed(words, failed.status, sent)
+        knob = next((n for n in ("temperature", "seed") if n in sent and re.search(rf"\b{n}\b", words)), None)
+        return knob or self.blamed(words, failed.status, sent)
 
     async def _call(self, request: Request, body: bytes, heard: Heard) -> None:
         client = self._client or shared()

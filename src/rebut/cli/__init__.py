@@ -8,19 +8,23 @@ import sys
 def main() -> None:
     words = sys.argv[1:]
     if words in (["--help"], ["-h"], ["help"]):
-        _print_help()
+        _print("help.txt")
         return
     if words in (["--version"], ["-V"]):
         from rebut import __version__
 
         print(f"rebut {__version__}")
         return
+    if len(words) == 2 and words[0] == "completion" and words[1] in ("bash", "zsh", "fish"):
+        _print(f"completion.{words[1]}")
+        return
     from rebut.cli.app import enter
 
     sys.exit(enter(words))
 
 
-def _print_help() -> None:
-    with open(__file__.replace("__init__.py", "help.txt"), encoding="utf-8") as page:  # noqa: PTH123  no pathlib here
+def _print(name: str) -> None:
+    """Show a generated page. A shell asks for its completion whenever it starts, so that must be quick too."""
+    with open(__file__.replace("__init__.py", name), encoding="utf-8") as page:  # noqa: PTH123  no pathlib here
         text = page.read()
     sys.stdout.write(text)

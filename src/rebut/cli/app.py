@@ -9,6 +9,7 @@ from importlib import import_module
 
 import click
 
+from rebut.cli.examples import EXAMPLES
 from rebut.cli.index import COMMANDS
 from rebut.errors import RebutError, UsageError
 
@@ -31,7 +32,7 @@ class Group(click.Group):
             return None
         module = import_module(f"rebut.cli.{COMMANDS[name].module}")
         command: click.Command = getattr(module, f"{name}_command")
-        return command
+        return _completed(command, name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -51,6 +52,31 @@ def app() -> None:
     """Let AI models argue, hold them to evidence, keep the record."""
 
 
+def _plainly(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.find_root().meta["rebut.plain"] = True
+
+
+PLAIN = click.Option(
+    ["--plain"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_plainly,
+    help="No live view, no columns, one fact a line, for screen readers. [REBUT_PLAIN]",
+)
+
+
+def _completed(command: click.Command, name: str) -> click.Command:
+    """A command with what all of them have: `--plain`, and examples below its help."""
+    if PLAIN not in command.params:
+        command.params.append(PLAIN)
+        rows = [f"  rebut {line}\n      {what}" for line, what in EXAMPLES.get(name, ())]
+        rows += ["", "Exit codes and all commands: rebut --help"]
+        command.epilog = "\b\n" + "\n".join(["Examples:", *rows])
+    return command
+
+
 def page() -> str:
     """The help page, as `cli/help.txt` holds it."""
     rows = ["rebut: let AI models argue, hold them to evidence, keep the record.", ""]
@@ -60,7 +86,7 @@ def page() -> str:
         if entry.heading != heading:
             heading = entry.heading
             rows += ["", f"{heading}:"]
-        rows.append(f"  {name:<9} {entry.help}")
+        rows.append(f"  {name:<10} {entry.help}")
     rows += ["", "A seat is filled by a model spec, PROVIDER[:MODEL][@EFFORT], or NAME=SPEC:"]
     rows += ["openai:gpt-5@high, any [providers.NAME] of your config, human, scripted:FILE.", "", EXITS]
     return "\n".join(rows) + "\n"

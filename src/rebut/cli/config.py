@@ -23,7 +23,7 @@ def config_command(what: str, as_json: bool) -> int:
         if as_json:
             say_json({"path": str(path), "exists": path.exists()})
         else:
-            say(str(path))
+            say(str(path), verbatim=True)
         return 0
     found = config.load(workspace=session.repository(Path.cwd().resolve()), env=os.environ)
     shown = {

@@ -33,7 +33,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
 
     from rebut import doctor
     from rebut.api import Desk
-    from rebut.cli.saying import say, say_json
+    from rebut.cli.saying import plain, say, say_json
     from rebut.connecting import in_folder
     from rebut.finding import look, look_at_analysers
     from rebut.types import ModelSpec
@@ -79,7 +79,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         told = [{"analyser": t.name, "version": t.about or None, "advice": t.advice or None} for t in tools]
         say_json({"providers": [_json(h) for h in healths], "families": families, "analysers": told, "exit": code})
     else:
-        table = [] if only_tools else rows(healths, families, offline=offline)
+        table = [] if only_tools else rows(healths, families, offline=offline, plain=plain())
         say("\n".join([*table, *analyser_rows(tools)]))
     return code
 
@@ -92,29 +92,12 @@ def analyser_rows(found: Sequence[Found]) -> list[str]:
     return out + [f"  → {one.name} is not installed: {one.advice}" for one in gone]
 
 
-def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool) -> list[str]:
-    """The table, with a line of advice below what fails."""
-    head = ("provider", "found", "login", "round trip", "effort", "context file")
-    cells = [
-        (
-            h.name,
-            h.found or "–",
-            h.login,
-            "–" if h.seconds is None else f"{h.seconds:.1f} s",
-            _efforts(h.efforts),
-            _read(h),
-        )
-        for h in healths
-    ]
-    wide = [max(len(row[n]) for row in (head, *cells)) for n in range(len(head))]
-    out = []
-    for n, row in enumerate((head, *cells)):
-        out.append("  " + "   ".join(f"{cell:<{wide[i]}}" for i, cell in enumerate(row)).rstrip())
-        told = healths[n - 1] if n else None
-        if told and told.problem:
-            out.append(f"  {'':<{wide[0]}}   → {told.problem}. {told.advice}".rstrip())
-        elif told and told.checks:
-            out.append(f"  {'':<{wide[0]}}   passed: {', '.join(check.name for check in told.checks)}")
+HEAD = ("provider", "found", "login", "round trip", "effort", "context file")
+
+
+def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, plain: bool = False) -> list[str]:
+    """The table, with a line of advice below what fails; or, plainly, a line for each."""
+    out = _listed(healths) if plain else _table(healths)
     if not healths:
         out = ["  nothing is here: no tool on PATH, no key in the environment, no server, no embedded model"]
         out.append("  → `rebut providers` lists what could be; `rebut models get` brings a small model, with no key.")
@@ -125,6 +108,35 @@ def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool) -
         out.append(f"  only one family {could}: {families[0]}. With it alone it is a self-debate.")
     elif healths:
         out.append("  no family can debate.")
+    return out
+
+
+def _cells(h: Health) -> tuple[str, ...]:
+    took = "–" if h.seconds is None else f"{h.seconds:.1f} s"
+    return (h.name, h.found or "–", h.login, took, _efforts(h.efforts), _read(h))
+
+
+def _listed(healths: Sequence[Health]) -> list[str]:
+    out = []
+    for h in healths:
+        out.append(", ".join(f"{name} {cell}" for name, cell in zip(HEAD, _cells(h), strict=True) if cell != "–"))
+        if h.problem:
+            out.append(f"{h.name}: {h.problem}. {h.advice}".rstrip())
+        elif h.checks:
+            out.append(f"{h.name} passed: {', '.join(check.name for check in h.checks)}")
+    return out
+
+
+def _table(healths: Sequence[Health]) -> list[str]:
+    table = [HEAD, *map(_cells, healths)]
+    wide = [max(len(row[n]) for row in table) for n in range(len(HEAD))]
+    out = []
+    for row, told in zip(table, (None, *healths), strict=True):
+        out.append("  " + "   ".join(f"{cell:<{wide[i]}}" for i, cell in enumerate(row)).rstrip())
+        if told and told.problem:
+            out.append(f"  {'':<{wide[0]}}   → {told.problem}. {told.advice}".rstrip())
+        elif told and told.checks:
+            out.append(f"  {'':<{wide[0]}}   passed: {', '.join(check.name for check in told.checks)}")
     return out
 
 

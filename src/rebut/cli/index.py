@@ -15,6 +15,7 @@ class Entry(NamedTuple):
 
 VERBS, DEBATE, SESSIONS = "To begin with", "Protocols", "Sessions"
 MODELS, OTHER = "Models", "Without a model"
+BUILDING = "For agents and for builders"
 
 COMMANDS: dict[str, Entry] = {
     "ask": Entry("verbs", "Two models answer blind; they debate only if they differ.", VERBS),
@@ -25,7 +26,7 @@ COMMANDS: dict[str, Entry] = {
     "cross": Entry("cross", "A critic reviews a change or a proposal, a judge weighs, you decide.", DEBATE),
     "revise": Entry("revise", "Two authors critique, revise and converge on one plan or review.", DEBATE),
     "panel": Entry("panel", "One position against several experts at once, to consensus or trade-off.", DEBATE),
-    "run": Entry("run", "Run a protocol of your own from its Python file.", DEBATE),
+    "run": Entry("run", "Run a protocol of your own: its Python file or its name.", DEBATE),
     "list": Entry("listing", "List the sessions of this folder.", SESSIONS),
     "show": Entry("reading", "Show a session: who said what, the points, the outcome.", SESSIONS),
     "resume": Entry("going_on", "Go on with a session; nothing on record is asked again.", SESSIONS),
@@ -40,6 +41,10 @@ COMMANDS: dict[str, Entry] = {
     "providers": Entry("providers", "List what could fill a seat, and what is here.", MODELS),
     "doctor": Entry("doctor", "Try what is here: installed, logged in, a real round trip.", MODELS),
     "models": Entry("models", "Get the embedded model that `local` seats.", MODELS),
+    "demo": Entry("demo", "Watch a whole debate, scripted, on a little repository.", OTHER),
     "check": Entry("check", "Look up every citation in a plan, a review, a message.", OTHER),
     "config": Entry("config", "Tell where your config file is and what it says.", OTHER),
+    "completion": Entry("completion", "Print the completion for bash, zsh or fish.", OTHER),
+    "skill": Entry("skill", "Lay rebut's skill where your coding agent looks for it.", BUILDING),
+    "new": Entry("new", "Write a protocol and its test, both working, to begin from.", BUILDING),
 }

@@ -39,7 +39,7 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
         text = adr.adr(record) if form == "adr" else export.markdown(record)
     if output is None:
         # Annotations are commands, and their text is escaped: they go out as they are.
-        print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"))
+        print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"), verbatim=True)
         return 0
     if output.exists() and not force:
         raise UsageError(f"{output} is there already", "Give --force to replace it.")

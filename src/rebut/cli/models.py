@@ -43,7 +43,7 @@ def models_command(what: str, source: Path | None, as_json: bool) -> int:
     if as_json:
         say_json({"name": model.name, "path": str(path), "here": here, "runner": _runner()})
     elif what == "path":
-        say(str(path))
+        say(str(path), verbatim=True)
     else:
         state = "there" if here else "damaged, run `rebut models get`" if path.exists() else "run `rebut models get`"
         say(f"  {model.name:<14} {model.size // 1_000_000} MB   {state}   {path}")

@@ -71,6 +71,12 @@ def common(f: F) -> F:
             click.option("--dry-run", is_flag=True, help="Show what would be sent to whom and its cost; call nothing."),
             click.option("--fallback", multiple=True, metavar="SEAT=SPEC", help="Who takes over if a seat fails."),
             click.option("--allow-same-model", is_flag=True, help="Let one model fill two seats: a self-debate."),
+            click.option(
+                "--temperature", type=float, metavar="0–2", help="How freely models draw, where a wire has it."
+            ),
+            click.option("--seed", type=int, metavar="N", help="What models draw by, where a wire has it."),
+            click.option("--repeat", type=int, metavar="N", help="The same debate N times, one line of JSON each."),
+            click.option("--out", metavar="FILE", help="With --repeat: where the lines go. [standard output]"),
         ]
     ):
         f = option(f)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,9 +20,23 @@ ALWAYS = {
 
 
 @click.command("providers")
+@click.argument("what", type=click.Choice(["list", "check"]), default="list")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
 @json_flag
-def providers_command(as_json: bool) -> int:
-    """List every provider that rebut knows, shipped or from your config, and what of it is here. Calls no model."""
+def providers_command(what: str, file: Path | None, as_json: bool) -> int:
+    """List every provider that rebut knows, shipped or from your config, and what of it is here. Calls no model.
+
+    `check FILE` says instead whether a TOML file with [tools.NAME] or [providers.NAME] tables is right, and what rebut
+    would do with it; without FILE it looks at your own config.
+    """
+    if what == "check":
+        return _check(file, as_json)
+    if file is not None:
+        raise click.UsageError("FILE goes with `rebut providers check`")
+    return _list(as_json)
+
+
+def _list(as_json: bool) -> int:
     import asyncio
 
     from rebut.api import Desk
@@ -70,4 +85,26 @@ def providers_command(as_json: bool) -> int:
     say("  always")
     for name, about in ALWAYS.items():
         say(f"    {name:<13} {about}")
+    return 0
+
+
+def _check(file: Path | None, as_json: bool) -> int:
+    import os
+
+    from rebut import checking, config
+    from rebut.cli.saying import say, say_json
+
+    path = file or config.user_path(os.environ)
+    found = checking.check(path, os.environ)
+    if as_json:
+        rows = [{"table": one.table, "does": one.does, "lacks": list(one.lacks)} for one in found]
+        say_json({"file": str(path), "tables": rows})
+        return 0
+    for one in found:
+        say(f"  {one.table}   right")
+        say(f"    {one.does}")
+        for lack in one.lacks:
+            say(f"    note: {lack}")
+    if not found:
+        say(f"  {path} is right, and has no table of a tool or a provider")
     return 0

@@ -84,9 +84,9 @@ def _dismissed(record: Record, outcome: Outcome) -> Outcome:
 def replay_command(id: str, as_json: bool) -> int:
     """Run a session again from its record: offline, free, nothing written. Says whether it comes to the same end."""
     from rebut import api, reading, report, session
+    from rebut.cli.brief import brief
     from rebut.cli.saying import say, say_json, width
     from rebut.cli.screen import Screen
-    from rebut.cli.stage import brief
 
     record = session.load(folder_of(id))
     screen = Screen(quiet=as_json)

@@ -1,4 +1,4 @@
-"""`rebut run FILE.py TOPIC`: a protocol of one's own."""
+"""`rebut run FILE.py|NAME TOPIC`: a protocol of one's own, or of another package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
 
 
 @click.command("run", cls=Many)
-@click.argument("file")
+@click.argument("file", metavar="FILE|NAME")
 @click.argument("topic")
 @click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Fill a seat; repeat for a role with several.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a setting of the protocol.")
@@ -27,7 +27,7 @@ def run_command(
     fallback: tuple[str, ...],
     **named: Any,
 ) -> int:
-    """Run a protocol from a Python file. TOPIC is the question; - reads it from standard input.
+    """Run a protocol from a Python file, or an installed one by its NAME. TOPIC - is read from standard input.
 
     The file has `seats`, `async def run(debate)` and, if it likes, `Settings`: see docs/writing-a-protocol.md.
     """

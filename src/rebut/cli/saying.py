@@ -14,17 +14,46 @@ from rebut.text import clean, harmless
 _ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "«": "<<", "»": ">>", "“": '"', "”": '"', "’": "'", "→": "->"})
 
 
+_SPOKEN = str.maketrans({"→": "to do:", "←": "gets", "…": "...", "·": ","})
+ENDLESS = 1_000_000
+"""A width at which nothing is wrapped."""
+
+
+def plain() -> bool:
+    """Whether everything is to be said in plain lines, one fact each, as a screen reader likes it: `--plain`."""
+    import click
+
+    here = click.get_current_context(silent=True)
+    return bool(os.environ.get("REBUT_PLAIN") or (here and here.find_root().meta.get("rebut.plain")))
+
+
+def spoken(text: str) -> str:
+    """Rows without their layout: what stands in columns is joined by commas, and empty rows go."""
+    out = []
+    for line in text.translate(_SPOKEN).splitlines():
+        said, *rest = re.split(r" {2,}", line.strip())
+        for n, cell in enumerate(rest):
+            said += ("" if said.endswith((".", ",", ":", ";", "?")) else "," if n else ":") + f" {cell}"
+        out.append(said)
+    return "\n".join(line for line in out if line)
+
+
 def width() -> int:
-    return max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
+    return ENDLESS if plain() else max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
 
 
-def say(text: str, file: TextIO | None = None, *, emphasis: bool = False) -> None:
+def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbatim: bool = False) -> None:
     """Print what the other end can show. Text of models must not drive the terminal, so controls are taken out.
 
-    With `emphasis`, lines that begin in capitals are bold on a terminal.
+    With `emphasis`, lines that begin in capitals are bold on a terminal. A document is said `verbatim`, also when
+    everything else is said plainly.
     """
     file = file or sys.stdout
     text = clean(text)
+    if plain() and not verbatim:
+        text, emphasis = spoken(text), False
+        if not text:
+            return
     if _is_workflow():
         text = harmless(text)
     if emphasis and file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
@@ -39,9 +68,14 @@ def say(text: str, file: TextIO | None = None, *, emphasis: bool = False) -> Non
 
 def say_json(value: object) -> None:
     """One JSON document on standard output."""
-    text = json.dumps(value, ensure_ascii=not _is_utf8(sys.stdout), indent=2)
+    text = as_json(value)
     # The same document, spelt so that a workflow finds no command in it.
     print(text.replace("##[", "##\\u005b") if _is_workflow() else text, flush=True)
+
+
+def as_json(value: object, *, indent: int | None = 2) -> str:
+    """JSON as standard output can take it."""
+    return json.dumps(value, ensure_ascii=not _is_utf8(sys.stdout), indent=indent)
 
 
 def _is_workflow() -> bool:

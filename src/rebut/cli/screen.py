@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rebut import report
-from rebut.cli.saying import say, width
+from rebut.cli.saying import plain, say, width
 from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.record import Record
 from rebut.text import clean, cut
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 class Screen:
     """Follows a debate as its events come in. On standard error, so that standard output is the result alone."""
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool = False, label: str = "") -> None:
         self.quiet = quiet
+        self.label = label
+        """What must be said of this debate for as long as it moves, such as that it is scripted."""
         self.live: Live | None = None
         self.record: Record | None = None
         self._round = ""
@@ -70,6 +72,9 @@ class Screen:
                 self._flush()
                 self._heading(e.key)
                 self._asked[e.key] = (e, time.monotonic())
+                if plain():
+                    step, _, seat = e.key.rpartition("/")[2].rpartition("@")
+                    self._line(f"{seat}: {step}, asked{'' if e.why == 'ask' else f' again ({e.why})'}")
                 self._start_live()
             case Attempt() as e:
                 self._asked.pop(e.key, None)
@@ -143,7 +148,7 @@ class Screen:
     # what moves while models think
 
     def _start_live(self) -> None:
-        if self.live or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        if self.live or plain() or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             return
         from rich.console import Console
         from rich.live import Live
@@ -158,7 +163,7 @@ class Screen:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self.live.start()
+        self.live.start(refresh=True)
 
     def _stop_live(self) -> None:
         if self.live:
@@ -189,11 +194,13 @@ class Screen:
             total = self.record.spent()
             total = replace(total, in_doubt=total.in_doubt - len(self._asked))  # those in flight are not in doubt yet
             rows.append(f"    {'so far':<23} {report.spent(total)}")
+        if self.label and rows:
+            rows.append(f"    {cut(self.label, width() - 5)}")
         if self._stopping and rows:
             left = max(0.0, self._stopping - time.monotonic())
             who = " and ".join(f"the {key.rpartition('@')[2]}" for key in self._asked)
             rows.append(f"  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
-        return Text("\n".join(clean(r) for r in rows), no_wrap=True)
+        return Text("\n".join(clean(r) for r in rows), no_wrap=True, overflow="ellipsis")
 
     def text(self, key: str, piece: str) -> None:
         """Text streams in: progress only."""

@@ -9,32 +9,36 @@ import signal
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut import report, session
 from rebut.api import Desk
+from rebut.cli.brief import brief as brief
 from rebut.cli.saying import say, say_json, width
 from rebut.cli.screen import Screen
-from rebut.contract import Contract
+from rebut.connecting import Custom
 from rebut.endings import progress
 from rebut.errors import Interrupted, Paused, ProtocolError, RebutError, WaitingForCaller
 from rebut.events import Asked, Attempt, Line
 from rebut.outcome import Outcome
 from rebut.record import Record
-from rebut.room import Connection, Control
+from rebut.room import Control
+
+Act = Callable[[Desk], Awaitable[Outcome]]
 
 LONGEST = 86_400
 """Seconds of the longest --deadline: a day, as long as the longest debate."""
 
 
 def perform(
-    act: Callable[[Desk], Awaitable[Outcome]],
+    act: Act,
     *,
     as_json: bool = False,
     quiet: bool = False,
     deadline: float | None = None,
-    backends: Mapping[str, Connection] | None = None,
+    backends: Mapping[str, Custom] | None = None,
     everything: bool = False,
     judge: Callable[[Outcome], Judged] | None = None,
 ) -> int:
@@ -42,16 +46,7 @@ def perform(
     stage = Stage(as_json, quiet, deadline, backends)
     stage.everything = everything
     stage.judge = judge
-    try:
-        outcome = asyncio.run(stage.run(act))
-    except RebutError as error:
-        return stage.failed(error)
-    except Exception as error:
-        # The last resort: a protocol of one's own may break in any way, and its debate is still on record.
-        if stage.record is None or not stage.record.opened.source:
-            raise
-        return stage.failed(_broken(error, stage.record.opened.source))
-    return stage.ended(outcome)
+    return stage.tell(stage.play(act))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +74,8 @@ class Stage:
         as_json: bool,
         quiet: bool,
         deadline: float | None,
-        backends: Mapping[str, Connection] | None = None,
+        backends: Mapping[str, Custom] | None = None,
+        label: str = "",
     ) -> None:
         if deadline is not None and not 0 < deadline <= LONGEST:
             from rebut.errors import UsageError
@@ -87,16 +83,33 @@ class Stage:
             raise UsageError(f"--deadline must be above 0 and at most {LONGEST:,} s, got {deadline:g}")
         self.as_json = as_json
         self.backends = backends
-        self.screen = Screen(quiet or as_json)
+        self.screen = Screen(quiet or as_json, label)
         self.control = Control(deadline=deadline, on_text=self.screen.text, on_wait=self.screen.waits)
         self.record: Record | None = None
         self.root: Path | None = None
+        self.folder: Path | None = None
         self.everything = False
         self.judge: Callable[[Outcome], Judged] | None = None
         self._signals = 0
         self._in_flight: set[str] = set()
 
-    async def run(self, act: Callable[[Desk], Awaitable[Outcome]]) -> Outcome:
+    def play(self, act: Act) -> Outcome | RebutError:
+        """Run it, to its outcome or to what stopped it."""
+        try:
+            return asyncio.run(self.run(act))
+        except RebutError as error:
+            return error
+        except Exception as error:
+            # The last resort: a protocol of one's own may break in any way, and its debate is still on record.
+            if self.record is None or not self.record.opened.source:
+                raise
+            return _broken(error, self.record.opened.source)
+
+    def tell(self, came_of_it: Outcome | RebutError) -> int:
+        """Show how it ended, and give the exit code."""
+        return self.failed(came_of_it) if isinstance(came_of_it, RebutError) else self.ended(came_of_it)
+
+    async def run(self, act: Act) -> Outcome:
         desk = Desk(
             control=self.control,
             listener=self._event,
@@ -117,7 +130,7 @@ class Stage:
             self.screen.close()
 
     def _ready(self, record: Record, folder: Path) -> None:
-        self.record = record
+        self.record, self.folder = record, folder
         self.screen.ready(record)
 
     def _event(self, line: Line) -> None:
@@ -141,20 +154,12 @@ class Stage:
         """A debate that did not come to its end: what happened, and how to go on."""
         id = self.record.opened.id if self.record else ""
         if self.as_json:
-            said: dict[str, object] = {
-                "error": error.message,
-                "hint": error.hint,
-                "exit": error.exit_code,
-                "session": id or None,
-            }
-            if isinstance(error, Paused) and id:
-                said["resume"] = f"rebut resume {id}"
-            say_json(said | (_turn(error, id) if isinstance(error, WaitingForCaller) else {}))
+            say_json(self.told(error))
             return error.exit_code
         if isinstance(error, WaitingForCaller):
-            turn = _turn(error, id)
+            turn = self._turn(error, id)
             form = f"\n\nAnswer with JSON that fits this schema:\n{json.dumps(error.schema)}" if error.schema else ""
-            say(f"{error.question}{form}")
+            say(f"{error.question}{form}", verbatim=True)
             say(f"\nrebut: {error.message}\n  Answer with   {turn['answer_with']}", sys.stderr)
             return error.exit_code
         if not isinstance(error, Interrupted):
@@ -181,42 +186,27 @@ class Stage:
                 say(f"\n  this session is closed; go on from it with   rebut fork {short} …", sys.stderr)
         return judged.code
 
+    def told(self, came_of_it: Outcome | RebutError) -> dict[str, object]:
+        """How it ended, for machines."""
+        if isinstance(came_of_it, Outcome):
+            return brief(came_of_it)
+        error, id = came_of_it, self.record.opened.id if self.record else ""
+        said: dict[str, object] = {"error": error.message, "hint": error.hint, "exit": error.exit_code}
+        said["session"] = id or None
+        if isinstance(error, Paused) and id:
+            said["resume"] = f"rebut resume {id}"
+        return said | (self._turn(error, id) if isinstance(error, WaitingForCaller) else {})
 
-def _turn(error: WaitingForCaller, id: str) -> dict[str, object]:
-    """What the caller needs for its turn. With the key, one given twice cannot answer another question."""
-    turn = {"session": id, "key": error.key, "question": error.question, "schema": error.schema}
-    again = {"followup": error.followup} if error.followup else {}
-    return {**turn, **again, "answer_with": f"rebut answer {id} --key {shlex.quote(error.key)} --file -"}
-
-
-def brief(outcome: Outcome) -> dict[str, object]:
-    """The outcome for machines, without the long texts: `rebut show ID --json` has everything."""
-    full: dict[str, object] = dict(outcome.to_json())
-    for name in ("final", "data"):
-        full.pop(name)
-    ledger = outcome.ledger
-    full["ledger"] = {
-        "claims": len(ledger.claims),
-        "unsupported": [c.id for c in ledger.unsupported],
-        "points": [
-            {"id": p.id, "severity": p.severity, "status": ledger.final_status(p.id), "text": p.text[:300]}
-            for p in ledger.points
-        ],
-        "citations": dict(ledger.marks()),
-        "slips": [f"{s.point} {s.kind} by {s.by} in round {s.round}" for s in ledger.slips],
-    }
-    if isinstance(contract := outcome.data.get("contract"), dict):
-        full["review"] = _review(Contract.from_json(contract))
-    return {**full, "exit": outcome.exit_code}
-
-
-def _review(made: Contract) -> dict[str, object]:
-    """A review in short: what was decided, and every finding in a line."""
-    findings = [
-        {"id": f.id, "severity": f.severity, "where": f.place, "quote": f.mark, "judge": f.ruling, "text": f.text[:300]}
-        | ({"dismissed": f.dismissed} if f.dismissed else {})
-        for f in made.findings
-    ]
-    names = ("session", "target", "rounds", "converged", "decision", "artifact", "stopped_by")
-    short: dict[str, object] = {name: getattr(made, name) for name in names}
-    return {**short, "choices": [h.taken for h in made.history], "findings": findings}
+    def _turn(self, error: WaitingForCaller, id: str) -> dict[str, object]:
+        """What the caller needs for its turn. With the key, one given twice cannot answer another question."""
+        turn: dict[str, object] = {"session": id, "key": error.key, "question": error.question, "schema": error.schema}
+        if error.followup:
+            turn["followup"] = error.followup
+        if self.folder:
+            # Hosts cut long output short; a file they can read piece by piece.
+            form = f"\n\nThe schema of the answer:\n\n{json.dumps(error.schema, indent=2)}" if error.schema else ""
+            file = self.folder / "question.md"
+            with suppress(OSError):
+                file.write_text(f"{error.question}{form}\n", encoding="utf-8", errors="replace")
+                turn["question_file"] = str(file)
+        return {**turn, "answer_with": f"rebut answer {id} --key {shlex.quote(error.key)} --file -"}

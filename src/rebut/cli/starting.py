@@ -7,20 +7,23 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebut import report, session
 from rebut.api import Desk
 from rebut.cli.gating import Gating
 from rebut.cli.saying import say, say_json
-from rebut.cli.stage import perform
+from rebut.cli.stage import Act, perform
 from rebut.cli.targeting import settled
 from rebut.engine import start
-from rebut.errors import PriceUnknown, RebutError
+from rebut.errors import PriceUnknown, RebutError, UsageError
 from rebut.outcome import Outcome
 from rebut.plan import Plan, sound
 from rebut.targets import Wanted
 from rebut.text import clean, tokens
+
+if TYPE_CHECKING:
+    from rebut.cli.repeating import Repeat
 
 MOST_SHOWN = 20
 APPLIED = "applied to the working tree"
@@ -43,13 +46,15 @@ def launch(
     apply_patch: bool = False,
     gating: Gating | None = None,
 ) -> int:
+    named = dict(named)
+    again = repeated(named)
     wanted = settled(wanted) if wanted is not None else None
 
-    async def plan(desk: Desk) -> Plan:
+    async def plan(desk: Desk, **changes: Any) -> Plan:
         if wanted is None:
-            return planned(desk, protocol, topic, **named)
+            return planned(desk, protocol, topic, **{**named, **changes})
         target, key = await desk.resolve(wanted)
-        return planned(desk, protocol, topic, target=target, redaction=key, **named)
+        return planned(desk, protocol, topic, target=target, redaction=key, **{**named, **changes})
 
     if dry_run:
         desk = Desk(rehearsal=True)
@@ -58,6 +63,9 @@ def launch(
             return await egress(desk, await plan(desk))
 
         shown = asyncio.run(rehearse())
+        for row in shown["providers"].values():
+            row["calls"] *= again.count if again else 1
+            row["usd"] = None if row["usd"] is None else row["usd"] * (again.count if again else 1)
         if as_json:
             say_json(shown)
         else:
@@ -66,24 +74,35 @@ def launch(
 
     refused: list[str] = []
 
-    async def act(desk: Desk) -> Outcome:
-        made = await plan(desk)
-        outcome = await gating.prepare(desk, made) if gating else None
-        try:
-            outcome = outcome or await start(made, desk.table)
-        except RebutError as error:
-            if gating:
-                gating.excuse(error)
-            raise
-        if not apply_patch:
-            return outcome
-        done = await applied(desk, outcome, refused)
-        if gating and done.notes[-1].startswith(APPLIED):
-            gating.mended = True
-        return done
+    def act_of(**changes: Any) -> Act:
+        async def act(desk: Desk) -> Outcome:
+            made = await plan(desk, **changes)
+            outcome = await gating.prepare(desk, made) if gating else None
+            try:
+                outcome = outcome or await start(made, desk.table)
+            except RebutError as error:
+                if gating:
+                    gating.excuse(error)
+                raise
+            if not apply_patch:
+                return outcome
+            done = await applied(desk, outcome, refused)
+            if gating and done.notes[-1].startswith(APPLIED):
+                gating.mended = True
+            return done
 
+        return act
+
+    if again:
+        from rebut.cli.repeating import repeat
+
+        if apply_patch or gating:
+            what = "--apply" if apply_patch else "a gate"
+            raise UsageError(f"{what} and --repeat do not go together", "Repeat it first, then run it once.")
+        runs = again
+        return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
     judge = gating.judge if gating else None
-    code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
+    code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
     return code or (3 if refused else 0)
 
 
@@ -96,6 +115,18 @@ def planned(desk: Desk, protocol: str, topic: str, *, thrifty: bool = False, **n
             raise
         limits = {**named["limits"], "usd": None, "tokens": THRIFTY_TOKENS}
         return desk.plan(protocol, topic, **{**named, "limits": limits})
+
+
+def repeated(named: dict[str, Any]) -> Repeat | None:
+    """Take `--repeat` and `--out` out of a command's values, if it was given."""
+    count, out = named.pop("repeat", None), named.pop("out", None)
+    if count is None:
+        if out:
+            raise UsageError("--out goes with --repeat N", "`rebut export` writes one debate to a file.")
+        return None
+    from rebut.cli.repeating import Repeat
+
+    return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
 
 
 async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:

@@ -1,0 +1,208 @@
+"""Manners at the terminal: completion, plain output, no colour, examples in every help, and results that fit."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import click
+import duels
+import pytest
+from console import REBUT, at_a_terminal, piped
+from test_structure import HEAVY, probe
+
+from rebut import session
+from rebut.cli.app import app, enter
+from rebut.cli.brief import LARGEST, brief
+from rebut.cli.examples import EXAMPLES
+from rebut.cli.index import COMMANDS
+from rebut.ledger import Claim, Evidence, Ledger, Point
+from rebut.outcome import Outcome, Seated, Verdict
+
+
+def command(name: str) -> click.Command:
+    found: click.Command = app.get_command(click.Context(app), name)  # type: ignore[attr-defined]
+    return found
+
+
+# completion
+
+
+def completed(line: str, env: dict[str, str] | None = None) -> set[str]:
+    """What bash offers at the end of a line, by the script that rebut prints."""
+    words = line.split(" ")
+    quoted = " ".join(shlex.quote(word) for word in words)
+    script = f"""
+        source <({REBUT} completion bash)
+        COMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1}
+        _rebut
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_bash_completes_commands_options_specs_words_and_sessions(workspace: Path, tmp_path: Path) -> None:
+    assert {"duel", "doctor", "demo"} <= completed("rebut d") and completed("rebut due") == {"duel"}
+    assert {"--proposer", "--plain", "--repeat", "--help"} <= completed("rebut duel --")
+    assert completed("rebut duel x --judge hu") == {"human"}
+    assert {"claude", "codex", "openai", "local", "caller"} <= completed("rebut duel x --proposer ")
+    assert completed("rebut export last --format ") == {"md", "json"}
+    assert completed("rebut config ") == {"path", "show"}
+    assert completed("rebut duel x --context s") == set(), "bash itself goes on with files"
+    seats = duels.seats(tmp_path)
+    assert enter(["duel", "x?", *(w for role, spec in seats.items() for w in (f"--{role}", spec)), "--quiet"]) == 0
+    [one] = session.sessions(session.home())
+    assert completed("rebut show ") == {"last", one.id}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_command_and_option_is_in_every_script(shell: str) -> None:
+    script = piped("completion", shell).stdout
+    for name in COMMANDS:
+        assert re.search(rf"\b{name}\b", script)
+        for param in command(name).params:
+            if isinstance(param, click.Option):
+                long = max(param.opts, key=len).removeprefix("--")
+                assert re.search(rf"(--|-l ){long}\b", script), f"{shell}: {name} --{long}"
+    assert json.loads(piped("completion", shell, "--json").stdout)["script"] == script
+
+
+def test_quotes_in_help_do_not_break_the_scripts() -> None:
+    # neither shell is needed for this: a quote that is left open shows in the count
+    zsh, fish = piped("completion", "zsh").stdout, piped("completion", "fish").stdout
+    assert "proposer'\\''s" in zsh and "proposer\\'s" in fish
+    for line in fish.splitlines()[1:]:
+        assert len(re.findall(r"(?<!\\)'", line)) % 2 == 0, line
+    shlex.split(zsh.replace("\\\n", " "), comments=True)
+
+
+def test_a_completion_script_loads_neither_click_nor_pydantic() -> None:
+    # shells ask for it when they start
+    found = probe("sys.argv = ['rebut', 'completion', 'bash']\nfrom rebut.cli import main\nmain()")
+    assert not set(HEAVY) & set(found["loaded"]) and found["opened"] == []
+
+
+def test_an_unknown_shell_is_an_error() -> None:  # C17
+    done = piped("completion", "csh")
+    assert done.returncode == 2 and "'csh' is not one of" in done.stderr
+
+
+# help
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_has_examples_and_they_are_what_the_command_takes(name: str) -> None:
+    shown = piped(name, "--help").stdout
+    assert "Examples:" in shown and "Exit codes" in shown and "--plain" in shown
+    assert EXAMPLES.get(name), f"{name} has no example in cli/examples.py"
+    assert max(map(len, shown.splitlines())) <= 80
+    for line, what in EXAMPLES[name]:
+        assert what in shown
+        words = shlex.split(re.split(r" <| >", line)[0])
+        assert words[0] == name
+        # parsed and not run: an option that is gone, or a word too many, is an error here
+        with command(name).make_context(name, words[1:], parent=click.Context(app)):
+            pass
+
+
+# --plain and NO_COLOR
+
+
+def test_plain_has_no_live_view_and_one_fact_a_line_on_a_terminal(tmp_path: Path) -> None:  # C14
+    seen = at_a_terminal("demo", "--fast", "--plain", "--folder", str(tmp_path / "s"), columns=60)
+    assert seen.code == 0 and "\x1b" not in seen.raw
+    lines = seen.text.split("\n")
+    for expected in (
+        "VERDICT: challenger",
+        "round 1",
+        "proposer: opening, asked",
+        "challenger: challenge, asked again (send-back)",
+        "absent: 1, C3 cites infra/redis.tf:6: line 6 is: num_cache_nodes = 1",
+        "walked back: 0",
+    ):
+        assert expected in lines, seen.text
+    assert not [line for line in lines if "  " in line or line.startswith(" ")]
+    assert any(len(line) > 100 for line in lines), "nothing is wrapped: a line is a fact"
+
+
+def test_the_environment_asks_for_plain_once_and_for_all() -> None:
+    done = piped("providers", env={"REBUT_PLAIN": "1"})
+    assert "claude: not installed, to do: Install it: npm install -g @anthropic-ai/claude-code" in done.stdout
+    healths = piped("doctor", "caller", "--offline", "--plain")
+    assert re.search(r"^provider caller, found caller", healths.stdout, re.M), healths.stdout
+
+
+def test_a_document_is_exported_as_it_is_even_plainly(workspace: Path, tmp_path: Path) -> None:
+    seats = duels.seats(tmp_path)
+    assert enter(["duel", "x?", *(w for role, spec in seats.items() for w in (f"--{role}", spec)), "--quiet"]) == 0
+    assert piped("export", "last", "--plain").stdout == piped("export", "last").stdout
+
+
+@pytest.mark.parametrize(("value", "bold"), [("1", False), ("", True)])
+def test_no_color_is_kept_to_unless_it_is_empty(tmp_path: Path, value: str, bold: bool) -> None:
+    seen = at_a_terminal("demo", "--fast", "--folder", str(tmp_path / "s"), env={"NO_COLOR": value})
+    assert ("\x1b[1m" in seen.raw) is bold
+    assert not re.search(r"\x1b\[[34]\d", seen.raw), "no colour at all"
+
+
+# results for machines
+
+
+def huge(**changes: Any) -> Outcome:
+    cited = (Evidence("src/a.py:1", "x", "absent"),)
+    claims = [Claim("claim " * 100, by="proposer", round=1) for _ in range(80)]
+    points = [
+        Point(f"point {n} 北京 " * 80, by="challenger", round=1, severity=f"P{n % 3 + 1}", evidence=cited)
+        for n in range(200)
+    ]
+    values: dict[str, Any] = {
+        "kind": "verdict",
+        "heading": "VERDICT",
+        "decision": "Do it. " * 5000,
+        "verdict": Verdict("challenger", "Because. " * 5000, "Do it. " * 5000, "m"),
+        "final": "long " * 50_000,
+        "notes": tuple(f"note {n} " * 60 for n in range(60)),
+        "ledger": Ledger("D").add([*claims, *points]),
+        "seats": tuple(Seated(f"author.{n}", f"scripted:{'deep/' * 60}x.json", why="it " * 400) for n in range(40)),
+        "session": "k7m2q9xd",
+    }
+    return Outcome(**{**values, **changes})
+
+
+def test_a_result_is_at_most_8_kb_whatever_was_said_and_says_where_the_rest_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # C14
+    from rebut.cli.saying import say_json
+
+    shown = brief(huge())
+    say_json(shown)
+    printed = capsys.readouterr().out
+    assert len(printed.encode()) <= LARGEST
+    assert json.loads(printed)["all_of_it"] == "rebut show k7m2q9xd --json"
+    assert any(name.startswith("points (") for name in shown["shortened"])  # type: ignore[attr-defined]
+    assert shown["verdict"]["winner"] == "challenger"  # type: ignore[index]
+    grave = {p["severity"] for p in shown["ledger"]["points"]}  # type: ignore[index]
+    assert grave == {"P1"}, "the gravest stay"
+
+
+def test_a_result_that_fits_is_not_cut_and_one_that_can_go_on_says_how() -> None:
+    small = Outcome("verdict", "VERDICT", "Do it.", session="k7m2q9xd")
+    assert "shortened" not in brief(small) and "resume" not in brief(small)
+    assert brief(small.filled(complete=False))["resume"] == "rebut resume k7m2q9xd"
+
+
+def test_a_long_debate_prints_at_most_8_kb(workspace: Path, tmp_path: Path) -> None:  # C14
+    flaws = [duels.flaw(f"Flaw {n}: " + "it breaks. " * 60, n + 1) for n in range(30)]
+    seats = duels.seats(tmp_path, {"r1/challenge@challenger": duels.challenge(flaws=flaws)}, rounds=1)
+    words = [w for role, spec in seats.items() for w in (f"--{role}", spec)]
+    done = piped("duel", "x?", *words, "--rounds", "1", "--json", cwd=workspace)
+    assert done.returncode in (0, 3), done.stdout
+    assert 2000 < len(done.stdout.encode()) <= LARGEST and json.loads(done.stdout)["shortened"]
+    whole = piped("show", "last", "--json", cwd=workspace).stdout
+    assert flaws[29]["text"] in whole

@@ -51,6 +51,7 @@ LAYERS: list[set[str]] = [
     {"finding"},
     {"connecting", "choosing"},
     {"seating", "doctor"},
+    {"desk"},
     {"api", "applying", "demo"},
     {"crashing", "testing"},
     {"cli", "__main__"},

@@ -96,10 +96,9 @@ def launch(
     if again:
         from rebut.cli.repeating import repeat
 
-        if apply_patch or gating:
-            what = "--apply" if apply_patch else "a gate"
-            raise UsageError(f"{what} and --repeat do not go together", "Repeat it first, then run it once.")
-        runs = again
+        if apply_patch:
+            raise UsageError("--apply and --repeat do not go together", "Repeat it first, then run it once to apply.")
+        runs, gating = again, None  # each run is a review of its own: none is reused, and none is judged by a gate
         return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
     judge = gating.judge if gating else None
     code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)

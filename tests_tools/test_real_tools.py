@@ -188,6 +188,18 @@ def test_a_path_in_the_prompt_reads_no_file(desk: Desk, tmp_path: Path) -> None:
     assert "@secret.txt" in desk.server.heard and "THE-SECRET" not in desk.server.heard
 
 
+def test_its_persona_and_no_other_reaches_its_provider(desk: Desk, tmp_path: Path) -> None:  # H1, H2
+    own, prompt = f"You are the Operator that sits for {desk.name}.", "Where do sessions belong?"
+    panel = tmp_path / "work/debates/001-sessions"  # where all personas lie, and no tool is run
+    panel.mkdir(parents=True)
+    for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md"):
+        (panel / name).write_text("You are somebody else entirely.")
+    who = Participant("challenger.1", ModelSpec(desk.name), persona=own)
+    request = Request("r1/challenge@challenger.1", who, prompt, timeout=SLOW, on_spawn=desk.pids.append)
+    asyncio.run(desk.command().complete(request))
+    assert own in desk.server.heard and "somebody else entirely" not in desk.server.heard
+
+
 def test_its_context_file_is_read(desk: Desk, tmp_path: Path) -> None:  # C9, H13
     persona = tmp_path / "persona"
     persona.mkdir()

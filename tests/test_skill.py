@@ -28,8 +28,6 @@ PAGES = [
     *sorted((PLUGIN / "commands").glob("*.md")),
     ROOT / "src/rebut/shipped/advice.md",
 ]
-PLANNED = ("cross", "revise", "panel")
-"""Commands that the pages may name before they are there."""
 
 
 def frontmatter(page: Path) -> tuple[dict[str, str], str]:
@@ -59,7 +57,7 @@ def test_the_plugin_and_its_marketplace_name_what_is_there() -> None:
     for page in (PLUGIN / "commands").glob("*.md"):
         head, body = frontmatter(page)
         assert head["description"] and head["argument-hint"] and "$ARGUMENTS" in body, page.name
-        assert page.stem in COMMANDS or page.stem in PLANNED
+        assert page.stem in COMMANDS
 
 
 def commands_in(page: Path) -> list[list[str]]:
@@ -74,7 +72,7 @@ def test_every_command_that_a_page_names_is_one_with_these_options(page: Path) -
     assert commands_in(page)
     for words in commands_in(page):
         name = words[0]
-        if name == "COMMAND" or (name in PLANNED and name not in COMMANDS):
+        if name == "COMMAND":
             continue
         assert name in COMMANDS, f"{page.name} names `rebut {name}`"
         command = app.get_command(click.Context(app), name)  # type: ignore[attr-defined]

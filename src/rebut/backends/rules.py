@@ -46,7 +46,7 @@ def judged(findings: Sequence[Finding]) -> dict[str, Json]:
         "reason": reason,
         "rebuttal": rebuttal if choice == "D" else "",
         "unresolved": [f"{one.id}: {one.text}" for one in (serious if choice == "E" else bare)],
-        "next_actions": [f"Mend {one.id} ({one.severity}): {one.text}" for one in serious],
+        "next_actions": [],  # what to do about each finding is told with it
     }
 
 

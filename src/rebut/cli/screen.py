@@ -34,6 +34,8 @@ class Screen:
         self._held: list[Answered] = []
         self._asked: dict[str, tuple[Asked, float]] = {}
         self._tail: dict[str, str] = {}
+        self._gone: set[str] = set()
+        """Keys whose failure was told; that it is open again for resume need not be."""
         self._waits: dict[str, tuple[str, float]] = {}
         self._stopping = 0.0
         self.told: list[str] = []
@@ -72,6 +74,7 @@ class Screen:
                 self._flush()
                 self._heading(e.key)
                 self._asked[e.key] = (e, time.monotonic())
+                self._gone.discard(e.key)
                 if plain():
                     step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                     self._line(f"{seat}: {step}, asked{'' if e.why == 'ask' else f' again ({e.why})'}")
@@ -94,8 +97,9 @@ class Screen:
                 self._held.append(e)  # what it brought to the ledger is known when its siblings have answered, too
             case Fact(key=key) as e if key.endswith("#ledger"):
                 self._brought(e, key.removesuffix("#ledger"))
-            case Failed() as e:
+            case Failed(key=key) as e if key not in self._gone or not e.reopened:
                 self._flush()
+                self._gone.add(key)
                 step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                 self._heading(e.key)
                 said = cut(f"{e.failure}, {e.message}", width() - 27 - self._column)

@@ -59,7 +59,8 @@ class Next:
 
 
 def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
-    sent = tokens(q.who.persona) + tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
+    persona = tokens(q.who.persona) if q.who.persona else 0
+    sent = persona + tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
     back = q.max_output + connection.thinking
     return Amount(1, sent + back, connection.worst(sent, back))
 

@@ -104,6 +104,8 @@ def _within(outcome: Outcome, room: Room) -> dict[str, object]:
     }
     if isinstance(contract := outcome.data.get("contract"), dict):
         full["review"] = _review(Contract.from_json(contract), room, short)
+    if outcome.rounds.calls:
+        full["rounds"] = {name: getattr(outcome.rounds, name) for name in type(spent).__dataclass_fields__}
     if not outcome.complete:
         full["resume"] = f"rebut resume {outcome.session}"
     return {**full, "shortened": list(dict.fromkeys(short))} if short else full

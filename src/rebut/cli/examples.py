@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "ask": (
+        ('ask "Redis or Postgres for the queue?"', "whoever is found answers; the same as a bare question"),
+        ('ask "Which cache?" --with claude,codex --context src', "these two, and what they may cite"),
+        ('ask "Split the monolith?" --deep', "a panel instead of two answers"),
+    ),
+    "review": (
+        ("review", "what has changed here, or this branch"),
+        ("review HEAD~3..HEAD --with claude,codex", "a range; claude reviews, codex judges"),
+        ("review --with lint,rules", "analysers and a rubric: no model, no key"),
+        ("review --fix -i", "with a patch, and you choose"),
+    ),
+    "plan": (
+        ("plan PLAN.md", "a plan reviewed; the same as a bare file name"),
+        ("plan PLAN.md --rewrite", "two authors revise it until they converge"),
+    ),
+    "more": (("more", "one more round of the last debate"), ("more k7m2 --max-usd 2", "of this one, for two dollars")),
     "duel": (
         ('duel "Redis or Memcached?" --proposer claude --challenger codex', "two command-line tools argue"),
         ('duel "Is this retry safe?" --context src/http --rounds 3', "they may read and cite src/http"),
@@ -45,6 +61,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "export": (
         ("export last", "as Markdown, on the screen"),
         ("export k7m2 --format json -o debate.json", "every event, into a file"),
+    ),
+    "gate": (
+        ("gate", "does the last review pass?"),
+        ("gate k7m2 --fail-on P2", "this one, more strictly; nothing is called"),
+    ),
+    "dismiss": (
+        ('dismiss F3 --reason "charge() is idempotent"', "hidden until its lines change"),
+        ("dismiss --list", "what is dismissed here"),
     ),
     "delete": (("delete k7m2", "this session, and nothing else"),),
     "verify": (("verify k7m2", "is the record whole and unaltered?"),),

@@ -103,7 +103,7 @@ class Redactor:
     def _spans(self, text: str) -> list[Span]:
         """All that is to be removed, in order, overlaps grown together."""
         words = Words.of(text)
-        found = [*_pem_blocks(text), *shapes.spans(text, words), *_contexts(text, words), *self._known(text)]
+        found = [*_pem_blocks(text), *shapes.spans(text, words), *_contexts(text), *self._known(text)]
         if not found:
             return []
         own = [m.span() for m in PLACEHOLDER.finditer(text)]
@@ -203,9 +203,9 @@ TECHNICAL = re.compile(
 TEMPLATE = re.compile(r"\$[({]|\{\{|\{[A-Za-z_][\w.!:]*\}|%\(|%[sdr]|<[^>]*>|\$[A-Za-z_]\w*$|^%\w+%$|^\{\}$|^\.\.\.|…")
 
 
-def _contexts(text: str, words: Words) -> Iterator[Span]:
+def _contexts(text: str) -> Iterator[Span]:
     low = _lowered(text)
-    for named in shapes.named(text, low, words):
+    for named in shapes.named(text, low):
         if (_random(named["value"]) or shapes.mixed(named["value"])) and not _filler(named["value"]):
             yield named.span("value")
     done = 0
@@ -219,13 +219,13 @@ def _contexts(text: str, words: Words) -> Iterator[Span]:
     for pattern, gate in ((IN_URL, "://"), (IN_NETRC, "login"), (BESIDE_AWS_KEY, "IA"), (IN_CURL, "curl")):
         if gate in text:
             yield from (m.span("value") for m in pattern.finditer(text) if not _filler(m["value"]))
-    if "authorization" in words.lower:
+    if "authorization" in low:
         for m in IN_HEADER.finditer(text):
             # Without a scheme it has to be the header itself, not a name that ends in this word.
             alone = not text[m.start() - 1 : m.start()].isalpha() and len(m["value"]) >= 16 and _random(m["value"])
             if (m["scheme"] or alone) and not _filler(m["value"]):
                 yield m.span("value")
-    if "bearer" in words.lower:
+    if "bearer" in low:
         for m in BEARER.finditer(text):
             if shapes.dense(m["value"]) and not _filler(m["value"]):
                 yield m.span("value")

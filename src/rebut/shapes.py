@@ -20,6 +20,14 @@ Span = tuple[int, int]
 SHORTEST = 15
 """No shape is shorter. A pattern that cannot hold a space is tried first on the words that are long enough."""
 
+RUN = re.compile(r"[A-Za-z0-9_+/=-]{10}")
+"""Somewhere in each secret that has no space, which most code and prose has not."""
+VALUE = re.compile(r"(?<![A-Za-z0-9_./=:+~-])[A-Za-z0-9_./=:+~-]{14,}+")
+DIGIT = re.compile(r"[0-9]")
+"""What a service's name gives away counts only if it looks random, and without a digit nothing does."""
+BEFORE = 110
+"""More characters than the longest name and all that may stand between it and its value."""
+
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
 # What may stand between the name of a service and its secret: the rest of a name, quotes, and a sign.
@@ -73,15 +81,13 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The different words of a text, for quick looks: a gate is searched here, in far less than the whole text."""
+    """The words of a text that could be a secret or hold one, for quick looks: far less than the whole text."""
 
     long: str
-    lower: str
 
     @classmethod
     def of(cls, text: str) -> Words:
-        words = set(text.split())
-        return cls("\n".join([word for word in words if len(word) >= SHORTEST]), "\n".join(words).lower())
+        return cls("\n".join([word for word in set(text.split()) if len(word) >= SHORTEST and RUN.search(word)]))
 
 
 def spans(text: str, words: Words) -> Iterator[Span]:
@@ -96,11 +102,13 @@ def spans(text: str, words: Words) -> Iterator[Span]:
         yield from (m.span(group) for m in shape.pattern.finditer(text) if shape.holds(m[group]))
 
 
-def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
+def named(text: str, low: str) -> Iterator[re.Match[str]]:
     """Values of the right form beside a service's name. They may yet be fillers. `low` is the text in small letters."""
-    lower = words.lower
-    for gate, shapes in _keyed():
-        if gate in lower:
+    # The name stands shortly before its value: only what lies before something like a value is searched for names.
+    values = (m for m in VALUE.finditer(text) if DIGIT.search(m[0]))
+    near = "\n".join([low[max(0, m.start() - BEFORE) : m.end()] for m in values])
+    for gate, shapes in _keyed() if near else ():
+        if gate in near:
             at = low.find(gate)
             while at >= 0:
                 yield from (m for shape in shapes if (m := shape.pattern.match(text, at)))

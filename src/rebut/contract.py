@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from rebut.text import squeeze, tame
+from rebut.text import cut, squeeze, tame
 from rebut.types import Json
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
@@ -58,7 +58,8 @@ class Held:
         return "P3" if self.severity == "P3" else ""
 
     def line(self) -> str:
-        said = [self.mark or "cites nothing", *([self.ruling] if self.ruling else [])]
+        quote = f' "{cut(self.quote, 60)}"' if self.quote else ""
+        said = [f"{self.mark or 'cites nothing'}{quote}", *([self.ruling] if self.ruling else [])]
         said += [self.status] if self.status in ("resolved", "withdrawn") else []
         said += [f"dismissed: {squeeze(self.dismissed)}"] if self.dismissed else []
         where = f"{self.place} " if self.place else ""

@@ -104,6 +104,19 @@ def given_limits(values: dict[str, Any]) -> dict[str, float | None]:
     return found
 
 
+def given_scope(named: dict[str, Any]) -> str:
+    """The one scope that was given, in any of its spellings."""
+    scopes = [named.pop("scope")]
+    for kind in ("base", "commit"):
+        value = named.pop(kind)
+        scopes.append(f"{kind}:{value}" if value else "")
+    scopes.append("uncommitted" if named.pop("uncommitted") else "")
+    given = [scope for scope in scopes if scope]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} are two scopes; give one")
+    return given[0] if given else ""
+
+
 def topic_of(text: str) -> str:
     """The topic as given, or standard input for `-`."""
     if text != "-":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
+from rebut.cli.options import Many, common, fallbacks, given_limits, given_scope, topic_of
 
 if TYPE_CHECKING:
     from rebut.targets import Wanted
@@ -47,7 +47,7 @@ def revise_command(
     """
     from rebut.cli.starting import launch
 
-    scope = _scope(named)
+    scope = given_scope(named)
     wanted: Wanted | None = None
     if stage == "review":
         from rebut.targets import Wanted
@@ -71,16 +71,3 @@ def revise_command(
         deadline=deadline,
         wanted=wanted,
     )
-
-
-def _scope(named: dict[str, Any]) -> str:
-    """The one scope that was given, in any of its spellings."""
-    scopes = [named.pop("scope")]
-    for kind in ("base", "commit"):
-        value = named.pop(kind)
-        scopes.append(f"{kind}:{value}" if value else "")
-    scopes.append("uncommitted" if named.pop("uncommitted") else "")
-    given = [scope for scope in scopes if scope]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} are two scopes; give one")
-    return given[0] if given else ""

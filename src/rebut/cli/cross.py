@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, gate_options, given_limits
+from rebut.cli.options import Many, common, fallbacks, gate_options, given_limits, given_scope
 
 SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 
@@ -96,21 +96,13 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
     from rebut.cli.piped import everything, waiting
     from rebut.targets import Wanted
 
-    scopes = [named.pop("scope")]
-    for kind in ("base", "commit"):
-        value = named.pop(kind)
-        scopes.append(f"{kind}:{value}" if value else "")
-    scopes.append("uncommitted" if named.pop("uncommitted") else "")
-    given = [scope for scope in scopes if scope]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} are two scopes; give one")
+    scope = given_scope(named)
     texts = {name: named.pop(name) for name in ("artifact_file", "context_file", "from_transcript")}
     stdin = ""
     if content == "-":
         content, stdin = "", everything()
-    elif not (content or given or any(texts.values())):
+    elif not (content or scope or any(texts.values())):
         stdin = waiting()
-    scope = given[0] if given else ""
     return Wanted(named.pop("target"), scope, content, texts["artifact_file"], stdin, **_rest(texts))
 
 

@@ -35,6 +35,8 @@ def main() -> int:
             if done.returncode not in fine:
                 print(f"make debate: that ended with {done.returncode}, which it should not", file=sys.stderr)
                 return done.returncode
+    print("\nThese sessions were kept in a folder of their own, and went with it. Yours stay:")
+    print("  .venv/bin/rebut      .venv/bin/rebut demo      .venv/bin/rebut --help")
     return 0
 
 

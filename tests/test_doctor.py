@@ -220,7 +220,8 @@ def test_one_that_is_not_logged_in_leaves_one_family_and_code_3(
     row = json.loads(capsys.readouterr().out)["providers"][0]
     assert row["login"] is False and "log in" in row["advice"]
     assert enter(["doctor"]) == 3
-    assert "no family can debate" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "no family can debate: `rebut providers` lists what could" in out and "making 1 small call," in err
 
 
 def test_one_that_was_named_is_shown_though_it_is_not_here(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -206,3 +206,12 @@ def test_a_long_debate_prints_at_most_8_kb(workspace: Path, tmp_path: Path) -> N
     assert 2000 < len(done.stdout.encode()) <= LARGEST and json.loads(done.stdout)["shortened"]
     whole = piped("show", "last", "--json", cwd=workspace).stdout
     assert flaws[29]["text"] in whole
+
+
+def test_a_narrow_terminal_breaks_no_word(tmp_path: Path) -> None:  # C14
+    wrong = ("duel", "x?", "--proposer", "nobody", "--challenger", "human")
+    for words in (("providers",), wrong):
+        shown = at_a_terminal(*words, columns=50, cwd=tmp_path).text
+        assert max(len(row) for row in shown.splitlines()) <= 50, shown
+    whole = piped(*wrong, cwd=tmp_path)
+    assert "Known: anthropic, caller, claude, codex, copilot, gemini, gguf" in whole.stderr, "a pipe may be searched"

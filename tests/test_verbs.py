@@ -107,6 +107,66 @@ def test_a_diff_on_standard_input_is_a_review_and_other_text_a_plan(tmp_path: Pa
         assert session.load(newest.folder).facts["target"].value["kind"] == kind
 
 
+def test_a_diff_on_standard_input_takes_options_without_a_verb(tmp_path: Path, shop: Path) -> None:  # J1
+    done = piped(["--with", company(tmp_path / "s", REVIEW, 2), "--json"], DIFF, shop)
+    assert json.loads(done.stdout)["review"]["decision"] == "Keep Original", done.stderr
+    wrong = piped(["--wiht", "x"], "", shop)
+    assert wrong.returncode == 2 and "no such option '--wiht'" in wrong.stderr
+
+
+def test_the_verb_hides_what_was_dismissed_and_fails_by_a_threshold(tmp_path: Path, shop: Path) -> None:  # C17, J9
+    words = ["review", "--with", company(tmp_path / "s", REVIEW, 2)]
+    first = voices.cli(*words, "--fail-on", "P1", cwd=shop)
+    assert first.returncode == 1 and "- P1: F1 api/orders.py:5" in first.stdout, first.stderr
+    same = voices.cli(*words, cwd=shop)
+    assert same.returncode == 0 and "the same was reviewed before" in same.stderr
+    assert voices.cli("dismiss", "F1", "--reason", "charge() is idempotent", cwd=shop).returncode == 0
+    anew = voices.cli(*words, "--again", "--fail-on", "P1", cwd=shop)
+    assert anew.returncode == 0, anew.stdout
+    assert "- P1: none" in anew.stdout and "hidden: 1 dismissed" in anew.stdout
+    assert len(session.sessions(session.home())) == 2, "the second was the first"
+
+
+def test_what_would_only_not_fit_is_never_none(tmp_path: Path, shop: Path) -> None:  # C6, J12
+    grave = [crosses.raised(f"Flaw {n}.") for n in range(6)]
+    light = [crosses.raised(f"Smell {n}.", severity=s) for n, s in enumerate(("P2", "P2", "P3"))]
+    rulings = {f"F{n}": "valid P1" for n in range(1, 7)} | {"F7": "valid P2", "F8": "valid P2", "F9": "valid P3"}
+    said = {
+        "r1/critique@critic": crosses.critique(*grave, *light),
+        "r1/judgement@judge": crosses.judgement("E", rulings),
+    }
+    done = voices.cli("review", "--with", company(tmp_path / "s", said, 2), cwd=shop)
+    assert "- P2: 2, hidden\n- P3: 1, hidden\n- hidden: 3 more of P1 and P2, 1 P3" in done.stdout, done.stdout
+
+
+def test_a_stopped_review_is_no_accepted_decision(tmp_path: Path, shop: Path) -> None:  # C6
+    said = REVIEW | {"r1/judgement@judge": crosses.judgement("E")}
+    assert voices.cli("review", "--with", company(tmp_path / "s", said, 2), cwd=shop).returncode == 0
+    text = voices.cli("export", "last", "--format", "adr", cwd=shop).stdout
+    assert "- Status: proposed, not decided (STOPPED)" in text and "accepted" not in text
+    assert "taken into account" not in text and "- not mended: F1 (P1): It commits before it charges." in text
+
+
+def test_a_review_without_an_end_is_not_said_to_have_no_dissent(tmp_path: Path, shop: Path) -> None:  # C6
+    assert voices.cli("review", "--with", company(tmp_path / "s", {}, 2), cwd=shop).returncode == 3
+    text = voices.cli("export", "last", "--format", "adr", cwd=shop).stdout
+    assert "Not known: this debate has not ended." in text and "nobody who was heard objects" not in text
+
+
+def test_another_round_that_nobody_gets_to_is_not_passed_off_as_one(tmp_path: Path, shop: Path) -> None:  # C13
+    assert voices.cli("review", "--with", company(tmp_path / "s", REVIEW, 2), cwd=shop).returncode == 0
+    assert "nothing was asked: it had ended by itself" in voices.cli("more", cwd=shop).stderr
+
+
+def test_what_each_of_two_blind_answers_brought_stands_beside_it(tmp_path: Path, workspace: Path) -> None:  # C14
+    done = voices.cli("ask", "Redis?", "--with", company(tmp_path / "s", said(same=False), 3), cwd=workspace)
+    rows = [row for row in done.stderr.splitlines() if row.strip()]
+    at = [n for n, row in enumerate(rows) if row.split()[:2] in (["proposer", "answer"], ["challenger", "answer"])]
+    first, second = " ".join(rows[at[0] : at[1]]), " ".join(rows[at[1] : at[1] + 2])
+    assert "2 claims, 1 unsupported" in first and "1 claim, 1 unsupported" in second, done.stderr
+    assert "together" not in done.stderr
+
+
 def test_one_more_round_takes_over_what_was_said(tmp_path: Path, workspace: Path) -> None:  # C13
     seats = duels.seats(tmp_path, duels.answers(2), rounds=2)
     flags = [word for role, spec in seats.items() for word in (f"--{role}", spec)]
@@ -127,5 +187,5 @@ def test_one_more_round_takes_over_what_was_said(tmp_path: Path, workspace: Path
 def test_rebut_alone_shows_what_is_here_and_calls_nothing(shop: Path) -> None:  # C2
     done = voices.cli(cwd=shop)
     assert done.returncode == 0, done.stderr
-    assert "changed file" in done.stdout and "rebut review" in done.stdout and "rebut --help" in done.stdout
+    assert "1 changed file   rebut review\n" in done.stdout and "rebut --help" in done.stdout
     assert not session.sessions(session.home())

@@ -13,6 +13,8 @@ from rebut.record import Record
 from rebut.report import spent
 from rebut.text import cut, squeeze, tame
 
+NOBODY = "None: nobody who was heard objects any more."
+
 
 def adr(record: Record) -> str:
     """The record of one decision, in the sections that such records have. What the session does not hold is said so."""
@@ -36,9 +38,9 @@ def adr(record: Record) -> str:
         "## Consequences",
         _list(_consequences(data, ledger)) or "None is on record.",
         "## Dissent",
-        _list(_dissent(data, ledger, outcome)) or "None: nobody who was heard objects any more.",
+        _list(_dissent(data, ledger, outcome)) or (NOBODY if outcome else "Not known: this debate has not ended."),
         "## How this was decided",
-        f"{len(record.calls)} questions, {spent(record.spent())}. `rebut show {opened.id}` has all of it.",
+        f"{len(record.calls)} question{'' if len(record.calls) == 1 else 's'}, {spent(record.spent())}. `rebut show {opened.id}` has all of it.",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 
@@ -48,7 +50,15 @@ def _status(record: Record, outcome: Outcome | None) -> str:
         return f"proposed; {status(record)}"
     if not outcome.conclusive:
         return f"proposed, on an incomplete debate ({outcome.heading})"
+    if outcome.kind == "stopped":  # a review that nobody decided is no decision
+        return f"proposed, not decided ({outcome.heading})"
     return f"{'proposed, contested' if outcome.kind == 'tradeoff' else 'accepted'} ({outcome.heading})"
+
+
+def _unresolved(data: Mapping[str, Any]) -> Sequence[str]:
+    """What a review leaves to be done: findings that were judged valid, and that no version mends."""
+    made = data.get("contract")
+    return _texts(made.get("unresolved")) if isinstance(made, dict) else ()
 
 
 def _who(row: Mapping[str, Any]) -> str:
@@ -69,8 +79,9 @@ def _alternatives(data: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _consequences(data: Mapping[str, Any], ledger: Ledger) -> Iterable[str]:
+    left = {text.partition(" ")[0] for text in _unresolved(data)}
     for p in ledger.points:
-        if ledger.final_status(p.id) in ("conceded", "partly accepted"):
+        if p.id not in left and ledger.final_status(p.id) in ("conceded", "partly accepted"):
             yield f"{p.id} is taken into account: {p.text}"
     for text in _texts(data.get("opening_weaknesses")):
         yield f"weak by its author's own account: {text}"
@@ -91,6 +102,10 @@ def _dissent(data: Mapping[str, Any], ledger: Ledger, outcome: Outcome | None) -
         for p in ledger.points:
             if ledger.final_status(p.id) not in ("conceded", "resolved", "withdrawn"):
                 yield f"{p.id} ({p.severity}, {ledger.final_status(p.id)}): {p.text}"
+    told = {p.id for p in ledger.points if ledger.final_status(p.id) not in ("conceded", "resolved", "withdrawn")}
+    for text in _unresolved(data):
+        if text.partition(" ")[0] not in told:
+            yield f"not mended: {text}"
     for s in dict.fromkeys(ledger.slips):
         lacking = "new evidence" if s.kind == "walked back" else "a reason"
         yield f"{s.point} was {s.kind} by {s.by} in round {s.round} without {lacking}"

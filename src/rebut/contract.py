@@ -174,7 +174,10 @@ class Contract:
         rows += ["### Final Artifact", *artifact, "", "### Key Findings"]
         for severity in ("P1", "P2", "P3"):
             mine = [f for f in findings if f.severity == severity]
-            rows += [f"- {severity}: {tame(f.line())}" for f in mine] or [f"- {severity}: none"]
+            # Those that stand, and for which alone there is no room, are not none.
+            there = sum(1 for f in self.findings if f.severity == severity and f.hidden in ("", severity))
+            none = f"{there}, hidden" if there else "none"
+            rows += [f"- {severity}: {tame(f.line())}" for f in mine] or [f"- {severity}: {none}"]
         rows += [hidden] if hidden else []
         rows += ["", "### Judge Recommendation History", *(f"- {h.line()}" for h in self.history)]
         rows += [] if self.history else ["- none: the judge was not asked"]

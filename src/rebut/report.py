@@ -140,8 +140,13 @@ def column(record: Record) -> int:
 
 def together(fact: Fact, seat: str) -> bool:
     """Whether a ledger entry is of several seats at once, so that no single turn may have it beside it."""
+    return bool(entered_by(fact) - {seat})
+
+
+def entered_by(fact: Fact) -> set[str]:
+    """Whose a ledger entry is."""
     rows: Sequence[Any] = fact.value.get("entries", ()) if isinstance(fact.value, dict) else ()  # type: ignore[assignment]
-    return any(row.get("by") != seat for row in rows)
+    return {str(row.get("by")) for row in rows}
 
 
 def counted(fact: Fact) -> list[str]:

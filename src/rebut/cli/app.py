@@ -123,18 +123,23 @@ def enter(words: list[str]) -> int:
 
 
 def _meant(words: list[str]) -> list[str]:
-    if words and (words[0] in COMMANDS or words[0].startswith("-")):
+    if words and (words[0] in COMMANDS or words[0] in ("-h", "--help", "--version")):
         return words
     from rebut.cli.intent import meant, of_pipe
 
-    return meant(words, COMMANDS) if words else of_pipe()
+    if not words or words[0].startswith("--"):  # `git diff | rebut --with claude,codex`
+        piped = of_pipe()
+        return [*piped, *words] if piped else words
+    return meant(words, COMMANDS)
 
 
 def _fail(error: RebutError, words: list[str]) -> int:
     if "--json" in words:
         print(json.dumps({"error": error.message, "hint": error.hint, "exit": error.exit_code}, indent=2))
     else:
-        print(f"rebut: {error}", file=sys.stderr)
+        from rebut.cli.saying import folded
+
+        print(folded(f"rebut: {error}", sys.stderr), file=sys.stderr)
     return error.exit_code
 
 

@@ -21,6 +21,8 @@ _rebut() {
     ask:--max-calls) return ;;
     ask:--with) return ;;
     ask:--save) return ;;
+    review:--fail-on) COMPREPLY=($(compgen -W "P1 P2 P3" -- "$cur")); return ;;
+    review:--on-inconclusive) COMPREPLY=($(compgen -W "fail pass" -- "$cur")); return ;;
     review:--context) return ;;
     review:--fallback) return ;;
     review:--temperature) return ;;
@@ -196,7 +198,7 @@ _rebut() {
   esac
   case "${COMP_WORDS[1]}" in
     ask) options="--json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --with --quick --deep --save --plain -h --help" ;;
-    review) options="--fix -i --interactive --all --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --with --quick --deep --save --plain -h --help" ;;
+    review) options="--fix -i --interactive --all --fail-on --on-inconclusive --again --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --with --quick --deep --save --plain -h --help" ;;
     plan) options="--rewrite --all --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --with --quick --deep --save --plain -h --help" ;;
     more) options="--deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     duel) options="--proposer --challenger --judge --rounds --effort --model-proposer --model-challenger --state-dir --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;

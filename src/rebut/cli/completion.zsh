@@ -73,6 +73,9 @@ _rebut() {
       '(-i --interactive)-i[You choose from A to E, not the judge.]' \
       '(-i --interactive)--interactive[You choose from A to E, not the judge.]' \
       '--all[Show every finding, also P3, struck and invalid ones.]' \
+      '--fail-on[Exit with 1 if a finding this grave stands.]:value:(P1 P2 P3)' \
+      '--on-inconclusive[What an inconclusive review does. (fail)]:value:(fail pass)' \
+      '--again[Review it anew, even if the same review is on record.]' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \

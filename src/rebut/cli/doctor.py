@@ -33,7 +33,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
 
     from rebut import doctor
     from rebut.api import Desk
-    from rebut.cli.saying import plain, say, say_json
+    from rebut.cli.saying import folded, plain, say, say_json
     from rebut.connecting import in_folder
     from rebut.finding import look, look_at_analysers
     from rebut.types import ModelSpec
@@ -56,7 +56,8 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
             calls, usd, unknown = doctor.cost(found, desk.connect, deep=deep)
             rest = f", not counting {', '.join(unknown)}, whose price is not known" if unknown else ""
             if calls:
-                say(f"  making {calls} small calls, at most ${usd:.2f}{rest}; --offline makes none", sys.stderr)
+                few = "1 small call" if calls == 1 else f"{calls} small calls"
+                say(f"  making {few}, at most ${usd:.2f}{rest}; --offline makes none", sys.stderr)
         return await doctor.examine(
             found,
             desk.config,
@@ -80,7 +81,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         say_json({"providers": [_json(h) for h in healths], "families": families, "analysers": told, "exit": code})
     else:
         table = [] if only_tools else rows(healths, families, offline=offline, plain=plain())
-        say("\n".join([*table, *analyser_rows(tools)]))
+        say("\n".join([*table, folded("\n".join(analyser_rows(tools)), sys.stdout)]).rstrip("\n"))
     return code
 
 
@@ -107,7 +108,7 @@ def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, p
     elif families:
         out.append(f"  only one family {could}: {families[0]}. With it alone it is a self-debate.")
     elif healths:
-        out.append("  no family can debate.")
+        out.append("  no family can debate: `rebut providers` lists what could, and how to get it.")
     return out
 
 

@@ -30,9 +30,15 @@ def show() -> int:
     say("rebut: let AI models argue, hold them to evidence, keep the record.\n")
     before = ""
     for name, text in rows:
-        say(f"  {name if name != before else '':<11} {cut(text, max(30, width() - 14))}")
+        say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")
         before = name
     return 0
+
+
+def _fitted(text: str, room: int) -> str:
+    """One line; where a command follows its reason, the reason is what gives way: half a command is of no use."""
+    what, gap, command = text.partition("   ")
+    return f"{cut(what, max(8, room - len(gap + command)))}{gap}{command}" if gap else cut(text, room)
 
 
 def _seats(desk: Desk) -> list[str]:

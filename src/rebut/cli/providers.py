@@ -38,9 +38,10 @@ def providers_command(what: str, file: Path | None, as_json: bool) -> int:
 
 def _list(as_json: bool) -> int:
     import asyncio
+    import sys
 
     from rebut.api import Desk
-    from rebut.cli.saying import say, say_json
+    from rebut.cli.saying import folded, say, say_json
     from rebut.finding import look, look_at_analysers, programs
 
     desk = Desk()
@@ -81,10 +82,11 @@ def _list(as_json: bool) -> int:
         about = f"{one.about} set" if one.kind == "key" and one.here else one.about
         state = ", ".join(word for word in (about, one.problem) if word)
         barred = "" if desk.config.allowed(one.name) else "  (not in [egress] allow)"
-        say(f"    {one.name:<13} {state}{barred}" + (f"  → {one.advice}" if one.problem and one.advice else ""))
+        advice = f"  → {one.advice}" if one.problem and one.advice else ""
+        say(folded(f"    {one.name:<13} {state}{barred}{advice}", sys.stdout, 18))
     say("  always")
     for name, about in ALWAYS.items():
-        say(f"    {name:<13} {about}")
+        say(folded(f"    {name:<13} {about}", sys.stdout, 18))
     return 0
 
 

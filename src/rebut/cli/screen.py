@@ -38,6 +38,7 @@ class Screen:
         """Keys whose failure was told; that it is open again for resume need not be."""
         self._waits: dict[str, tuple[str, float]] = {}
         self._stopping = 0.0
+        self._looked = False
         self.told: list[str] = []
         """Notes that were shown at the start, and need not be shown again at the end."""
 
@@ -45,7 +46,8 @@ class Screen:
 
     def looking(self) -> None:
         """Nobody named a seat: tools are asked for their versions, which some take seconds to tell."""
-        if not self.quiet and sys.stderr.isatty():
+        if not self.quiet and not self._looked and sys.stderr.isatty():
+            self._looked = True
             self._line("  looking who can sit down here; nobody is called yet …")
 
     def ready(self, record: Record) -> None:
@@ -110,6 +112,9 @@ class Screen:
     def _brought(self, ledger: Fact, key: str) -> None:
         """What one answer, or the last of them, entered in the ledger."""
         mine = [one for one in self._held if (_step(one.key), _seat(one.key)) == (_step(key), _seat(key))]
+        if not mine:  # an entry of one seat belongs beside that seat's turn, also when its siblings have answered, too
+            by = report.entered_by(ledger)
+            mine = [one for one in self._held if _step(one.key) == _step(key) and by == {one.seat}]
         if not mine and self._held and report.together(ledger, self._held[-1].seat):
             self._flush()
             self._line(f"    {'together':<{self._column}} {'; '.join(report.counted(ledger))}".rstrip())

@@ -16,7 +16,7 @@ from pathlib import Path
 from rebut import report, session
 from rebut.api import Desk
 from rebut.cli.brief import brief as brief
-from rebut.cli.saying import say, say_json, width
+from rebut.cli.saying import folded, say, say_json, width
 from rebut.cli.screen import Screen
 from rebut.connecting import Custom
 from rebut.endings import progress
@@ -163,11 +163,13 @@ class Stage:
             say(f"\nrebut: {error.message}\n  Answer with   {turn['answer_with']}", sys.stderr)
             return error.exit_code
         if not isinstance(error, Interrupted):
-            say("\n".join([f"rebut: {error}", *(f"  {note}" for note in getattr(error, "__notes__", ()))]), sys.stderr)
+            rows = [f"rebut: {error}", *(f"  {note}" for note in getattr(error, "__notes__", ()))]
+            say(folded("\n".join(rows), sys.stderr), sys.stderr)
         if self.record and self.root:
             short = session.short(self.root, id)
             word = "stopped" if isinstance(error, Paused) else "this debate can go on"
-            say(f"  {word}. {progress(self.record)}.\n  Go on with   rebut resume {short}", sys.stderr)
+            told = f"  {word}. {progress(self.record)}.\n  Go on with   rebut resume {short}"
+            say(folded(told, sys.stderr), sys.stderr)
         return error.exit_code
 
     def ended(self, outcome: Outcome) -> int:

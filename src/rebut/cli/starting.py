@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rebut import report, session
 from rebut.api import Desk
 from rebut.cli.gating import Gating
-from rebut.cli.saying import say, say_json
+from rebut.cli.saying import folded, say, say_json
 from rebut.cli.stage import Act, perform
 from rebut.cli.targeting import settled
 from rebut.engine import start
@@ -69,7 +70,7 @@ def launch(
         if as_json:
             say_json(shown)
         else:
-            say("\n".join(rows(shown)))
+            say(folded("\n".join(rows(shown)), sys.stdout, 16))
         return 0
 
     refused: list[str] = []

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, given_limits, limits, output, topic_of
+from rebut.cli.options import Many, common, fallbacks, gate_options, given_limits, limits, output, topic_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
@@ -52,12 +52,17 @@ def ask_command(question: str, company: str | None, quick: bool, deep: bool, sav
 @click.option("--fix", is_flag=True, help="Also have a patch written: final.patch of the session.")
 @click.option("-i", "--interactive", is_flag=True, help="You choose from A to E, not the judge.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
+@gate_options
+@click.option("--again", is_flag=True, help="Review it anew, even if the same review is on record.")
 @verb
 def review_command(
     what: str,
     fix: bool,
     interactive: bool,
     everything: bool,
+    fail_on: str | None,
+    on_inconclusive: str | None,
+    again: bool,
     company: str | None,
     quick: bool,
     deep: bool,
@@ -72,7 +77,8 @@ def review_command(
 
     named |= {"mode": "manual" if interactive else None, "skip_materialize_opposite": None if fix else True}
     roles = dict(zip(("critic", "judge"), _company(company), strict=False))
-    return _go("cross", "", named, roles, quick, deep, save, wanted=of_review(what), everything=everything)
+    gate = (fail_on, on_inconclusive, again)
+    return _go("cross", "", named, roles, quick, deep, save, of_review(what), everything, gate)
 
 
 @click.command("plan", cls=Many)
@@ -100,7 +106,7 @@ def plan_command(
         return _go("revise", topic, named, {"author": who[:2], "synthesizer": who[2:]}, quick, deep, save)
     roles = dict(zip(("critic", "judge"), who, strict=False))
     named["skip_materialize_opposite"] = True
-    return _go("cross", "", named, roles, quick, deep, save, wanted=of_plan(file), everything=everything)
+    return _go("cross", "", named, roles, quick, deep, save, of_plan(file), everything)
 
 
 @click.command("more")
@@ -132,8 +138,11 @@ def _go(
     save: str | None,
     wanted: Any = None,
     everything: bool = False,
+    gate: tuple[str | None, str | None, bool] = (None, None, True),
 ) -> int:
+    from rebut.cli.gating import Gating
     from rebut.cli.starting import launch
+    from rebut.policy import Wish
 
     if quick and deep:
         raise click.UsageError("--quick and --deep are two wishes; give one")
@@ -152,4 +161,7 @@ def _go(
         named["state_dir"] = str(Path(save).expanduser()) if save else "-"
     elif save:
         raise click.UsageError("ask leaves no files; `rebut export` writes the session")
-    return launch(protocol, topic, named, wanted=wanted, everything=everything, **shown)
+    # A verb hides what was dismissed, and obeys the repository's threshold, as the protocol under it does.
+    quiet = shown["quiet"] or shown["as_json"]
+    gating = Gating(Wish(*gate[:2]), again=gate[2], quiet=quiet) if protocol == "cross" else None
+    return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **shown)

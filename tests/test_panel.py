@@ -18,10 +18,9 @@ from voices import cli, record
 import rebut as door
 from rebut import Aborted, Outcome, TooFewReplies, UsageError
 from rebut.export import markdown
-from rebut.protocols.panel import places
+from rebut.protocols.panel import Settings, places
 from rebut.protocols.panel.lenses import LENSES, assigned
 from rebut.protocols.panel.personas import built_in, distinct, file_names, text
-from rebut.protocols.panel.places import folder as claim
 
 Hold = Callable[..., Outcome]
 GOLDEN = Path(__file__).parent / "golden"
@@ -147,6 +146,10 @@ def test_an_empty_topic_is_refused_and_claims_nothing(hold: Hold, workspace: Pat
     with pytest.raises(UsageError, match="the topic is empty"):
         hold(first(), topic=" \n")
     assert not (workspace / "debates").exists()
+
+
+def claim(workspace: Path, slug: str) -> Path:
+    return places.folder(Settings(), workspace, workspace / "session", slug)
 
 
 def test_numbers_go_on_from_the_highest_and_are_never_shared(tmp_path: Path) -> None:  # H1
@@ -548,3 +551,21 @@ def test_secrets_in_a_topic_reach_neither_prompt_nor_file(hold: Hold, workspace:
     whole = "".join(p.read_text() for p in panels.files(workspace).rglob("*") if p.is_file())
     assert key not in whole and key.lower() not in panels.files(workspace).name
     assert point("x")["strength"] == "strong"
+
+
+def test_the_lead_does_not_speak_to_dissenters_who_have_gone_silent(hold: Hold, workspace: Path) -> None:  # H8 C6
+    said = consensus() | {
+        "r1/challenge@challenger.2": objects("It is hard to run.", line=10, lens="Operator"),
+        "r1/challenge@challenger.3": agree("Adversary"),
+        "assumptions/grounds@lead": panels.grounds("Lead"),
+        "assumptions/grounds@challenger.2": panels.grounds("Operator"),
+        "map@judge": panels.mapped("Lead", "Operator"),
+    }
+    for n in (2, 3, 4):
+        said[f"r{n}/confront@lead"] = confront({"B1": "reject", "B2": "reject"})
+        said[f"r{n}/rebuttal@challenger.1"] = rebut({"B1": "maintain" if n == 2 else "accept"})
+        said[f"r{n}/rebuttal@challenger.2"] = {"fail": "timeout"}
+    outcome = hold(said)
+    assert outcome.heading == "TRADEOFF AFTER 3 OF 5 ROUNDS" and not outcome.conclusive
+    assert "r4/confront@lead" not in record().calls, "nobody was left to hear it"
+    assert len(outcome.data["position_history"]) == 3

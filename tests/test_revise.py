@@ -606,3 +606,27 @@ def test_a_replay_comes_to_the_same_end_and_writes_nothing(workspace: Path) -> N
     again = asyncio.run(rebut.replay(outcome.session, workspace=workspace))
     assert (again.heading, again.final, again.data) == (outcome.heading, outcome.final, outcome.data)
     assert not (workspace / ".kiln").exists()
+
+
+def test_a_weakness_that_names_no_known_point_is_not_taken_for_none(workspace: Path) -> None:  # K8 C6 C10
+    said = revisions.answers(2)
+    for by in (1, 2):
+        said[f"r1/critique@author.{by}"] = revisions.critique(revisions.objection("It fails.", same_as="W9"))
+        said[f"r1/revision@author.{by}"] = revisions.revision(revisions.document(f"author {by}", "More."), [])
+        said[f"r2/revision@author.{by}"] = revisions.revision(revisions.document("both", "More."), [f"W{3 - by}"])
+    said["synthesis@synthesizer"] = revisions.plan(["W1", "W2"])
+    outcome = revisions.run(workspace, said)
+    assert outcome.heading == "PLAN AFTER 2 ROUNDS" and not outcome.data["converged"]
+
+
+def test_a_disagreement_that_is_pressed_again_as_a_weakness_keeps_the_debate_going(workspace: Path) -> None:  # K8
+    said = revisions.answers(3)
+    first, both = revisions.dispute("Cookies or not"), [revisions.document(f"author {n}", "More.") for n in (1, 2)]
+    said["r1/critique@author.1"] = revisions.critique(revisions.objection("w"), disagreements=[first])
+    said["r2/critique@author.1"] = revisions.critique(revisions.objection("It must be cookies.", same_as="W2"))
+    for n, answered in ((1, (["W1"], ["W2"])), (2, ([], ["W2"]))):
+        said[f"r{n}/critique@author.2"] = revisions.critique()
+        said[f"r{n}/revision@author.1"] = revisions.revision(both[0], [])
+        said[f"r{n}/revision@author.2"] = revisions.revision(both[1] + f"As of {n}.\n", *answered)
+    outcome = revisions.run(workspace, said, rounds=3)
+    assert "CONVERGED" not in outcome.heading and outcome.data["rounds_completed"] == 3

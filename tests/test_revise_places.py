@@ -18,6 +18,7 @@ from voices import cli, events, record
 import rebut
 from rebut import claims, session
 from rebut.errors import ConfigError, UsageError
+from rebut.targets import Wanted
 
 
 def preferences(**values: Any) -> str:
@@ -225,6 +226,7 @@ def test_a_second_debate_of_a_stage_in_a_named_phase_is_refused_with_advice(  # 
 
 def test_a_debate_under_way_holds_its_phase_before_it_has_left_anything(workspace: Path) -> None:  # K9
     folders(workspace, 1)
+    (session.home() / "abcdefgh").mkdir(parents=True)
     claims.claim(session.home(), phase(workspace), "plan debate", "abcdefgh")
     with pytest.raises(UsageError, match="session abcdefgh holds it"):
         run(workspace, rounds=1, phase=1)
@@ -237,6 +239,57 @@ def test_a_phase_that_somebody_removed_is_free_again(workspace: Path) -> None:  
     assert run(workspace, rounds=1, phase=1).data["phase"] == 1
     shutil.rmtree(workspace / ".kiln")
     assert run(workspace, rounds=1).data["phase"] == 1
+
+
+def test_a_debate_that_was_refused_holds_no_phase(workspace: Path) -> None:  # K9 K3
+    phase(workspace).mkdir(parents=True)
+    draft = phase(workspace) / "plan_claude.md"
+    draft.write_bytes(b"\xff\xfe")
+    flags = [f"--author={spec}" for spec in revisions.seats(workspace.parent / "s", revisions.answers(1))["author"]]
+    refused = cli("revise", "plan", "T", *flags, "--phase", "1", cwd=workspace)
+    assert refused.returncode == 2 and "not UTF-8" in refused.stderr
+    assert "rebut resume" not in refused.stderr, "there is nothing that could be resumed"
+    draft.write_text(document("somebody"))
+    outcome = run(workspace, rounds=1, phase=1)
+    assert outcome.data["taken_up"] == ["plan_claude.md"] and outcome.data["phase"] == 1
+
+
+def test_a_session_that_was_deleted_holds_no_phase(workspace: Path) -> None:  # K9
+    said = revisions.answers(1)
+    for n in (1, 2):
+        del said[f"r0/draft@author.{n}"]
+    with pytest.raises(rebut.Aborted):
+        run(workspace, said, rounds=1, phase=1)
+    [held] = session.sessions(session.home())
+    with pytest.raises(UsageError, match=f"session {held.id} holds it"):
+        run(workspace, rounds=1, phase=1)
+    assert cli("delete", held.id, "--yes", cwd=workspace).returncode == 0
+    assert run(workspace, rounds=1, phase=1).data["phase"] == 1
+
+
+def test_a_plan_and_a_review_of_one_process_share_a_log_and_both_end(workspace: Path) -> None:  # K10
+    change(workspace)
+
+    async def both() -> list[str]:
+        made = []
+        for stage in ("plan", "review"):
+            seats = revisions.seats(workspace.parent / stage, revisions.answers(2, stage))
+            named: dict[str, Any] = {"target": Wanted("code", "uncommitted")} if stage == "review" else {}
+            made.append(rebut.start("revise", "T", workspace=workspace, stage=stage, phase=1, **seats, **named))
+        return [outcome.heading for outcome in await asyncio.gather(*made)]
+
+    assert asyncio.run(both()) == ["PLAN AFTER 2 ROUNDS", "REVIEW VERDICT AFTER 2 ROUNDS"]
+    log = (phase(workspace) / "debate_log.md").read_text()
+    assert log.count("### Outcome") == 2 and tree(workspace).count("debate_log.md") == 1
+
+
+def test_a_fork_has_the_draft_that_was_taken_up_in_its_own_phase(workspace: Path) -> None:  # K3 K9
+    phase(workspace).mkdir(parents=True)
+    (phase(workspace) / "plan_claude.md").write_text(document("somebody"))
+    id = run(workspace).session
+    outcome = asyncio.run(rebut.fork(id, rounds=1))
+    assert outcome.data["phase"] == 2
+    assert (phase(workspace, 2) / "plan_claude.md").read_text() == document("somebody")
 
 
 def test_a_new_phase_can_be_named(workspace: Path) -> None:  # K9

@@ -126,6 +126,14 @@ def test_weaknesses_and_cosmetic_disagreements(round: int, entries: list[Entry],
     assert reached(round, *entries) == why
 
 
+def test_what_the_critiques_list_counts_also_where_the_ledger_could_not_place_it() -> None:  # K8 C10
+    lost = Ledger("W").add([point(1, same_as="W9"), point(2, same_as="W9")])
+    assert not lost.points and convergence.reached(lost, 1, AUTHORS, weaknesses=2) == ""
+    small = Ledger("W").add([point(1), point(1, "disagreement", "P3"), point(2, "disagreement", same_as="W9")])
+    assert convergence.reached(small, 1, AUTHORS, weaknesses=1) == COSMETIC
+    assert convergence.reached(small, 1, AUTHORS, weaknesses=1, weightiest="P1") == ""
+
+
 def conceded(by: int, *ids: str, round: int = 2, kind: str = "concede") -> list[Entry]:
     return [Move(id, kind, f"author.{by}", round) for id in ids]  # type: ignore[arg-type]
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import crosses
 import duels
+import panels
 import pytest
+import revisions
 import voices
 from repositories import commit, git
 
@@ -189,3 +191,86 @@ def test_rebut_alone_shows_what_is_here_and_calls_nothing(shop: Path) -> None:  
     assert done.returncode == 0, done.stderr
     assert "1 changed file   rebut review\n" in done.stdout and "rebut --help" in done.stdout
     assert not session.sessions(session.home())
+
+
+def left(folder: Path) -> list[str]:
+    """What somebody would see of a folder, rebut's or not."""
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file() and ".git" not in p.parts)
+
+
+def test_a_deep_question_is_a_panel_that_writes_to_its_session_only(tmp_path: Path, workspace: Path) -> None:  # H1
+    sat = panels.seats(tmp_path / "s", panels.consensus())
+    who = ",".join([sat["lead"], *sat["challenger"]])
+    before = left(workspace)
+    done = voices.cli("ask", panels.TOPIC, "--deep", "--with", who, "--json", cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["heading"] == "CONSENSUS" and opened().opened.protocol == "panel"
+    assert left(workspace) == before
+    [made] = (session.home() / shown["session"] / "debates").iterdir()
+    assert made.name.startswith("001-") and (made / "state.json").is_file()
+    done = voices.cli("ask", panels.TOPIC, "--deep", "--with", who, "--save", "../out/here", "--json", cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    assert left(workspace) == before
+    [made] = (tmp_path / "out/here/debates").iterdir()
+    assert (made / "transcript.md").is_file()
+
+
+def test_a_plan_is_rewritten_in_its_session_only(tmp_path: Path, workspace: Path) -> None:  # K9
+    (workspace / "PLAN.md").write_text("# Plan\n\nKeep sessions.\n")
+    revisions.configure(workspace, '{"preferences": {}}')  # which would not debate
+    tracks = workspace / ".kiln/tracks/phase-1"
+    tracks.mkdir(parents=True)
+    (tracks / "plan_claude.md").write_text("# Another track's\n")
+    sat = revisions.seats(tmp_path / "s", revisions.answers(1))
+    words = ["plan", "PLAN.md", "--rewrite", "--with", ",".join([*sat["author"], sat["synthesizer"]])]
+    before = left(workspace)
+    done = voices.cli(*words, "--json", cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["heading"] == "PLAN AFTER 1 ROUND"
+    assert left(workspace) == before
+    made = session.home() / shown["session"] / ".kiln/tracks/phase-1"
+    assert "author 1" in (made / "plan_claude.md").read_text(), "a verb takes nothing up from the workspace"
+    assert "critique_of_codex_r1.md (" in (made / "debate_log.md").read_text()
+    assert voices.cli("verify", shown["session"], cwd=workspace).returncode == 0
+    done = voices.cli(*words, "--save", "../out", "--json", cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    assert left(workspace) == before and (tmp_path / "out/.kiln/tracks/phase-1/PLAN.md").is_file()
+
+
+def test_a_plan_that_shows_a_change_in_a_fence_is_still_a_plan() -> None:  # J1
+    from rebut.cli.intent import is_diff
+
+    shown = f"# Plan\n\nDo this:\n\n```diff\n{DIFF}```\n\nThen that.\n"
+    assert not is_diff(shown) and not is_diff(shown.replace("```", "~~~~"))
+    assert is_diff(f"From 12ab Mon Sep 17\n\nSay:\n```\nx\n```\n---\n{DIFF}"), "a mailed patch"
+    assert is_diff(DIFF.replace("+def pay():", "+```\n+def pay():\n+```")), "a change of a text with fences"
+
+
+def test_a_file_is_known_by_its_name_and_a_word_too_long_for_one_is_none(tmp_path: Path, shop: Path) -> None:
+    (shop / "my plan.md").write_text("# Proposal\n\nWe drop the queue.\n")
+    who = company(tmp_path / "s", REVIEW, 2)
+    done = voices.cli("my plan.md", "--with", who, "--dry-run", cwd=shop)
+    assert done.returncode == 0 and "3 calls" in done.stdout, "a review of a proposal, not a question"
+    for words in (["x" * 400], ["plan", "x" * 400], ["review", "x" * 400]):
+        done = voices.cli(*words, cwd=shop)
+        assert done.returncode == 2 and "could not be written" not in done.stderr
+
+
+def test_one_more_round_is_refused_where_none_would_be_played(tmp_path: Path, workspace: Path) -> None:  # C13
+    done = voices.cli("ask", "Redis?", "--with", company(tmp_path / "s", said(same=True), 3), "--json", cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    sat = revisions.seats(tmp_path / "r", revisions.answers(3))
+    flags = [
+        word for role in sat for spec in ([sat[role]] if role[0] == "s" else sat[role]) for word in (f"--{role}", spec)
+    ]
+    done = voices.cli("revise", "plan", "T", *flags, "--rounds", "3", "--json", cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    known = session.sessions(session.home())
+    for one in known:
+        done = voices.cli("more", one.id, cwd=workspace)
+        assert done.returncode == 2 and "one more round would add nothing" in done.stderr
+        counted = voices.cli("fork", one.id, "--dry-run", "--json", cwd=workspace)
+        assert json.loads(counted.stdout)["anew"] == 0
+    assert len(session.sessions(session.home())) == len(known)

@@ -16,6 +16,7 @@ def claim(root: Path, folder: Path, purpose: str, id: str) -> str:
     """Take `folder` for a purpose. Returns the session that holds it now: `id` itself, or the one that was first.
 
     The name appears with its content or not at all: a process that dies in between leaves no claim that nobody holds.
+    Call it in `alone`: a claim of a session that is no more gives way.
     """
     place = _place(root, folder)
     own = place / f".{id}.{secrets.token_hex(4)}"
@@ -24,6 +25,8 @@ def claim(root: Path, folder: Path, purpose: str, id: str) -> str:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         own.write_text(id, encoding="utf-8")
         try:
+            if not holder(root, folder, purpose):
+                wanted.unlink(missing_ok=True)
             os.link(own, wanted)
         except FileExistsError:
             return wanted.read_text(encoding="utf-8")
@@ -35,11 +38,12 @@ def claim(root: Path, folder: Path, purpose: str, id: str) -> str:
 
 
 def holder(root: Path, folder: Path, purpose: str) -> str:
-    """Who holds a folder for a purpose; empty for nobody."""
+    """Who holds a folder for a purpose; empty for nobody, also where whoever held it was deleted."""
     try:
-        return (_place(root, folder) / purpose.replace("/", "-")).read_text(encoding="utf-8")
+        id = (_place(root, folder) / purpose.replace("/", "-")).read_text(encoding="utf-8")
     except OSError:
         return ""
+    return id if (root / id).is_dir() else ""
 
 
 def holders(root: Path, folder: Path) -> list[str]:

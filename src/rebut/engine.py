@@ -66,7 +66,7 @@ async def start(plan: Plan, table: Table) -> Outcome:
             # What was resolved with this session's redactor passes unchanged; what anybody made by hand does not.
             facts["target"] = at_the_door(plan.target.to_json(), lambda text: redact(clean(text)))
         if plan.protocol.folder:
-            facts["folder"] = str(await asyncio.to_thread(plan.protocol.folder, plan.workspace, session.slug(topic)))
+            facts["folder"] = await _claimed(plan, folder, topic)
         journal.write(opened(plan, folder, topic, alias=_alias(plan)))
         facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `keys_of`
         for name, value in facts.items():
@@ -130,8 +130,7 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
         if plan.notes:
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
         if plan.protocol.folder:
-            claimed = await asyncio.to_thread(plan.protocol.folder, plan.workspace, session.slug(topic))
-            journal.write(Fact(key="folder", cls="input", value=str(claimed)))
+            journal.write(Fact(key="folder", cls="input", value=await _claimed(plan, folder, topic)))
         for name in ("snapshot", "target", "context", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
@@ -151,12 +150,16 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     record = Record()
     room = _room(record, plan, table, view=view_of(old, parent, table), parent=old)
     room.write(opened(plan, parent, topic, parent=old.opened.id))
+    whole_on_record = False
     with suppress(NotOnRecord, ParticipantFailed, TooFewReplies, Aborted):
         await plan.protocol.run(_debate(room, plan))
+        whole_on_record = True
     await _close(room)
+    if whole_on_record:
+        return record.answers, 0
     each = plan.protocol.calls(plan.settings) if plan.protocol.calls else None
     whole = sum(each.get(p.seat.partition(".")[0], 0) for p in plan.seats) if each else old.answers
-    return record.answers, max(0, whole - record.answers)
+    return record.answers, max(1, whole - record.answers)
 
 
 async def replay(plan: Plan, table: Table, record: Record) -> Outcome:
@@ -291,6 +294,12 @@ def _room(
         trips=table.trips,
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
     )
+
+
+async def _claimed(plan: Plan, folder: Path, topic: str) -> str:
+    assert plan.protocol.folder is not None
+    place = plan.protocol.folder
+    return str(await asyncio.to_thread(place, plan.settings, plan.workspace, folder, session.slug(topic)))
 
 
 def _alias(plan: Plan) -> str:

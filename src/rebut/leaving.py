@@ -41,11 +41,17 @@ async def _one(room: Room, wanted: Path, one: Artifact, root: Path) -> tuple[Pat
                 return path, _told(path, wanted)
             # On record before it is there: a process that dies in between must know the file for its own.
             room.write(Wrote(path=str(path), sha=artifacts.sha(text)))
-            if not await asyncio.to_thread(artifacts.save, path, text, there is None):
+            if one.merge:
+                # Without an await: another debate of this process would wait for the lock on the very thread that
+                # has to come back here to open it.
+                done = artifacts.save(path, text, there is None)
+            else:
+                done = await asyncio.to_thread(artifacts.save, path, text, there is None)
+            if not done:
                 # Somebody was quicker to make a file of that name.
                 path = artifacts.beside(wanted, room.record)
                 room.write(Wrote(path=str(path), sha=artifacts.sha(text)))
-                await asyncio.to_thread(artifacts.save, path, text)
+                artifacts.save(path, text)
     except RecordError as error:
         return wanted, [error.message]
     except OSError as error:

@@ -99,8 +99,8 @@ class Protocol:
     """Settings → seats, where these depend on them."""
     fits: Callable[[Any, Sequence[Participant]], None] | None = None
     """Settings and seats → `UsageError` where they do not go together; asked before anything is opened."""
-    folder: Callable[[Path, str], Path] | None = None
-    """Workspace and slug → a folder for its files, claimed for this debate alone."""
+    folder: Callable[[Any, Path, Path, str], Path] | None = None
+    """Settings, workspace, the session's own folder and slug → a folder for its files, for this debate alone."""
     source: str = ""
 
     def with_settings(self, settings: Any) -> Protocol:

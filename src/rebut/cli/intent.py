@@ -15,18 +15,22 @@ from rebut.targets import Wanted
 
 DIFF = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
 
+FENCED = re.compile(r"(?ms)^(```+|~~~+)[^\n]*\n.*?^\1[ \t]*$")
+"""In a diff, every line of a file begins with a sign, so that no fence begins there."""
+
 
 def is_diff(text: str) -> bool:
-    return DIFF.search(text[:100_000]) is not None
+    """Whether a text is a change, and not a text that shows one in a fenced block."""
+    return DIFF.search(FENCED.sub("", text[:100_000])) is not None
 
 
 def of_review(what: str) -> Wanted:
     """What `review` is about."""
     if what == "-":
         return Wanted(target="code", stdin=everything())
-    if what and Path(what).is_file() and is_diff(_beginning(what)):
+    if what and _is_file(what) and is_diff(_beginning(what)):
         return Wanted(target="code", artifact_file=what)
-    if what and Path(what).is_file():
+    if what and _is_file(what):
         return Wanted(target="code", scope=f"file:{what}")
     if what:
         return Wanted(target="code", scope=f"range:{what}" if ".." in what else f"commit:{what}")
@@ -37,7 +41,7 @@ def of_plan(file: str) -> Wanted:
     """What `plan` is about."""
     if file == "-":
         return Wanted(target="proposal", stdin=everything())
-    if not Path(file).is_file():
+    if not _is_file(file):
         raise UsageError(f"there is no file {file}", "Give the file that holds the plan, or - for standard input.")
     return Wanted(target="proposal", artifact_file=file)
 
@@ -46,7 +50,7 @@ def to_rewrite(file: str) -> tuple[str, list[str]]:
     """The topic of a revision, and the file that it is about."""
     if file == "-":
         return everything(), []
-    if not Path(file).is_file():
+    if not _is_file(file):
         raise UsageError(f"there is no file {file}", "Give the file that holds the plan, or - for standard input.")
     return f"Write a better plan than the one in {file}, for the same purpose.", [file]
 
@@ -97,9 +101,16 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     if not isinstance(rounds, int):
         raise UsageError(f"{record.opened.protocol} has no rounds to add to")
 
+    ending = Outcome.from_json(record.closed.outcome).heading
+
     async def fork(desk: Desk) -> Outcome:
         changes = {name: rounds + 1, "limits": limits}
         reused, anew = await api.fork_plan(id, desk=desk, **changes)
+        if not anew:
+            raise UsageError(
+                f"one more round would add nothing: {record.opened.protocol} ended with {ending} and asks nobody again",
+                f"Another seat or question may: rebut fork {record.opened.id[:4]} …",
+            )
         if not quiet and not as_json:
             say(f"  round {rounds + 1}: {reused} answers are taken over, about {anew} asked anew", sys.stderr)
         outcome = await api.fork(id, desk=desk, **changes)
@@ -117,10 +128,10 @@ def meant(words: list[str], known: Collection[str]) -> list[str]:
     first = words[0]
     if first in known or first.startswith("-"):
         return words
+    if _is_file(first):
+        return ["review" if is_diff(_beginning(first)) else "plan", *words]
     if " " in first.strip() or first.endswith("?"):
         return ["ask", *words]
-    if Path(first).is_file():
-        return ["review" if is_diff(_beginning(first)) else "plan", *words]
     return words
 
 
@@ -131,6 +142,13 @@ def of_pipe() -> list[str]:
         return []
     sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
     return ["review" if is_diff(text) else "plan", "-"]
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # a word that is too long for a name is no file's
+        return False
 
 
 def _beginning(file: str) -> str:

@@ -165,7 +165,7 @@ class Stage:
         if not isinstance(error, Interrupted):
             rows = [f"rebut: {error}", *(f"  {note}" for note in getattr(error, "__notes__", ()))]
             say(folded("\n".join(rows), sys.stderr), sys.stderr)
-        if self.record and self.root:
+        if self.record and self.root and self.folder and self.folder.is_dir():  # refused, it is not kept
             short = session.short(self.root, id)
             word = "stopped" if isinstance(error, Paused) else "this debate can go on"
             told = f"  {word}. {progress(self.record)}.\n  Go on with   rebut resume {short}"
@@ -194,7 +194,7 @@ class Stage:
             return brief(came_of_it)
         error, id = came_of_it, self.record.opened.id if self.record else ""
         said: dict[str, object] = {"error": error.message, "hint": error.hint, "exit": error.exit_code}
-        said["session"] = id or None
+        said["session"] = (id if self.folder and self.folder.is_dir() else "") or None
         if isinstance(error, Paused) and id:
             said["resume"] = f"rebut resume {id}"
         return said | (self._turn(error, id) if isinstance(error, WaitingForCaller) else {})

@@ -15,6 +15,8 @@ FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
 """What a verb may take unless told otherwise."""
 QUICK = {"timeout": 60, "calls": 6, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
+PLACES = {"cross": "state_dir", "panel": "place", "revise": "place"}
+"""The setting by which a protocol is told where its files go; `-` for its session."""
 
 
 def verb(f: F) -> F:
@@ -103,6 +105,7 @@ def plan_command(
     if rewrite:
         topic, context = to_rewrite(file)
         named["context"] = (*named["context"], *context)
+        named["strategy"] = "debate"  # whatever a workspace wants of its own stages
         return _go("revise", topic, named, {"author": who[:2], "synthesizer": who[2:]}, quick, deep, save)
     roles = dict(zip(("critic", "judge"), who, strict=False))
     named["skip_materialize_opposite"] = True
@@ -155,10 +158,10 @@ def _go(
     named["thrifty"] = chosen.get("usd") is None and chosen.get("tokens") is None
     named |= {role: who for role, who in roles.items() if who}
     named |= {"effort": "low"} if quick else {}
-    if protocol in ("ask", "cross"):
+    if protocol != "panel":
         named["rounds"] = 3 if deep else 1
-    if protocol != "ask":
-        named["state_dir"] = str(Path(save).expanduser()) if save else "-"
+    if protocol in PLACES:
+        named[PLACES[protocol]] = str(Path(save).expanduser().absolute()) if save else "-"
     elif save:
         raise click.UsageError("ask leaves no files; `rebut export` writes the session")
     # A verb hides what was dismissed, and obeys the repository's threshold, as the protocol under it does.

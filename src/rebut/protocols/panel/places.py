@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rebut.errors import UsageError
+from rebut.protocols.panel.settings import OWN, Settings
 
 PARENT = "debates"
 _NUMBERED = re.compile(r"(\d{3,9})(?:-.*)?", re.S)
 
 
-def folder(workspace: Path, slug: str) -> Path:
+def folder(settings: Settings, workspace: Path, own: Path, slug: str) -> Path:
     """Claim the next free number. Two panels that start at once get two."""
-    parent = workspace / PARENT
+    parent = (own if settings.place == OWN else workspace / settings.place) / PARENT
     try:
         if parent.is_symlink():
             raise UsageError(f"{parent} is a link, which may lead anywhere", "Make it a folder, or start elsewhere.")
-        parent.mkdir(exist_ok=True)
+        parent.mkdir(parents=True, exist_ok=True)
         return _claimed(parent, slug)
     except OSError as error:
         raise UsageError(

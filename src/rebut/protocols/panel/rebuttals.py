@@ -16,9 +16,14 @@ SILENCE = 2
 """Rebuttals in a row that may be missing before a dissenter is not asked any more."""
 
 
+def hearing(course: Course) -> list[Challenger]:
+    """Those who dissent and can still be expected to answer."""
+    return [c for c in course.dissenters if c.silent < SILENCE]
+
+
 async def rebut(r: Round, course: Course) -> bool:
     """Only those who dissent; False when none of them is left to hear."""
-    asked = [c for c in course.dissenters if c.silent < SILENCE]
+    asked = hearing(course)
     wrong = await touched(r, course, "personas")
     asks = [_rebuttal(r, course, c, wrong.get(c.seat, "")) for c in asked]
     got = await r.ask_all("rebuttal", asks, need=0)

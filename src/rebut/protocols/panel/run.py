@@ -8,7 +8,7 @@ from rebut.outcome import Outcome
 from rebut.protocols.panel import assumptions, synthesis
 from rebut.protocols.panel.opening import open_up, seated
 from rebut.protocols.panel.parts import publish
-from rebut.protocols.panel.rebuttals import rebut
+from rebut.protocols.panel.rebuttals import SILENCE, hearing, rebut
 from rebut.protocols.panel.rounds import address, challenge, confront
 
 
@@ -18,6 +18,9 @@ async def run(debate: Debate) -> Outcome:
     for r in debate.rounds(debate.settings.rounds):
         if r.n == 1:
             await challenge(r, course)
+        elif not hearing(course):
+            r.stop(f"whoever still dissents answered nothing {SILENCE} times")  # the lead would speak to nobody
+            break
         elif not await confront(r, course) or not await rebut(r, course):
             break
         course.rounds = r.n

@@ -11,6 +11,8 @@ from rebut.protocols.panel.lenses import LENSES
 from rebut.types import Participant
 
 TIMEOUT = 120.0
+OWN = "-"
+"""As a place: the session's own folder."""
 
 
 class Settings(BaseModel):
@@ -19,6 +21,7 @@ class Settings(BaseModel):
     rounds: int = Field(default=5, ge=1, le=10, description="rounds at most: the challenge, then one per rebuttal")
     min_challengers: int = Field(default=1, ge=1, le=12, description="how many challengers must answer")
     effort: str = Field(default="", description="thinking effort of every seat")
+    place: str = Field(default="", description="the folder of the debates; - for the session's own; else the workspace")
 
 
 def limits(settings: Settings) -> dict[str, float]:

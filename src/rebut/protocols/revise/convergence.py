@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.ledger import Ledger, Point
+from rebut.ledger import Ledger, Point, Severity
 
 WEAKNESS, DISAGREEMENT = "weakness", "disagreement"
-COSMETIC = "P3"
+COSMETIC: Severity = "P3"
 
 
-def reached(ledger: Ledger, round: int, authors: Sequence[str]) -> str:
-    """Why no further round is needed; empty if one is."""
-    if not pressed(ledger, round, WEAKNESS):
+def reached(
+    ledger: Ledger, round: int, authors: Sequence[str], *, weaknesses: int = 0, weightiest: Severity = COSMETIC
+) -> str:
+    """Why no further round is needed; empty if one is.
+
+    `weaknesses` and `weightiest` are what the critiques themselves list. The ledger alone would pass over an item that
+    names a point which is not there, and take a weakness for a disagreement where it repeats one.
+    """
+    if not weaknesses and not pressed(ledger, round, WEAKNESS):
         return "no weakness in either critique"
-    if only_cosmetic(ledger, round):
+    if weightiest == COSMETIC and only_cosmetic(ledger, round):
         return "only cosmetic disagreements are left"
     if shared := conceded_by_all(ledger, round, authors):
         return f"both concede the same points ({', '.join(shared)})"

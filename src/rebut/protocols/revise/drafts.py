@@ -37,7 +37,10 @@ async def written(debate: Debate, course: Course) -> None:
     for n, text in enumerate(found):
         name = course.files.version(n, 1)
         if text is not None:
-            course.versions[n].append(Version(1, text, course.path(name), taken_up=True))
+            path = course.path(name)
+            if debate.is_fork:  # it was taken up in another phase, and a phase holds all that its debate began with
+                [path] = await r.leave(Artifact(path, text))
+            course.versions[n].append(Version(1, text, path, taken_up=True))
             continue
         one = drafts[n]
         if isinstance(one, Failure):
@@ -50,7 +53,7 @@ async def written(debate: Debate, course: Course) -> None:
 
 async def _taken_up(r: Debate, course: Course, author: int) -> str | None:
     """A draft that is there already, read once: later versions of the file are not looked at."""
-    if course.settings.strategy == "single":
+    if course.settings.strategy == "single" or not course.settings.shared:
         return None
     name = course.files.version(author, 1)
     value = await r.once(

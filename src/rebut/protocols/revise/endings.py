@@ -103,4 +103,8 @@ def told(course: Course) -> dict[str, Json]:
 def _where(course: Course) -> tuple[tuple[str, str], ...]:
     up = [f"{v[0].path.rpartition('/')[2]} was there and was taken up" for v in course.versions if v and v[0].taken_up]
     folder = "/".join(course.folder.parts[-3:])
+    if not course.settings.shared:
+        folder += " in the session's own folder"
+    elif course.settings.place:
+        folder = str(course.folder)
     return (("files", "; ".join([folder, *up])),)

@@ -62,6 +62,8 @@ def debated(place: Path, stage: Stage, strategy: str) -> str:
 def _take(debate: Debate) -> Json:
     settings: Settings = debate.settings
     stage = STAGES[settings.stage]
+    if not settings.shared:
+        return {"phase": settings.phase or 1}
     named = settings.phase and not debate.is_fork
     try:
         there = existing(Path(settings.tracks))

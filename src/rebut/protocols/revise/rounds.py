@@ -25,7 +25,14 @@ async def play(r: Round, course: Course) -> None:
     await revisions(r, course, played)
     if _cut_short(course, played, "revision"):
         return
-    played.convergence = convergence.reached(critiqued, r.n, [who.seat for who in course.authors])
+    forms = [one.form for one in played.critiques.values()]
+    played.convergence = convergence.reached(
+        critiqued,
+        r.n,
+        [who.seat for who in course.authors],
+        weaknesses=sum(1 for form in forms for w in form.weaknesses if w.text),
+        weightiest=min((entering.severity(d) for form in forms for d in form.disagreements if d.text), default="P3"),
+    )
 
 
 async def critiques(r: Round, course: Course, played: Played) -> None:

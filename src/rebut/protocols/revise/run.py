@@ -90,8 +90,8 @@ async def _logged(debate: Debate, course: Course) -> None:
 
 def _short(path: str, course: Course) -> str:
     """From the folder that holds `.kiln`: what the log says must be true on every machine."""
-    base = course.folder.parents[2]
-    return path.removeprefix(f"{base}/")
+    name = "/".join(course.folder.parts[-3:])
+    return f"{name}/{path.rpartition('/')[2]}"
 
 
 def _unread(debate: Debate) -> tuple[str, ...]:

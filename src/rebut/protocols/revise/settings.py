@@ -13,6 +13,10 @@ from rebut.protocols.revise import preferences
 from rebut.protocols.revise.stages import STAGES
 from rebut.types import Json
 
+TRACKS = ".kiln/tracks"
+OWN = "-"
+"""As a place: the session's own folder."""
+
 
 class Settings(BaseModel):
     """What a debate of this protocol can be told."""
@@ -26,11 +30,17 @@ class Settings(BaseModel):
     effort: str = Field(default="", description="thinking effort of every seat")
     other: str = Field(default="", description="the strategy of the other stage, for the log")
     tracks: str = Field(default="", description="the folder of the tracks")
+    place: str = Field(default="", description="the folder that holds `.kiln`; - for the session's own")
 
     @field_validator("rounds")
     @classmethod
     def _clamp(cls, rounds: int) -> int:
         return preferences.clamped(rounds)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the tracks are a folder that others use, too, and not the session's own."""
+        return Path(self.tracks).is_absolute()
 
     @property
     def debates(self) -> bool:
@@ -59,7 +69,7 @@ def prepare(given: Mapping[str, Any], workspace: Path) -> tuple[dict[str, Json],
     found: dict[str, Json] = {
         "strategy": strategy,
         "other": wishes.strategies.get(other.name, other.without),
-        "tracks": str(base / ".kiln/tracks"),
+        "tracks": _tracks(str(given.get("place") or base), workspace),
     }
     told: list[str] = []
     if wishes.there and not given.get("strategy"):
@@ -85,6 +95,11 @@ def calls(settings: Settings) -> dict[str, int]:
         return {"author": 1}
     rounds = settings.rounds if settings.debates else 0
     return {"author": 1 + 2 * rounds, "synthesizer": 1 + (settings.baseline and settings.debates)}
+
+
+def _tracks(place: str, workspace: Path) -> str:
+    """The folder of the tracks. A relative one lies in the session's folder, where nobody else writes."""
+    return TRACKS if place == OWN else str(workspace / place / TRACKS)
 
 
 def _top(workspace: Path) -> Path:

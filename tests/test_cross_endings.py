@@ -12,8 +12,10 @@ import pytest
 from rebut.backends.rules import judged
 from rebut.contract import Contract
 from rebut.gate import judge
+from rebut.ledger import Evidence, Point
 from rebut.outcome import Outcome
 from rebut.policy import Policy
+from rebut.protocols.cross.versions import fixes
 from rebut.types import Finding
 
 COMPROMISE = {
@@ -112,3 +114,11 @@ def test_rules_leave_alone_what_a_version_has_mended() -> None:  # J9
     small = Finding("F2", "P3", "tests", "untested", ("found",), rule_based=True)
     said = judged((mended, small))
     assert said["choice"] == "A" and [row["id"] for row in said["findings"]] == ["F2"]  # type: ignore[union-attr,index,call-overload]
+
+
+def test_a_version_made_of_fixes_claims_only_those_that_were_put_in_place() -> None:  # J10
+    def point(id: str, place: str, fix: str) -> Point:
+        return Point("x", "critic", 1, evidence=(Evidence(place, "q", "found"),), id=id, fix=fix)
+
+    points = [point("F1", "m.py:1-2", "b"), point("F2", "m.py:2-3", "c"), point("F3", "m.py:9", "d")]
+    assert fixes({"m.py": "a\nb\nc\n"}, points) == ({"m.py": "b\nc\n"}, {"F1"})

@@ -10,6 +10,8 @@ import pytest
 import voices
 from repositories import commit, git, redact
 
+from rebut import applying
+from rebut.applying import NotApplied
 from rebut.overlay import Overlay
 from rebut.patching import Patched, difference, tidy, touched, try_patch
 from rebut.redaction import Redactor
@@ -182,3 +184,38 @@ def test_a_tree_that_moved_on_is_left_alone(shop: Path) -> None:  # issue 4 item
     (shop / "api/orders.py").write_text(crosses.AFTER)
     assert voices.cli("cross", "--commit", sha, "--apply", *flags, cwd=shop).returncode == 0
     assert (shop / "api/orders.py").read_text() == crosses.MENDED
+
+
+def test_all_of_a_patch_is_applied_or_nothing(shop: Path) -> None:  # issue 4 item 5
+    (shop / "b.py").write_text("b = 1\n")
+    more = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-b = 1\n+b = 2\n"
+    # README.md is a file, so that there can be no folder of that name.
+    more += "--- /dev/null\n+++ b/README.md/x.py\n@@ -0,0 +1 @@\n+x = 1\n"
+    code, said = cross(shop, "--apply", patch=crosses.PATCH + more)
+    assert code == 3 and "README.md/x.py cannot be written" in " ".join(said.split())
+    assert "ACCEPT OPPOSITE" in said, "the review is shown all the same"
+    assert (shop / "api/orders.py").read_text() == crosses.AFTER and (shop / "b.py").read_text() == "b = 1\n"
+    assert sorted(path.name for path in (shop / "api").iterdir()) == ["orders.py"], "nothing is left lying about"
+
+
+def test_what_was_renamed_into_place_is_taken_back_when_a_later_file_fails(tmp_path: Path) -> None:  # issue 4 item 5
+    (tmp_path / "a").write_text("old a\n")
+    (tmp_path / "z").mkdir()
+    with pytest.raises(NotApplied, match="z cannot be written"):
+        applying._write_all(tmp_path, {"a": "new a\n", "new": "new\n", "z": None})
+    assert (tmp_path / "a").read_text() == "old a\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "z"]
+
+
+def test_a_file_with_a_byte_order_mark_is_patched_and_keeps_it(shop: Path) -> None:  # issue 4 item 5
+    (shop / "api/orders.py").write_bytes(b"\xef\xbb\xbf" + crosses.AFTER.encode())
+    code, said = cross(shop, "--apply")
+    assert code == 0, said
+    assert (shop / "api/orders.py").read_bytes() == b"\xef\xbb\xbf" + crosses.MENDED.encode()
+
+
+def test_a_comment_that_is_taken_away_is_not_taken_for_the_name_of_a_file() -> None:  # J10
+    patch = "--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1,2 @@\n--- sub\n select 1;\n+++ b\n"
+    assert touched(patch) == ("q.sql",)
+    done = tried(patch, **{"q.sql": "-- sub\nselect 1;\n", "sub/x.py": "x\n"})
+    assert (done.complaint, done.files) == ("", {"q.sql": "select 1;\n++ b\n"})

@@ -108,7 +108,7 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
     stdin = ""
     if content == "-":
         content, stdin = "", everything()
-    elif not (content or given or any(texts.values())):
+    elif not (content or any(texts.values())) and (not given or named["target"] == "mixed"):
         stdin = waiting()
     scope = given[0] if given else ""
     return Wanted(named.pop("target"), scope, content, texts["artifact_file"], stdin, **_rest(texts))

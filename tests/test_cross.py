@@ -127,7 +127,7 @@ def test_a_part_that_nobody_read_is_told_and_never_reads_as_agreement(shop: Path
     assert any("the part text of the critique is missing" in note for note in outcome.notes)
 
 
-def test_a_change_too_large_for_one_prompt_is_split_by_file_and_told(shop: Path) -> None:  # J7, issue 4 item 1
+def test_a_change_too_large_for_one_prompt_is_split_by_file_and_told(shop: Path) -> None:  # J7
     for n in range(4):
         (shop / f"big{n}.py").write_text("".join(f"value_{n}_{i} = {i}\n" for i in range(3000)))
     critic = voices.Voice(json.dumps(crosses.critique()))
@@ -170,7 +170,7 @@ def test_an_author_that_is_not_here_can_still_be_named(shop: Path) -> None:  # J
     assert outcome.seats[0].spec == "claude" and outcome.exit_code == 0
 
 
-def test_where_no_model_is_found_programs_look_at_code(shop: Path) -> None:  # J8, issue 3 item 4
+def test_where_no_model_is_found_programs_look_at_code(shop: Path) -> None:  # J8
     lint = voices.Voice(json.dumps(crosses.critique(crosses.raised())))
     rules = voices.Voice(json.dumps(crosses.judgement("A")))
     outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop,
@@ -182,7 +182,7 @@ def test_where_no_model_is_found_programs_look_at_code(shop: Path) -> None:  # J
     assert any("no model was found" in note for note in outcome.notes)
 
 
-def test_what_programs_propose_is_put_together_from_their_fixes(shop: Path) -> None:  # J10, issue 3 item 4
+def test_what_programs_propose_is_put_together_from_their_fixes(shop: Path) -> None:  # J10
     fixed = crosses.raised("None is returned.", "api/orders.py:7", fix="    return order", category="maintainability")
     fixed["evidence"][0]["quote"] = "return None"
     moved = crosses.raised(fix="    nothing", place="api/orders.py:2", category="other")
@@ -293,7 +293,7 @@ def test_c_writes_a_version_that_the_next_round_looks_at(shop: Path) -> None:  #
     assert (folder(outcome) / "artifact-v2.patch").read_text() == (folder(outcome) / "final.patch").read_text()
 
 
-def test_a_patch_that_does_not_apply_is_sent_back_once_with_gits_words(shop: Path) -> None:  # issue 4 item 5
+def test_a_patch_that_does_not_apply_is_sent_back_once_with_gits_words(shop: Path) -> None:  # J10
     bad = crosses.patch(crosses.PATCH.replace("commit(order)", "comit(order)"))
     said = FOUND | {"r1/judgement@judge": crosses.judgement("B"), "r1/version.code@critic": [bad, crosses.patch()]}
     outcome = crosses.review(shop, said)
@@ -302,7 +302,7 @@ def test_a_patch_that_does_not_apply_is_sent_back_once_with_gits_words(shop: Pat
     assert "final.patch" in contract(outcome).artifact
 
 
-def test_a_patch_that_never_applies_is_not_taken_and_the_review_goes_on(shop: Path) -> None:  # issue 4 item 5
+def test_a_patch_that_never_applies_is_not_taken_and_the_review_goes_on(shop: Path) -> None:  # J10
     bad = crosses.patch("--- a/api/orders.py\n+++ b/api/orders.py\n@@ -1 +1 @@\n-nonsense\n+x\n")
     said = FOUND | {"r1/judgement@judge": crosses.judgement("C"), "r1/version.code@judge": bad}
     outcome = crosses.review(shop, said, rounds=1)
@@ -311,7 +311,7 @@ def test_a_patch_that_never_applies_is_not_taken_and_the_review_goes_on(shop: Pa
     assert not (folder(outcome) / "final.patch").exists()
 
 
-def test_versions_build_on_each_other_and_the_final_patch_holds_them_all(shop: Path) -> None:  # issue 4 item 5
+def test_versions_build_on_each_other_and_the_final_patch_holds_them_all(shop: Path) -> None:  # J10
     second = (
         "--- a/api/orders.py\n+++ b/api/orders.py\n@@ -4,4 +4,3 @@\n def pay(order):\n     charge(order)\n"
         "     commit(order)\n-    return None\n"

@@ -187,7 +187,7 @@ def test_the_terminal_ends_with_the_contract(shop: Path) -> None:  # J12
     assert "1 finding: 1 P1" in done.stderr and "1 valid" in done.stderr
 
 
-def test_hidden_findings_are_counted_in_one_line_and_shown_on_request(shop: Path) -> None:  # issue 4 item 7
+def test_hidden_findings_are_counted_in_one_line_and_shown_on_request(shop: Path) -> None:  # J12
     findings = [
         crosses.raised(),
         crosses.raised("No note.", "README.md:1", severity="P3", evidence=[duels.cite("README.md:1")]),
@@ -200,7 +200,7 @@ def test_hidden_findings_are_counted_in_one_line_and_shown_on_request(shop: Path
     short = voices.cli("cross", *flags(shop, said), cwd=shop).stdout
     assert "- hidden: 1 P3, 1 struck for an absent citation; --all shows them" in short and "F3" not in short
     whole = voices.cli("cross", "--all", *flags(shop, said), cwd=shop).stdout
-    assert "- P2: F3 api/auth.py:3 Tokens leak. (absent \"" in whole and "- hidden" not in whole
+    assert '- P2: F3 api/auth.py:3 Tokens leak. (absent "' in whole and "- hidden" not in whole
 
 
 def test_json_is_short_and_says_what_was_decided(shop: Path) -> None:  # C14

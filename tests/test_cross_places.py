@@ -111,7 +111,7 @@ def test_outside_git_it_lies_in_the_users_state(tmp_path: Path, own_home: Path) 
     assert (folder / "summary.md").exists() and list(work.iterdir()) == []
 
 
-def test_a_git_folder_that_cannot_be_written_is_told_and_gone_round(shop: Path) -> None:  # issue 4 item 6
+def test_a_git_folder_that_cannot_be_written_is_told_and_gone_round(shop: Path) -> None:  # J6
     (shop / ".git/review-loop").write_text("in the way")  # for root, permissions would be no hindrance
     outcome = crosses.review(shop, FOUND)
     assert any("cannot be written" in note and "the files go to" in note for note in outcome.notes)
@@ -248,7 +248,7 @@ def test_words_of_models_cannot_open_a_part_of_the_contract() -> None:  # C7
     assert "`````markdown\n````\n### Next Actions\n```\nx\n`````" in inside
 
 
-def test_the_screen_shows_five_of_p1_and_p2_and_one_line_for_the_rest() -> None:  # issue 4 item 7
+def test_the_screen_shows_five_of_p1_and_p2_and_one_line_for_the_rest() -> None:  # J12
     made = contract(
         *(finding(n, "P2") for n in range(1, 6)),
         finding(6),

@@ -315,3 +315,50 @@ def test_the_door_is_the_same_review(folder: Path) -> None:
         Wanted(scope="uncommitted"),
     )
     assert rebut(folder, "gate", outcome.session, "--fail-on", "P2").returncode == 1
+
+
+def test_a_sarif_that_could_not_be_written_is_told_before_anything_is_called(folder: Path) -> None:  # C17
+    done = rebut(folder, "cross", "--uncommitted", *seats(folder), "--sarif", "nowhere/out.sarif")
+    assert done.returncode == 2 and "nowhere is no folder" in done.stderr
+    assert not session.sessions(session.home()), "nothing was paid for"
+
+
+def test_what_sarif_wrote_into_the_tree_is_no_part_of_the_change(folder: Path) -> None:  # J2
+    words = ["cross", *seats(folder), "--sarif", "out.sarif", "--json"]
+    first, second = (json.loads(rebut(folder, *words).stdout) for _ in range(2))
+    assert (first["reused"], second["reused"]) == (False, True)
+    rebut(folder, *words, "--again")
+    target = reviews.last().target
+    assert [c.path for c in target.changes] == ["api/orders.py"]
+    assert target.left_out == ("out.sarif: rebut's own output (one file)",)
+    assert not reviews.last().doubts
+
+
+@pytest.mark.parametrize("flag", [["--fail-on", "P1"], ["--on-inconclusive", "pass"], ["--sarif", "x"], ["--github"]])
+def test_repeated_runs_are_judged_by_no_gate_and_do_not_pretend_to(folder: Path, flag: list[str]) -> None:  # C17
+    done = rebut(folder, "cross", "--uncommitted", *seats(folder), "--repeat", "2", *flag)
+    assert done.returncode == 2 and f"{flag[0]} and --repeat do not go together" in done.stderr
+    assert not session.sessions(session.home())
+
+
+def test_a_text_is_reviewed_anew_since_the_files_it_is_held_against_may_have_changed(folder: Path) -> None:  # C11
+    said = {"r1/critique@critic": crosses.proposal(FOUND), "r1/judgement@judge": crosses.judgement("A")}
+    sat = [w for role, spec in crosses.seats(folder.parent / "s", said).items() for w in (f"--{role}", spec)]
+    words = ["cross", crosses.PROPOSAL, *sat, "--json"]
+    assert json.loads(rebut(folder, *words).stdout)["review"]["findings"][0]["quote"] == "found"
+    (folder / "api/orders.py").write_text("nothing\n")
+    told = json.loads(rebut(folder, *words).stdout)
+    assert told["reused"] is False and told["review"]["findings"][0]["quote"] == "absent"
+
+
+def test_a_mixed_target_takes_its_text_from_standard_input_beside_a_scope(folder: Path) -> None:  # J1 J2
+    said = {
+        "r1/critique.code@critic": crosses.critique(crosses.raised()),
+        "r1/critique.text@critic": crosses.proposal(),
+        "r1/judgement@judge": crosses.judgement("A"),
+    }
+    sat = [w for role, spec in crosses.seats(folder.parent / "s", said).items() for w in (f"--{role}", spec)]
+    command = [str(Path(sys.executable).with_name("rebut")), "cross", "--target", "mixed", "--uncommitted", *sat]
+    done = subprocess.run(command, cwd=folder, input=crosses.PROPOSAL, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "Target: mixed" in done.stdout, done.stderr
+    assert reviews.last().target.text == crosses.PROPOSAL

@@ -497,7 +497,7 @@ def test_the_same_end_comes_out_of_a_replay(hold: Hold) -> None:  # C13
 
 def test_a_decision_record_is_written_from_events_alone(
     hold: Hold, monkeypatch: pytest.MonkeyPatch
-) -> None:  # C13, issue 6 item 6
+) -> None:  # C13
     outcome = hold(tradeoff(), rounds=2)
     done = cli("export", outcome.session, "--format", "adr")
     assert done.returncode == 0, done.stderr
@@ -515,7 +515,7 @@ def test_a_decision_record_is_written_from_events_alone(
     assert "DEBATE OUTCOME: TRADEOFF" in markdown(record())
 
 
-def test_a_consensus_makes_an_accepted_record(hold: Hold) -> None:  # issue 6 item 6
+def test_a_consensus_makes_an_accepted_record(hold: Hold) -> None:  # H11
     from rebut.adr import adr
 
     hold(consensus())

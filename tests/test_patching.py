@@ -10,6 +10,8 @@ import pytest
 import voices
 from repositories import commit, git, redact
 
+from rebut import applying
+from rebut.applying import NotApplied
 from rebut.overlay import Overlay
 from rebut.patching import Patched, difference, tidy, touched, try_patch
 from rebut.redaction import Redactor
@@ -71,7 +73,7 @@ def test_files_are_made_and_taken_away() -> None:  # J10
     assert touched(odd) == ("näme.py",) and tidy("") == ""
 
 
-def test_the_difference_applies_and_knows_files_without_a_last_line_end(tmp_path: Path) -> None:  # issue 4 item 5
+def test_the_difference_applies_and_knows_files_without_a_last_line_end(tmp_path: Path) -> None:  # J10
     view = Overlay(None, {"a.py": "one\ntwo", "b c.py": "x\n", "gone.py": "y\n"}, redact)
     after = {"a.py": "one\nTWO", "b c.py": "z\n", "gone.py": None, "new.py": "n\n"}
     patch = asyncio.run(difference(view, after))
@@ -122,12 +124,12 @@ def shop(tmp_path: Path) -> Path:
     return crosses.repository(tmp_path / "work")
 
 
-def test_nothing_is_applied_unless_asked(shop: Path) -> None:  # issue 4 item 5
+def test_nothing_is_applied_unless_asked(shop: Path) -> None:  # J10
     assert cross(shop)[0] == 0
     assert (shop / "api/orders.py").read_text() == crosses.AFTER
 
 
-def test_apply_writes_the_final_version_into_the_tree_and_keeps_the_mode(shop: Path) -> None:  # issue 4 item 5
+def test_apply_writes_the_final_version_into_the_tree_and_keeps_the_mode(shop: Path) -> None:  # J10
     (shop / "api/orders.py").chmod(0o755)
     code, said = cross(shop, "--apply")
     assert (shop / "api/orders.py").read_text() == crosses.MENDED
@@ -166,7 +168,7 @@ def test_a_line_that_a_patch_moves_carries_its_value_along() -> None:  # C8
         restored(Standing(real, seen), f"x = {mark[:-9]}00000000]\n", known)
 
 
-def test_a_tree_that_moved_on_is_left_alone(shop: Path) -> None:  # issue 4 item 5
+def test_a_tree_that_moved_on_is_left_alone(shop: Path) -> None:  # J10
     sha = commit(shop, "two")
     (shop / "api/orders.py").write_text(crosses.AFTER + "# later\n")
     said = {
@@ -182,3 +184,38 @@ def test_a_tree_that_moved_on_is_left_alone(shop: Path) -> None:  # issue 4 item
     (shop / "api/orders.py").write_text(crosses.AFTER)
     assert voices.cli("cross", "--commit", sha, "--apply", *flags, cwd=shop).returncode == 0
     assert (shop / "api/orders.py").read_text() == crosses.MENDED
+
+
+def test_all_of_a_patch_is_applied_or_nothing(shop: Path) -> None:  # J10
+    (shop / "b.py").write_text("b = 1\n")
+    more = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-b = 1\n+b = 2\n"
+    # README.md is a file, so that there can be no folder of that name.
+    more += "--- /dev/null\n+++ b/README.md/x.py\n@@ -0,0 +1 @@\n+x = 1\n"
+    code, said = cross(shop, "--apply", patch=crosses.PATCH + more)
+    assert code == 3 and "README.md/x.py cannot be written" in " ".join(said.split())
+    assert "ACCEPT OPPOSITE" in said, "the review is shown all the same"
+    assert (shop / "api/orders.py").read_text() == crosses.AFTER and (shop / "b.py").read_text() == "b = 1\n"
+    assert sorted(path.name for path in (shop / "api").iterdir()) == ["orders.py"], "nothing is left lying about"
+
+
+def test_what_was_renamed_into_place_is_taken_back_when_a_later_file_fails(tmp_path: Path) -> None:  # J10
+    (tmp_path / "a").write_text("old a\n")
+    (tmp_path / "z").mkdir()
+    with pytest.raises(NotApplied, match="z cannot be written"):
+        applying._write_all(tmp_path, {"a": "new a\n", "new": "new\n", "z": None})
+    assert (tmp_path / "a").read_text() == "old a\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "z"]
+
+
+def test_a_file_with_a_byte_order_mark_is_patched_and_keeps_it(shop: Path) -> None:  # J10
+    (shop / "api/orders.py").write_bytes(b"\xef\xbb\xbf" + crosses.AFTER.encode())
+    code, said = cross(shop, "--apply")
+    assert code == 0, said
+    assert (shop / "api/orders.py").read_bytes() == b"\xef\xbb\xbf" + crosses.MENDED.encode()
+
+
+def test_a_comment_that_is_taken_away_is_not_taken_for_the_name_of_a_file() -> None:  # J10
+    patch = "--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1,2 @@\n--- sub\n select 1;\n+++ b\n"
+    assert touched(patch) == ("q.sql",)
+    done = tried(patch, **{"q.sql": "-- sub\nselect 1;\n", "sub/x.py": "x\n"})
+    assert (done.complaint, done.files) == ("", {"q.sql": "select 1;\n++ b\n"})

@@ -23,6 +23,7 @@ def adr(record: Record) -> str:
     files = record.facts.get("context")
     given = files.value.get("files") if files and isinstance(files.value, dict) else ()
     paths = [str(f["path"]) for f in _dicts(given) if "path" in f]
+    asked = f"{len(record.calls)} question{'' if len(record.calls) == 1 else 's'}"
     parts = [
         f"# {cut(opened.topic, 100)}",
         f"- Status: {_status(record, outcome)}\n- Date: {record.lines[-1].at[:10]}\n"
@@ -40,7 +41,7 @@ def adr(record: Record) -> str:
         "## Dissent",
         _list(_dissent(data, ledger, outcome)) or (NOBODY if outcome else "Not known: this debate has not ended."),
         "## How this was decided",
-        f"{len(record.calls)} question{'' if len(record.calls) == 1 else 's'}, {spent(record.spent())}. `rebut show {opened.id}` has all of it.",
+        f"{asked}, {spent(record.spent())}. `rebut show {opened.id}` has all of it.",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 

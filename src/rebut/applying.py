@@ -7,6 +7,7 @@ import difflib
 import os
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from rebut.record import Record
 from rebut.redaction import PLACEHOLDER, Redactor
 from rebut.text import clean
 from rebut.workspace import Text
+
+BOM = "\ufeff"
 
 
 class NotApplied(RebutError):
@@ -60,8 +63,7 @@ async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple
         raise NotApplied(f"the patch does not apply: {done.complaint}")
     known = {m: s for file in now.values() if file for m, s in redactor.taken_out(file.real).items()}
     made = {name: None if text is None else restored(now.get(name), text, known) for name, text in done.files.items()}
-    for name, text in made.items():
-        _write(top / name, text)
+    _write_all(top, made)
     return tuple(made)
 
 
@@ -75,7 +77,8 @@ def _standing(top: Path, name: str, redactor: Redactor) -> Standing | None:
         real = place.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise NotApplied(f"{name} cannot be read as text, so the patch was not applied") from error
-    return Standing(real, redactor.redact(clean(real)))
+    # A debate sees no byte order mark; its first line keeps it here.
+    return Standing(real, redactor.redact(clean(real.removeprefix(BOM))))
 
 
 def restored(file: Standing | None, text: str, known: Mapping[str, str]) -> str:
@@ -92,7 +95,8 @@ def restored(file: Standing | None, text: str, known: Mapping[str, str]) -> str:
         elif kind != "delete":
             last = len(new) - 1
             out += [_with_values(new[n], known) + (ending if n < last else "") for n in range(b1, b2)]
-    return "\n".join(out)
+    mark = BOM if file and file.real.startswith(BOM) else ""
+    return mark + "\n".join(out).removeprefix(BOM)
 
 
 def _with_values(line: str, known: Mapping[str, str]) -> str:
@@ -103,17 +107,45 @@ def _with_values(line: str, known: Mapping[str, str]) -> str:
     return line
 
 
-def _write(place: Path, text: str | None) -> None:
-    if text is None:
-        place.unlink(missing_ok=True)
-        return
+def _write_all(top: Path, made: Mapping[str, str | None]) -> None:
+    """Lay every new text beside its place first; what could still fail then is a rename, and that is taken back."""
+    laid: dict[Path, Path | None] = {}
+    old: dict[Path, bytes | None] = {}
+    name = ""
+    try:
+        for name, text in made.items():
+            laid[top / name] = None if text is None else _laid(top / name, text)
+        for place, fresh in laid.items():
+            name = str(place.relative_to(top))
+            old[place] = place.read_bytes() if place.exists() else None
+            if fresh is None:
+                place.unlink(missing_ok=True)
+            else:
+                fresh.replace(place)
+    except OSError as error:
+        for place, data in old.items():
+            with suppress(OSError):
+                place.unlink(missing_ok=True) if data is None else place.write_bytes(data)
+        for fresh in filter(None, laid.values()):
+            fresh.unlink(missing_ok=True)
+        raise NotApplied(
+            f"{name} cannot be written ({error.strerror}), so the patch was not applied",
+            "No file was changed. Mend that, or apply final.patch by hand.",
+        ) from error
+
+
+def _laid(place: Path, text: str) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     mode = place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
     fd, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-    with os.fdopen(fd, "wb") as file:
-        file.write(text.encode("utf-8"))
-    Path(name).chmod(mode)
-    Path(name).replace(place)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(text.encode("utf-8"))
+        Path(name).chmod(mode)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)
 
 
 def _umask() -> int:

@@ -15,7 +15,9 @@ from rebut.gitview import OFF, Git, GitFailed
 from rebut.workspace import Missing, Text, Workspace, confine
 
 FORBIDDEN = re.compile(r"^(?:GIT binary patch|(?:new|old) (?:file )?mode 1[26]0000)", re.M)
-NAMED = re.compile(r'^(?:---|\+\+\+|rename (?:from|to)|copy (?:from|to)) ("(?:[^"\\]|\\.)*"|[^\t\n]+)', re.M)
+_NAME = r'("(?:[^"\\]|\\.)*"|[^\t\n]+)'
+# Both lines of a head: `--- x` alone is also how a line `-- x` looks that is taken away.
+NAMED = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}|^(?:rename|copy) (?:from|to) {_NAME}", re.M)
 CREATED = re.compile(r"^--- /dev/null\n\+\+\+ ([^\t\n]+)", re.M)
 NO_GIT = "git is not installed, so a patch cannot be tried"
 PLAIN = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=false", "apply.whitespace=nowarn")
@@ -42,7 +44,7 @@ def tidy(patch: str) -> str:
 
 def touched(patch: str) -> tuple[str, ...]:
     """The paths that a patch names, as they stand below the top."""
-    names = (_unquoted(m[1].strip()) for m in NAMED.finditer(patch))
+    names = (_unquoted(name.strip()) for m in NAMED.finditer(patch) for name in m.groups() if name)
     plain = (re.sub(r"^[ab]/", "", name) for name in names if name != "/dev/null")
     return tuple(dict.fromkeys(name for name in plain if confine(name, "/") not in (None, ".")))
 

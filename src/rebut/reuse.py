@@ -13,6 +13,7 @@ from rebut.redaction import PLACEHOLDER
 from rebut.reviewed import target_of
 from rebut.session import Found
 from rebut.targets import Target
+from rebut.targets.own import OUTPUT
 from rebut.text import canonical
 from rebut.types import Json
 
@@ -23,9 +24,10 @@ def find(root: Path, plan: Plan) -> Record | None:
     """The newest ended, conclusive review that this plan would only repeat.
 
     The policy of a gate is no part of it: whatever it says now, the ending on record is judged by it anew. With
-    --context there is none, since what the files said is not compared.
+    --context there is none, since what the files said is not compared. The same goes for a target without a base, a
+    text or one file: it may be held against any file of the workspace.
     """
-    if plan.target is None or plan.context:
+    if plan.target is None or plan.context or not plan.target.base:
         return None
     wanted, about = _asked(plan, root), _about(plan.target)
     for found in session.sessions(root):
@@ -58,5 +60,7 @@ def _key(
 def _about(target: Target) -> str:
     """What is reviewed. A secret counts by its kind: that is all that a model was shown of it."""
     data = target.to_json()
+    # What reviews left behind, since the last one, says nothing about the change.
+    data["left_out"] = [line for line in target.left_out if OUTPUT not in line]
     text = canonical({name: data[name] for name in OF_TARGET})
     return PLACEHOLDER.sub(lambda found: found[0].rpartition(":")[0], text)

@@ -13,6 +13,7 @@ from rebut.types import Finding, Json, Reply, Request, Usage
 
 NAME, FAMILY, FORM = "rules 1", "rules", "Judgement"
 _STANDS = ("found", "moved")
+_OVER = ("resolved", "withdrawn")
 
 
 class Rules:
@@ -30,6 +31,8 @@ class Rules:
 
 
 def judged(findings: Sequence[Finding]) -> dict[str, Json]:
+    # A word on what is mended or withdrawn would open it again.
+    findings = [one for one in findings if one.status not in _OVER]
     weighed = [(one, *weigh(one)) for one in findings]
     serious = [one for one, ruling, severity, _ in weighed if ruling == "valid" and severity != "P3"]
     bare = [one for one, ruling, _, _ in weighed if ruling == "missing evidence" and one.severity != "P3"]

@@ -101,7 +101,7 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
     stdin = ""
     if content == "-":
         content, stdin = "", everything()
-    elif not (content or scope or any(texts.values())):
+    elif not (content or any(texts.values())) and (not scope or named["target"] == "mixed"):
         stdin = waiting()
     return Wanted(named.pop("target"), scope, content, texts["artifact_file"], stdin, **_rest(texts))
 

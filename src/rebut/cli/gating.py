@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,17 @@ class Gating:
     target: Target | None = None
     reused: bool = False
     quiet: bool = False
+
+    @property
+    def wanted(self) -> str:
+        """The first flag that asks for a gate or for what it writes; empty if none was given."""
+        given = {
+            "--fail-on": self.flags.fail_on,
+            "--on-inconclusive": self.flags.on_inconclusive,
+            "--sarif": self.sarif,
+            "--github": self.github,
+        }
+        return next((flag for flag, value in given.items() if value), "")
 
     async def prepare(self, desk: Desk, plan: Plan) -> Outcome | None:
         """Read the policy while nothing is called yet. Gives the ending on record, if the same review has one."""
@@ -85,8 +97,13 @@ class Gating:
 
 
 def writable(file: Path) -> None:
-    """Refuse, before anything is called, to replace what is not a review of ours."""
+    """Refuse, before anything is called, what cannot be written, and to replace what is not a review of ours."""
     if not file.exists():
+        if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
+            raise UsageError(
+                f"{file} cannot be written: {file.parent} is no folder to write to",
+                "Nothing was called. Make that folder, or name another file for --sarif.",
+            )
         return
     try:
         own = json.loads(file.read_text(encoding="utf-8"))["runs"][0]["tool"]["driver"]["name"] == "rebut"

@@ -99,6 +99,11 @@ def launch(
 
         if apply_patch:
             raise UsageError("--apply and --repeat do not go together", "Repeat it first, then run it once to apply.")
+        if gating and gating.wanted:
+            raise UsageError(
+                f"{gating.wanted} and --repeat do not go together: each run is a review of its own",
+                "Nothing was called. Run it once, or judge each run with `rebut gate ID`.",
+            )
         runs, gating = again, None  # each run is a review of its own: none is reused, and none is judged by a gate
         return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
     judge = gating.judge if gating else None

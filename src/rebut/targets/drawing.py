@@ -11,7 +11,7 @@ from rebut.context import shown
 from rebut.gitview import Git
 from rebut.snapshot import Redact, clean_name, is_never_sent
 from rebut.targets.deltas import LINK, NONE, Delta, Lines, changed_lines, deltas
-from rebut.targets.own import Own
+from rebut.targets.own import OUTPUT, Own, is_review
 from rebut.targets.patch import Sides, Span, added, quoted, section
 from rebut.targets.redacting import redact_all
 from rebut.targets.sides import Folder, Got, Side, Unread, blobs, new_side, old_side
@@ -90,7 +90,7 @@ def _chosen(top: Path, every: Sequence[Delta], never: Sequence[str], drawn: Draw
             files.append(_File(delta, path))
     if mine:
         count = "one file" if len(mine) == 1 else f"{len(mine)} files"
-        drawn.left_out.append(f"{shown(mine[0])}: rebut's own output ({count})")
+        drawn.left_out.append(f"{shown(mine[0])}: {OUTPUT} ({count})")
     return files
 
 
@@ -150,6 +150,9 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
         old, new = (side if isinstance(side, Side) else None for side in (file.old, file.new))
         if old is None and new is None:
             continue  # it went away while we looked
+        if new is not None and not file.delta.modes[1] and is_review(path, new.text):  # untracked
+            drawn.left_out.append(f"{shown(path)}: {OUTPUT} (one file)")
+            continue
         before, after = (None if side is None else clean[side.text] for side in (old, new))
         modes = _modes(file, new)
         sides = Sides(before, after)

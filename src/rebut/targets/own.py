@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -13,6 +14,19 @@ OWN = re.compile(
     r"\.(?:md|json|jsonl|patch|diff|txt|sarif)$",
     re.S,
 )
+
+
+OUTPUT = "rebut's own output"
+
+
+def is_review(path: str, text: str) -> bool:
+    """Whether a file is what `--sarif` wrote: beside a change it would be reviewed with it the next time."""
+    if not path.endswith((".sarif", ".json")) or '"rebut"' not in text:
+        return False
+    try:
+        return bool(json.loads(text)["runs"][0]["tool"]["driver"]["name"] == "rebut")
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
 
 
 class Own:

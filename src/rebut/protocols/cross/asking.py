@@ -101,7 +101,8 @@ async def enter(r: Round, course: Course, replies: Sequence[CodeCritique], agree
             continue
         if course.changed:
             entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {course.now.n}"))
-        elif agreed:
+        elif agreed and course.rebuttal and weighing.ruling(r.ledger, p) != "valid":
+            # What the judge holds to be valid stands for as long as no version mends it, whoever loses interest in it.
             entries.append(Move(p.id, "withdraw", "critic", r.n, "the critic agrees after the answer to it"))
         elif Slip("dropped", p.id, "critic", r.n - 1) not in r.ledger.slips:
             entries.append(Slip("dropped", p.id, "critic", r.n))

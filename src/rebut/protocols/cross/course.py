@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rebut.contract import Contract, Recommended
-from rebut.debate import Debate
+from rebut.debate import Debate, Round
 from rebut.protocols.cross import rules, weighing
 from rebut.protocols.cross.forms import Judgement
 from rebut.protocols.cross.versions import Version
@@ -28,6 +28,8 @@ class Course:
     rounds: int = 0
     compromised: bool = False
     accepted: bool = False
+    written_in: int = 0
+    """The round in which the latest version was written."""
     unread: bool = False
     """A part of the artifact was read by nobody."""
 
@@ -35,23 +37,25 @@ class Course:
     def now(self) -> Version:
         return self.versions[-1]
 
-    def take(self, version: Version, r: Debate) -> None:
+    def take(self, version: Version, r: Round) -> None:
         self.versions.append(version)
+        self.written_in = r.n
         r.take_up(version.files, version.text)
 
     @property
     def changed(self) -> bool:
-        """Whether the last round ended in another version."""
-        return bool(self.history) and self.history[-1].taken == "C" and self.now.n > 1
+        """Whether the last round that was judged ended in another version: a C may fail to write one."""
+        return bool(self.history) and self.history[-1].round == self.written_in
 
 
 def contract(debate: Debate, course: Course, cause: str) -> Contract:
     """The ending, from what the ledger and the judge's history hold."""
     decision, converged = rules.ending(cause, course.compromised)
     ledger, judge = debate.ledger, course.last
-    final = course.now if decision in ("Compromise", "Accept Opposite") else course.versions[0]
-    if decision == "Stopped":
-        final = course.now
+    final = course.now
+    if decision == "Keep Original":
+        # What only a later version mended stands in the original.
+        final, ledger = course.versions[0], weighing.unmended(ledger)
     left = [p for p in ledger.points if weighing.stands(ledger, p) and not weighing.struck(p)]
     grave = [p for p in left if weighing.is_grave(ledger, p)]
     # What an accepted or a last version mends, nobody has looked at again: it is said to be open.
@@ -59,7 +63,9 @@ def contract(debate: Debate, course: Course, cause: str) -> Contract:
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
     actions = list(judge.next_actions) if judge else []
-    actions += [f"{p.id}: {p.action}" for p in grave if p.action and final.n == 1]
+    unseen = final.n > 1 and course.written_in == course.rounds
+    actions += [f"Look at version {final.n}: nobody has reviewed it since it was written."] if unseen else []
+    actions += [f"{p.id}: {p.action}" for p in grave if p.action and not unseen]
     return Contract(
         session=debate.session,
         target=debate.target.kind,
@@ -84,6 +90,8 @@ def reference(target: Target, final: Version, decision: str, course: Course) -> 
         return f"not written: {what} as it was, with the critic's findings to be carried out by hand"
     if final.n == 1:
         return f"{what} as it was ({target.scope or 'artifact.md'})"
-    parts = ["final.patch, on top of the change that was reviewed"] if final.patch else []
+    patch = f"artifact-v{final.n}.patch" if decision == "Stopped" else "final.patch"
+    parts = [f"{patch}, on top of the change that was reviewed"] if final.patch else []
     parts += [f"artifact-v{final.n}.md"] if final.text and final.text != course.versions[0].text else []
-    return f"version {final.n}: {'; '.join(parts) or 'nothing was changed'}"
+    told = ", which nobody decided for" if decision == "Stopped" else ""
+    return f"version {final.n}{told}: {'; '.join(parts) or 'nothing was changed'}"

@@ -133,7 +133,7 @@ def _is_whole(now: Version) -> Any:
 async def _composed(r: Debate, writer: Participant, now: Version, points: Sequence[Point]) -> Version | str:
     """A version made of the fixes that came with the findings."""
     texts = {c.path: c.after for c in now.change(r.target) if c.after is not None}
-    fixed = fixes(texts, points)
+    fixed, taken = fixes(texts, points)
     if not fixed:
         return "no finding came with a fix that could be put in place"
     files: dict[str, str | None] = {**now.files, **fixed}
@@ -142,13 +142,17 @@ async def _composed(r: Debate, writer: Participant, now: Version, points: Sequen
         return await r.difference(files)
 
     patch = str(await r.once("version", diff, of=[dict(files)]))
-    done = tuple(f"{p.id}: {p.action or p.text}" for p in points if p.fix)
+    done = tuple(f"{p.id}: {p.action or p.text}" for p in points if p.id in taken)
     return replace(now, n=now.n + 1, files=files, patch=patch, by=writer.seat, changes=done)
 
 
-def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> dict[str, str]:
-    """The files with every fix in place of the lines that its finding cites; the first of two that overlap is taken."""
+def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, str], set[str]]:
+    """The files with fixes in place of the lines that their findings cite, and the ids of these findings.
+
+    The first of two that overlap is taken.
+    """
     wanted: dict[str, list[tuple[int, int, str]]] = {}
+    ids = set[str]()
     for point in points:
         place = point.evidence[0].place if point.evidence else ""
         path, _, lines = place.rpartition(":")
@@ -158,14 +162,15 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> dict[str, str]:
         if point.fix and sure and path in texts and first.isdigit():
             start, end = int(first), int(last) if last.isdigit() else int(first)
             taken = wanted.setdefault(path, [])
-            if start >= 1 and not any(start <= b and a <= end for a, b, _ in taken):
+            inside = 1 <= start <= end <= texts[path].count("\n") + 1
+            if inside and not any(start <= b and a <= end for a, b, _ in taken):
                 taken.append((start, end, point.fix))
+                ids.add(point.id)
     out = {}
     for path, edits in wanted.items():
         rows = texts[path].split("\n")
         for start, end, fix in sorted(edits, reverse=True):
-            if end <= len(rows):
-                rows[start - 1 : end] = fix.removesuffix("\n").split("\n")
+            rows[start - 1 : end] = fix.removesuffix("\n").split("\n")
         if "\n".join(rows) != texts[path]:
             out[path] = "\n".join(rows)
-    return out
+    return out, ids

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from rebut.contract import Held
 from rebut.ledger import Ledger, MoveKind, Point, Slip
@@ -49,6 +50,11 @@ def is_grave(ledger: Ledger, point: Point) -> bool:
 def stands(ledger: Ledger, point: Point) -> bool:
     """Neither thrown out nor done away with."""
     return ruling(ledger, point) != "invalid" and ledger.status(point.id) not in OVER
+
+
+def unmended(ledger: Ledger) -> Ledger:
+    """The same without what later versions did away with: how it stands against the first one."""
+    return replace(ledger, moves=tuple(m for m in ledger.moves if m.kind != "mend"))
 
 
 def raised_in(ledger: Ledger, n: int) -> tuple[Point, ...]:

@@ -1,0 +1,124 @@
+"""What a review says at its end of findings that no version mended, and of versions that nobody decided for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import crosses
+import duels
+import pytest
+
+from rebut.backends.rules import judged
+from rebut.contract import Contract
+from rebut.gate import judge
+from rebut.ledger import Evidence, Point
+from rebut.outcome import Outcome
+from rebut.policy import Policy
+from rebut.protocols.cross.versions import fixes
+from rebut.types import Finding
+
+COMPROMISE = {
+    "r1/critique@critic": crosses.critique(crosses.raised()),
+    "r1/judgement@judge": crosses.judgement("C"),
+    "r1/version.code@judge": crosses.patch(),
+}
+BAD = crosses.patch("nothing that git would take")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return crosses.repository(tmp_path / "work")
+
+
+def second(severity: str = "P1") -> Any:
+    cited = [duels.cite("api/orders.py:7", "return None")]
+    return crosses.raised("It gives nothing back.", category="reliability", severity=severity, evidence=cited)
+
+
+def contract(outcome: Outcome) -> Contract:
+    data = outcome.data["contract"]
+    assert isinstance(data, dict)
+    return Contract.from_json(data)
+
+
+def failing(made: Contract) -> list[str]:
+    return [f.id for f in judge(made, Policy(fail_on="P1")).failing]
+
+
+def test_a_valid_finding_stands_when_its_mending_failed_and_the_critic_then_agrees(shop: Path) -> None:  # C12, C17
+    outcome = crosses.review(
+        shop, COMPROMISE | {"r1/version.code@judge": BAD, "r2/critique@critic": crosses.critique()}
+    )
+    made = contract(outcome)
+    assert (made.decision, made.stopped_by, made.rounds) == ("Keep Original", "agreed", 2)
+    assert [f.id for f in made.shown] == ["F1"] and failing(made) == ["F1"]
+    assert made.unresolved[0].startswith("F1 (P1)")
+    assert [(s.kind, s.point) for s in outcome.ledger.slips] == [("dropped", "F1")]
+
+
+def test_agreement_after_an_answer_withdraws_only_what_the_judge_does_not_hold_to_be_valid(shop: Path) -> None:  # C12
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised(), second()),
+        "r1/judgement@judge": crosses.judgement("D", {"F1": "valid P1", "F2": "missing evidence P1"}),
+        "r2/critique@critic": crosses.critique(),
+    }
+    made = contract(crosses.review(shop, said))
+    assert {f.id: f.status for f in made.findings} == {"F1": "conceded", "F2": "withdrawn"}
+    assert failing(made) == ["F1"]
+
+
+def test_what_is_not_raised_again_is_mended_only_by_a_version_that_was_written(shop: Path) -> None:  # J10, J11
+    said = COMPROMISE | {
+        "r2/critique@critic": crosses.critique(second()),
+        "r2/judgement@judge": crosses.judgement("C", {"F2": "valid P1"}),
+        "r2/version.code@judge": BAD,
+        "r3/critique@critic": crosses.critique(),
+    }
+    made = contract(crosses.review(shop, said))
+    assert {f.id: f.status for f in made.findings} == {"F1": "resolved", "F2": "conceded"}
+    assert [f.id for f in made.shown] == ["F2"]
+
+
+def test_keeping_the_original_after_a_compromise_shows_what_stands_in_it(shop: Path) -> None:  # C6, J10
+    said = COMPROMISE | {
+        "r2/critique@critic": crosses.critique(second("P2")),
+        "r2/judgement@judge": crosses.judgement("A", {"F2": "invalid P2"}),
+    }
+    made = contract(crosses.review(shop, said))
+    assert (made.decision, made.artifact) == ("Keep Original", "the change as it was (uncommitted)")
+    assert [f.id for f in made.shown] == ["F1"] and made.unresolved[0].startswith("F1 (P1)")
+    assert "F1: charge first" in made.next_actions
+
+
+def test_stopping_after_a_compromise_names_the_file_that_is_there_and_what_is_left_to_do(shop: Path) -> None:  # J12
+    said = COMPROMISE | {
+        "r2/critique@critic": crosses.critique(second("P2")),
+        "r2/judgement@judge": crosses.judgement("E", {"F2": "valid P2"}),
+    }
+    made = contract(crosses.review(shop, said))
+    assert "artifact-v2.patch" in made.artifact and "final.patch" not in made.artifact
+    assert (Path(made.folder) / "artifact-v2.patch").exists() and not (Path(made.folder) / "final.patch").exists()
+    assert "F2: charge first" in made.next_actions
+
+
+def test_a_last_version_that_nobody_looked_at_is_something_to_do(shop: Path) -> None:  # C6, J12
+    told = "Look at version 2: nobody has reviewed it since it was written."
+    assert told in contract(crosses.review(shop, COMPROMISE, rounds=1)).next_actions
+    agreed = crosses.review(shop, COMPROMISE | {"r2/critique@critic": crosses.critique()})
+    assert told not in contract(agreed).next_actions
+
+
+def test_rules_leave_alone_what_a_version_has_mended() -> None:  # J9
+    mended = Finding("F1", "P1", "correctness", "wrong", ("found",), status="resolved", rule_based=True, has_fix=True)
+    small = Finding("F2", "P3", "tests", "untested", ("found",), rule_based=True)
+    said = judged((mended, small))
+    assert said["choice"] == "A" and [row["id"] for row in said["findings"]] == ["F2"]  # type: ignore[union-attr,index,call-overload]
+
+
+def test_a_version_made_of_fixes_claims_only_those_that_were_put_in_place() -> None:  # J10
+    def point(id: str, place: str, fix: str) -> Point:
+        return Point("x", "critic", 1, evidence=(Evidence(place, "q", "found"),), id=id, fix=fix)
+
+    points = [point("F1", "m.py:1-2", "b"), point("F2", "m.py:2-3", "c"), point("F3", "m.py:9", "d")]
+    assert fixes({"m.py": "a\nb\nc\n"}, points) == ({"m.py": "b\nc\n"}, {"F1"})

@@ -569,3 +569,17 @@ def test_the_lead_does_not_speak_to_dissenters_who_have_gone_silent(hold: Hold, 
     assert outcome.heading == "TRADEOFF AFTER 3 OF 5 ROUNDS" and not outcome.conclusive
     assert "r4/confront@lead" not in record().calls, "nobody was left to hear it"
     assert len(outcome.data["position_history"]) == 3
+
+
+@pytest.mark.parametrize(("calls", "heard"), [(8, 0), (9, 1)])
+def test_a_limit_that_leaves_no_room_for_the_assumptions_is_named(  # C4 C6 C17 H9
+    hold: Hold, workspace: Path, calls: int, heard: int
+) -> None:
+    outcome = hold(tradeoff(2), rounds=2, limits={"calls": calls})
+    assert outcome.kind == "tradeoff" and len(outcome.data["grounds"]) == heard
+    assert not outcome.conclusive and f"the limit of {calls} calls" in outcome.stopped
+
+
+def test_a_tradeoff_whose_parties_did_not_all_say_why_is_not_a_whole_one(hold: Hold, workspace: Path) -> None:  # H9 C5
+    outcome = hold(tradeoff(2) | {"assumptions/grounds@challenger.1": {"fail": "timeout"}}, rounds=2)
+    assert not outcome.conclusive and outcome.stopped == "Architect did not say why it disagrees (timeout)"

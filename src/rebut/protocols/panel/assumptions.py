@@ -32,6 +32,7 @@ async def extract(debate: Debate, course: Course) -> None:
     for answer in await debate.scope("assumptions").ask_all("grounds", asks, need=0):
         if isinstance(answer, Failure):
             course.notes.append(f"{parties[answer.who.seat]} did not say why it disagrees ({answer.kind})")
+            course.unsaid = course.unsaid or (answer.message if answer.kind == "budget" else course.notes[-1])
             continue
         form = answer.value
         cruxes: list[Json] = [

@@ -126,6 +126,8 @@ class Course:
     """Core assumptions with who holds and who denies each."""
     grounds: list[Json] = field(default_factory=list)
     """What each party said at the end of a panel that did not agree."""
+    unsaid: str = ""
+    """Why not every party said what it takes to be so."""
 
     @property
     def position(self) -> Position:

@@ -26,7 +26,7 @@ def outcome(debate: Debate, course: Course) -> Outcome:
             heading = f"TRADEOFF AFTER {course.rounds} OF {asked} ROUNDS"
         if course.missing:
             heading += f" ({heard} OF {of} HEARD)"
-        conclusive = not debate.stopped and not course.missing
+        conclusive = not debate.stopped and not course.missing and not course.unsaid
     elif not ok:
         kind, heading, conclusive = "no consensus", f"NO CONSENSUS (0 of {of})", False
     elif ok < of:
@@ -38,7 +38,7 @@ def outcome(debate: Debate, course: Course) -> Outcome:
         heading=heading,
         decision=course.position.text,
         conclusive=conclusive,
-        stopped=debate.stopped if course.dissenters else "",
+        stopped=(debate.stopped or course.unsaid) if course.dissenters else "",
         final=final,
         data={
             **course.to_json(),

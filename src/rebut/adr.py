@@ -13,6 +13,8 @@ from rebut.record import Record
 from rebut.report import spent
 from rebut.text import cut, squeeze, tame
 
+NOBODY = "None: nobody who was heard objects any more."
+
 
 def adr(record: Record) -> str:
     """The record of one decision, in the sections that such records have. What the session does not hold is said so."""
@@ -36,9 +38,10 @@ def adr(record: Record) -> str:
         "## Consequences",
         _list(_consequences(data, ledger)) or "None is on record.",
         "## Dissent",
-        _list(_dissent(data, ledger, outcome)) or "None: nobody who was heard objects any more.",
+        _list(_dissent(data, ledger, outcome)) or (NOBODY if outcome else "Not known: this debate has not ended."),
         "## How this was decided",
-        f"{len(record.calls)} questions, {spent(record.spent())}. `rebut show {opened.id}` has all of it.",
+        f"{len(record.calls)} question{'' if len(record.calls) == 1 else 's'}, {spent(record.spent())}. "
+        f"`rebut show {opened.id}` has all of it.",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 

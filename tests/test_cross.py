@@ -524,3 +524,18 @@ def test_at_a_deadline_what_was_found_is_told_and_it_can_go_on(shop: Path) -> No
     outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, control=control, **sat)
     assert outcome.exit_code == 5 and outcome.heading == "NO DECISION YET, 0 OF 3 ROUNDS"
     assert contract(outcome).findings[0].id == "F1"
+
+
+def test_a_model_that_reviews_its_own_work_is_no_second_opinion(shop: Path) -> None:  # C2, C6
+    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    critic = crosses.seats(shop.parent / "seats", said)["critic"]
+    outcome = crosses.review(shop, said, author=critic, judge=critic, allow_same_model=True)
+    assert outcome.heading == "KEEP ORIGINAL, SELF-REVIEW" and outcome.exit_code == 3
+    assert any("one opinion, not two" in note for note in outcome.notes)
+
+
+def test_a_judge_that_rules_on_nothing_leaves_the_review_inconclusive(shop: Path) -> None:  # C6, J9
+    silent = crosses.judgement("A", {})
+    outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": [silent, silent]})
+    assert outcome.heading == "KEEP ORIGINAL, NOT ALL OF IT WEIGHED" and outcome.exit_code == 3
+    assert "the judge said nothing of F1" in outcome.notes

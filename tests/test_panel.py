@@ -495,9 +495,7 @@ def test_the_same_end_comes_out_of_a_replay(hold: Hold) -> None:  # C13
     assert again.final == outcome.final and again.data == outcome.data
 
 
-def test_a_decision_record_is_written_from_events_alone(
-    hold: Hold, monkeypatch: pytest.MonkeyPatch
-) -> None:  # C13
+def test_a_decision_record_is_written_from_events_alone(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:  # C13
     outcome = hold(tradeoff(), rounds=2)
     done = cli("export", outcome.session, "--format", "adr")
     assert done.returncode == 0, done.stderr

@@ -113,10 +113,7 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
             )
         if not quiet and not as_json:
             say(f"  round {rounds + 1}: {reused} answers are taken over, about {anew} asked anew", sys.stderr)
-        outcome = await api.fork(id, desk=desk, **changes)
-        if not outcome.spent.calls and not quiet and not as_json:
-            say("  nothing was asked: it had ended by itself, and not because its rounds were used up", sys.stderr)
-        return outcome
+        return await api.fork(id, desk=desk, **changes)
 
     return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline)
 

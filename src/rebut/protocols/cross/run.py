@@ -138,19 +138,33 @@ def ended(debate: Debate, course: Course, cause: str, stopped: str = "") -> Outc
             if stand_in == str(debate.seat("judge").spec)
             else f"{stand_in} spoke for the critic, as a fallback"
         )
+    alone = not stand_in and _reviews_itself(debate)
+    if alone:
+        heading += ", SELF-REVIEW"
+        course.notes.append("critic and author are the same model: one opinion, not two independent ones")
     if course.unread:
         heading += ", NOT ALL OF IT READ"
+    unweighed = [p.id for p in weighing.unweighed(debate.ledger)] if course.history else []
+    if unweighed:
+        heading += ", NOT ALL OF IT WEIGHED"
+        course.notes.append(f"the judge said nothing of {', '.join(unweighed)}")
     last = course.history[-1].reason if course.history else ""
     return Outcome(
         kind=made.decision.lower(),
         heading=heading,
         decision=f"{made.decision}: {WHY.get(cause, stopped or debate.stopped)}." + (f" {last}" if last else ""),
-        conclusive=whole and not stand_in and not course.unread,
+        conclusive=whole and not (stand_in or alone or course.unread or unweighed),
         stopped="" if whole else stopped or debate.stopped,
         final=made.markdown(),
         data=data(debate, course, cause),
         notes=tuple(course.notes),
     )
+
+
+def _reviews_itself(debate: Debate) -> bool:
+    """Whether critic and author are one model, as when only one was found."""
+    critic = debate.seat("critic").spec.identity
+    return any(author.spec.identity == critic for author in debate.seats("author"))
 
 
 def data(debate: Debate, course: Course, cause: str) -> dict[str, Json]:

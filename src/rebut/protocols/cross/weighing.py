@@ -57,6 +57,11 @@ def unmended(ledger: Ledger) -> Ledger:
     return replace(ledger, moves=tuple(m for m in ledger.moves if m.kind != "mend"))
 
 
+def unweighed(ledger: Ledger) -> tuple[Point, ...]:
+    """Grave findings on which the judge never ruled."""
+    return tuple(p for p in ledger.points if is_grave(ledger, p) and stands(ledger, p) and not ruling(ledger, p))
+
+
 def raised_in(ledger: Ledger, n: int) -> tuple[Point, ...]:
     """What was raised in a round, or raised again."""
     pressed = {m.point for m in ledger.moves if m.round == n and m.by == "critic" and m.kind == "maintain"}

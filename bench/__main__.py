@@ -16,7 +16,7 @@ from importlib import import_module
 
 from bench.table import Row, shown
 
-GROUPS = ("one", "many", "steps", "starting", "replaying", "growth", "panel", "analysing", "targets")
+GROUPS = ("one", "many", "steps", "starting", "replaying", "growth", "panel", "analysing", "targets", "reviewing")
 
 
 def main(words: list[str]) -> None:

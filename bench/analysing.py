@@ -25,18 +25,18 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "rebut"
 
 
 def rows() -> list[Row]:
-    change = _change()
+    made = change()
     measured, floor = [], []
-    asyncio.run(_review(change))  # from here on versions are known and files are in memory
+    asyncio.run(_review(made))  # from here on versions are known and files are in memory
     for _ in range(RUNS):
-        floor.append(_bare(change))
-        measured.append(asyncio.run(_review(change)))
+        floor.append(bare(made))
+        measured.append(asyncio.run(_review(made)))
     name = f"lint and rules on {FILES} files, both sides, beside one side bare"
     ratio = median(m / f for m, f in zip(measured, floor, strict=True))
     return [Row(name, median(measured) * 1000, "ms", median(floor) * 1000, ratio=ratio)]
 
 
-def _change() -> tuple[Changed, ...]:
+def change() -> tuple[Changed, ...]:
     """Files of rebut itself, each with a line more."""
     made = []
     for path in sorted(ROOT.glob("*.py"))[:FILES]:
@@ -59,7 +59,7 @@ async def _review(change: tuple[Changed, ...]) -> float:
     return took
 
 
-def _bare(change: tuple[Changed, ...]) -> float:
+def bare(change: tuple[Changed, ...]) -> float:
     """The same analysers with the same flags, as a shell script would call them."""
     with TemporaryDirectory(prefix="rebut-bench-") as folder:
         for one in change:

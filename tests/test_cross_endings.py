@@ -15,8 +15,9 @@ from rebut.gate import judge
 from rebut.ledger import Evidence, Point
 from rebut.outcome import Outcome
 from rebut.policy import Policy
-from rebut.protocols.cross.versions import fixes
-from rebut.types import Finding
+from rebut.protocols.cross.versions import Version, fixes
+from rebut.targets import Target
+from rebut.types import Changed, Finding
 
 COMPROMISE = {
     "r1/critique@critic": crosses.critique(crosses.raised()),
@@ -122,3 +123,16 @@ def test_a_version_made_of_fixes_claims_only_those_that_were_put_in_place() -> N
 
     points = [point("F1", "m.py:1-2", "b"), point("F2", "m.py:2-3", "c"), point("F3", "m.py:9", "d")]
     assert fixes({"m.py": "a\nb\nc\n"}, points) == ({"m.py": "b\nc\n"}, {"F1"})
+
+
+def test_the_lines_that_a_long_version_adds_are_found_by_a_bounded_comparison() -> None:  # J10
+    # Compared line by line, these two would take hours: the test would not end.
+    before = "".join("\n" if n % 4 else f"x = {n % 300}\n" for n in range(50_000))
+    after = "".join(f"y{n}\n{row}" if n % 200 == 7 else row for n, row in enumerate(before.splitlines(True)))
+    target = Target("code", "high", "", changes=(Changed("m.py", before, before),))
+    [changed] = Version(2, files={"m.py": after}).change(target)
+    assert changed.added[0][0] == 8 and changed.added[-1][1] >= after.split("\n").index("y49807") + 1
+    small = Version(2, files={"m.py": "a\nb\nc\n"}).change(
+        Target("code", "high", "", changes=(Changed("m.py", "a\n", "a\n"),))
+    )
+    assert small[0].added == ((2, 3),)

@@ -88,13 +88,22 @@ def restored(file: Standing | None, text: str, known: Mapping[str, str]) -> str:
     if len(real) != len(seen):
         raise NotApplied("a file has line ends of several kinds, so the patch was not applied")
     ending = "\r" if file and "\r\n" in file.real else ""
-    new, out = text.split("\n"), list[str]()
-    for kind, a1, a2, b1, b2 in difflib.SequenceMatcher(None, seen, new, autojunk=False).get_opcodes():
+    new = text.split("\n")
+    least, head, tail = min(len(seen), len(new)), 0, 0
+    while head < least and seen[head] == new[head]:
+        head += 1
+    while tail < least - head and seen[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    # Only what lies between is compared line by line, which takes long for long files.
+    between = difflib.SequenceMatcher(None, seen[head : len(seen) - tail], new[head : len(new) - tail], autojunk=False)
+    out = real[:head]
+    for kind, a1, a2, b1, b2 in between.get_opcodes():
         if kind == "equal":
-            out += real[a1:a2]
+            out += real[head + a1 : head + a2]
         elif kind != "delete":
             last = len(new) - 1
-            out += [_with_values(new[n], known) + (ending if n < last else "") for n in range(b1, b2)]
+            out += [_with_values(new[n], known) + (ending if n < last else "") for n in range(head + b1, head + b2)]
+    out += real[len(real) - tail :]
     mark = BOM if file and file.real.startswith(BOM) else ""
     return mark + "\n".join(out).removeprefix(BOM)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rebut.targets.mixed import split_mixed
+from rebut.targets.patch import written
 from rebut.targets.question import Question, question, unanswerable
 from rebut.targets.resolving import resolve
 from rebut.targets.showing import whole_files
@@ -20,4 +21,5 @@ __all__ = [
     "told",
     "unanswerable",
     "whole_files",
+    "written",
 ]

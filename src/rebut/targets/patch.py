@@ -117,6 +117,11 @@ def added(spans: Sequence[Span]) -> tuple[tuple[int, int], ...]:
     return tuple((span.new + 1, span.new_end) for span in spans if span.new_end > span.new)
 
 
+def written(before: str | None, after: str | None) -> tuple[tuple[int, int], ...]:
+    """The lines of `after` that differ from `before`, as first and last, by a comparison that is never long."""
+    return added(Sides(before, after).differences())
+
+
 def quoted(name: str) -> str:
     """A name as git writes it in a diff."""
     if not UNUSUAL.search(name):

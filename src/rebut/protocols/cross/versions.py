@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,7 +11,7 @@ from rebut.ledger import Point
 from rebut.prompts import FENCES, fill
 from rebut.protocols.cross import synthesis, weighing, words
 from rebut.protocols.cross.forms import NextPatch, NextText
-from rebut.targets import Target
+from rebut.targets import Target, written
 from rebut.text import tokens
 from rebut.types import Changed, Json, Participant
 
@@ -46,7 +45,8 @@ class Version:
         if change.path not in self.files:
             return change
         after = self.files[change.path]
-        return replace(change, after=after, added=_added(change.before or "", after or ""))
+        # Bounded: a comparison of two long files would keep everything else waiting for minutes.
+        return replace(change, after=after, added=written(change.before, after))
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -57,13 +57,6 @@ class Version:
             "files": [*sorted(self.files)],
             "changes": [*self.changes],
         }
-
-
-def _added(before: str, after: str) -> tuple[tuple[int, int], ...]:
-    """Lines of `after` that `before` does not have."""
-    old, new = before.split("\n"), after.split("\n")
-    codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return tuple((b1 + 1, b2) for kind, _, _, b1, b2 in codes if kind in ("insert", "replace") and b2 > b1)
 
 
 async def write(r: Debate, writer: Participant, now: Version, task: str, artifact: str) -> Version | str:

@@ -118,4 +118,12 @@ def test_at_a_deadline_the_blind_answers_are_the_result(tmp_path: Path, workspac
     # C17
     outcome = ask(tmp_path, said(same=False, **{"comparison@judge": {"hang": True}}), control=rebut.Control(deadline=2))
     assert (outcome.complete, outcome.basis, outcome.exit_code) == (False, "round 0", 5)
-    assert outcome.heading == "NO VERDICT YET, 2 OF 2 ANSWERS" and outcome.decision == "Use Redis for user sessions."
+    assert outcome.heading == "NO VERDICT YET, 2 OF 2 ANSWERS" and outcome.decision == (
+        "Undecided: Use Redis for user sessions.; or: Sign cookies."
+    ), "one of two answers that were not compared is no decision"
+
+
+def test_a_deadline_before_the_verdict_counts_the_rounds_of_the_duel_alone(tmp_path: Path, workspace: Path) -> None:
+    # C6 C17
+    outcome = ask(tmp_path, said(same=False, **{"verdict@judge": {"hang": True}}), control=rebut.Control(deadline=2))
+    assert outcome.heading == "NO VERDICT YET, 1 OF 1 ROUNDS" and outcome.basis == "round 1"

@@ -486,6 +486,13 @@ def test_a_deadline_gives_the_position_so_far(hold: Hold) -> None:  # C17
     assert outcome.decision == "Use Redis for sessions."
 
 
+def test_a_deadline_in_the_first_round_does_not_count_it(hold: Hold) -> None:  # C6 C17
+    outcome = hold(consensus() | {"r1/challenge@challenger.2": {"hang": True}}, control=door.Control(deadline=2.0))
+    assert outcome.heading == "NO CONSENSUS YET, 0 OF 5 ROUNDS"
+    assert outcome.basis == "the opening and 2 of 3 challenges"
+    assert "One node is a single point of failure." in outcome.final
+
+
 # reading it later
 
 

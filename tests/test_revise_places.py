@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -278,7 +279,12 @@ def test_a_plan_and_a_review_of_one_process_share_a_log_and_both_end(workspace: 
             made.append(rebut.start("revise", "T", workspace=workspace, stage=stage, phase=1, **seats, **named))
         return [outcome.heading for outcome in await asyncio.gather(*made)]
 
-    assert asyncio.run(both()) == ["PLAN AFTER 2 ROUNDS", "REVIEW VERDICT AFTER 2 ROUNDS"]
+    ended: list[str] = []
+    # On a thread of its own: two debates that wait for each other would hold up the test for ever.
+    thread = threading.Thread(target=lambda: ended.extend(asyncio.run(both())), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert ended == ["PLAN AFTER 2 ROUNDS", "REVIEW VERDICT AFTER 2 ROUNDS"]
     log = (phase(workspace) / "debate_log.md").read_text()
     assert log.count("### Outcome") == 2 and tree(workspace).count("debate_log.md") == 1
 

@@ -131,7 +131,8 @@ def partial(debate: Debate) -> Outcome:
     return Outcome(
         kind="partial",
         heading=f"NO VERDICT YET, {len(said)} OF {len(PARTIES)} ANSWERS",
-        decision=next(iter(said.values()), ""),
+        # Of two answers none is the decision: nobody has said yet whether they choose the same, or who is right.
+        decision=f"Undecided: {'; or: '.join(said.values())}" if len(said) > 1 else "".join(said.values()),
         basis="round 0" if said else "nothing yet",
         final="\n\n".join(f"## {role}\n\n{text}" for role, text in said.items()),
         data={"first": {"answers": dict[str, Json](said)}},

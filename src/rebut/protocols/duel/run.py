@@ -225,7 +225,7 @@ def partial(debate: Debate) -> Outcome:
     answers, course = debate.answers, debate.minutes
     assert isinstance(course, Course)
     cases = [v for k, v in answers.items() if k.endswith("@proposer") and isinstance(v, dict)]
-    rounds = sum(1 for key in answers if key.endswith("@challenger"))
+    rounds = course.whole_rounds()
     position = str(cases[-1].get("position", "")) if cases else ""
     return Outcome(
         kind="partial",

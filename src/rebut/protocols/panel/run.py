@@ -14,6 +14,7 @@ from rebut.protocols.panel.rounds import address, challenge, confront
 
 async def run(debate: Debate) -> Outcome:
     course = await seated(debate)
+    debate.minutes = course
     await open_up(debate, course)
     for r in debate.rounds(debate.settings.rounds):
         if r.n == 1:

@@ -52,19 +52,35 @@ def outcome(debate: Debate, course: Course) -> Outcome:
 
 def partial(debate: Debate) -> Outcome:
     """The best that can be said at a deadline: the last position, and what is open against it."""
-    answers = debate.answers
+    answers, course = debate.answers, debate.minutes
     said = [v for k, v in answers.items() if k.endswith("@lead") and isinstance(v, dict) and v.get("position")]
-    rounds = len({key.partition("/")[0] for key in answers if "@challenger." in key and key.startswith("r")})
+    rounds = course.rounds if isinstance(course, Course) else 0  # a round in which somebody is still asked is not over
+    challenges = [v for k, v in answers.items() if k.startswith("r1/challenge@") and isinstance(v, dict)]
     position = str(said[-1]["position"]) if said else ""
-    left = "\n".join(f"- {p.id}: {squeeze(p.text)}" for p in debate.ledger.open) or "- none was raised yet"
+    # Ids are given when a round is over; what was raised in one that is not has none yet.
+    early = (
+        [p for form in challenges for p in _rows_of(form.get("points")) if isinstance(p, dict)] if not rounds else []
+    )
+    rows = [f"- {p.id}: {squeeze(p.text)}" for p in debate.ledger.open] + [
+        f"- {squeeze(str(p['text']))}" for p in early
+    ]
+    left = "\n".join(rows) or "- none was raised yet"
     return Outcome(
         kind="partial",
         heading=f"NO CONSENSUS YET, {rounds} OF {debate.settings.rounds} ROUNDS",
         decision=position,
-        basis=f"round {rounds}" if rounds else ("the opening alone" if said else "nothing yet"),
+        basis=f"round {rounds}"
+        if rounds
+        else _before_round_1(bool(said), len(challenges), len(debate.seats("challenger"))),
         final=f"## Position so far\n\n{tame(position) or 'none yet'}\n\n## Open points\n\n{left}\n",
         data={"position": position, "round": rounds},
     )
+
+
+def _before_round_1(opened: bool, heard: int, of: int) -> str:
+    if heard:
+        return f"the opening and {heard} of {of} challenges"
+    return "the opening alone" if opened else "nothing yet"
 
 
 def confidence(course: Course) -> str:

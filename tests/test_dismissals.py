@@ -163,7 +163,7 @@ def test_a_dismissed_finding_is_hidden_counted_and_fails_no_gate_until_it_is_tak
     assert "- hidden: 1 dismissed; --all shows them" in shown and "- P1: none" in shown
     assert "- F1 (P1)" not in shown and "F1: charge first" not in shown, "nor is it left to be done"
     everything = " ".join(run(capsys, "show", "last", "--all")[1].split())
-    assert "(found, valid, dismissed: charge() is idempotent)" in everything
+    assert ", valid, dismissed: charge() is idempotent)" in everything
     code, said = run(capsys, "dismiss", "--list")
     assert id in said and "yours" in said and "because: charge() is idempotent" in said
     assert run(capsys, "dismiss", "--undo", id)[0] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shutil
 import threading
@@ -270,13 +271,14 @@ def test_a_session_that_was_deleted_holds_no_phase(workspace: Path) -> None:  # 
 
 def test_a_plan_and_a_review_of_one_process_share_a_log_and_both_end(workspace: Path) -> None:  # K10
     change(workspace)
+    phases = range(1, 5)  # several pairs, so that some of them come to their log at the same time
 
     async def both() -> list[str]:
         made = []
-        for stage in ("plan", "review"):
-            seats = revisions.seats(workspace.parent / stage, revisions.answers(2, stage))
+        for number, stage in itertools.product(phases, ("plan", "review")):
+            seats = revisions.seats(workspace.parent / f"{stage}{number}", revisions.answers(2, stage))
             named: dict[str, Any] = {"target": Wanted("code", "uncommitted")} if stage == "review" else {}
-            made.append(rebut.start("revise", "T", workspace=workspace, stage=stage, phase=1, **seats, **named))
+            made.append(rebut.start("revise", "T", workspace=workspace, stage=stage, phase=number, **seats, **named))
         return [outcome.heading for outcome in await asyncio.gather(*made)]
 
     ended: list[str] = []
@@ -284,9 +286,10 @@ def test_a_plan_and_a_review_of_one_process_share_a_log_and_both_end(workspace: 
     thread = threading.Thread(target=lambda: ended.extend(asyncio.run(both())), daemon=True)
     thread.start()
     thread.join(60)
-    assert ended == ["PLAN AFTER 2 ROUNDS", "REVIEW VERDICT AFTER 2 ROUNDS"]
-    log = (phase(workspace) / "debate_log.md").read_text()
-    assert log.count("### Outcome") == 2 and tree(workspace).count("debate_log.md") == 1
+    assert ended == ["PLAN AFTER 2 ROUNDS", "REVIEW VERDICT AFTER 2 ROUNDS"] * len(phases)
+    for number in phases:
+        log = (phase(workspace, number) / "debate_log.md").read_text()
+        assert log.count("### Outcome") == 2 and not list(phase(workspace, number).glob("debate_log.*.md"))
 
 
 def test_a_fork_has_the_draft_that_was_taken_up_in_its_own_phase(workspace: Path) -> None:  # K3 K9

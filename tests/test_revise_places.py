@@ -7,6 +7,7 @@ import itertools
 import json
 import shutil
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from revisions import change, configure, document, phase, run, tree
 from voices import cli, events, record
 
 import rebut
-from rebut import claims, session
+from rebut import artifacts, claims, session
 from rebut.errors import ConfigError, UsageError
 from rebut.targets import Wanted
 
@@ -269,9 +270,18 @@ def test_a_session_that_was_deleted_holds_no_phase(workspace: Path) -> None:  # 
     assert run(workspace, rounds=1, phase=1).data["phase"] == 1
 
 
-def test_a_plan_and_a_review_of_one_process_share_a_log_and_both_end(workspace: Path) -> None:  # K10
+def test_a_plan_and_a_review_of_one_process_share_a_log_and_both_end(  # K10
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     change(workspace)
-    phases = range(1, 5)  # several pairs, so that some of them come to their log at the same time
+    phases, save = range(1, 3), artifacts.save
+
+    def slow_disk(path: Path, text: str, fresh: bool = False) -> bool:
+        if path.name == "debate_log.md":
+            time.sleep(0.1)  # so that somebody else comes to the log meanwhile
+        return save(path, text, fresh)
+
+    monkeypatch.setattr(artifacts, "save", slow_disk)
 
     async def both() -> list[str]:
         made = []

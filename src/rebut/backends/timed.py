@@ -26,5 +26,5 @@ class Timed:
             ) from error
         except (ParticipantFailed, Paused):
             raise
-        except Exception as error:
+        except Exception as error:  # a backend may be anybody's code: however it breaks, only its seat fails
             raise ParticipantFailed("crashed", f"{type(error).__name__}: {error}") from error

@@ -385,6 +385,15 @@ def test_d_attaches_the_rebuttal_and_what_is_dropped_after_it_is_noticed(shop: P
     assert (outcome.heading, contract(outcome).converged) == ("STOPPED", False)
 
 
+def test_a_grave_finding_that_names_an_unknown_one_is_never_a_clean_review(shop: Path) -> None:  # C6 C10
+    lost = crosses.critique(crosses.raised("The charge can be lost.", same_as="F1"))
+    said = {"r1/critique@critic": [lost, lost], "r1/judgement@judge": crosses.judgement("A", {})}
+    outcome = crosses.review(shop, said)
+    assert outcome.ledger.points == () and [m.severity for m in outcome.ledger.unplaced] == ["P1"]
+    assert outcome.heading.endswith("NOT ALL OF IT WEIGHED") and outcome.exit_code == 3
+    assert any("The charge can be lost." in note for note in outcome.notes)
+
+
 def test_two_quiet_rounds_end_it(shop: Path) -> None:  # J11
     said = FOUND | {
         "r1/judgement@judge": crosses.judgement("D", {"F1": "invalid P3"}),

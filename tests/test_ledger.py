@@ -60,13 +60,14 @@ def test_a_move_on_an_id_that_does_not_exist_is_kept_as_unmatched_and_never_as_n
     ledger = with_entries(point(), stray)
     assert [p.id for p in ledger.points] == ["D1"]  # C10
     assert ledger.moves == ()
-    assert ledger.unmatched == (stray,)
+    assert ledger.unmatched == (stray,) and ledger.unplaced == ()  # an answer to nothing is no objection
 
 
 def test_a_repeated_point_that_names_an_unknown_id_is_unmatched_and_never_new() -> None:
     ledger = with_entries(point(), point("as I said", round=2, same_as="D9", evidence=(THERE,)))
     assert [p.text for p in ledger.points] == ["it breaks"]  # C10
     [kept] = ledger.unmatched
+    assert ledger.unplaced == (kept,) and kept.severity == "P2"
     assert (kept.point, kept.reason, kept.by, kept.round, kept.evidence) == (
         "D9",
         "as I said",

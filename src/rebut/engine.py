@@ -10,7 +10,7 @@ import base64
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +33,7 @@ from rebut.errors import (
 from rebut.events import Closed, Fact, Resumed
 from rebut.journal import Journal
 from rebut.leaving import leave
-from rebut.ledger import NOTHING_KEPT, Ledger
+from rebut.ledger import NOTHING_KEPT, Ledger, Move
 from rebut.opening import keys_of, redactor_of, sides_of, snapshot, target_of, view_of
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, opened, sound
@@ -42,7 +42,7 @@ from rebut.record import Amount, Record
 from rebut.redaction import Redactor
 from rebut.resuming import amend, end_orphans, parent_of
 from rebut.room import Room
-from rebut.text import at_the_door, clean
+from rebut.text import at_the_door, clean, cut
 from rebut.types import Json
 
 if TYPE_CHECKING:
@@ -225,7 +225,11 @@ def _filled(outcome: Outcome, room: Room) -> Outcome:
     notes = [*outcome.notes, *described(record), *room.notes]
     if any(e.note == NOTHING_KEPT for e in room.ledger.evidence):
         notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
+    unplaced = room.ledger.unplaced
+    if unplaced:
+        notes.append(_unplaced(unplaced))
     return outcome.filled(
+        conclusive=outcome.conclusive and not unplaced,
         ledger=room.ledger,
         seats=seated(record),
         spent=record.spent(),
@@ -233,6 +237,13 @@ def _filled(outcome: Outcome, room: Room) -> Outcome:
         session=record.opened.id,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _unplaced(objections: Sequence[Move]) -> str:
+    """An objection that cannot be placed is not a new point, and a run that lost one is not a clean one."""
+    count = f"{len(objections)} objections name" if len(objections) > 1 else "1 objection names"
+    said = "; ".join(f"{m.by} on {cut(m.point, 20)}: {cut(m.reason, 80)}" for m in objections[:5])
+    return f"{count} a point that does not exist, and nobody weighed what it says: {said}"
 
 
 def _partial(room: Room, plan: Plan, debate: Debate, why: str) -> Outcome:

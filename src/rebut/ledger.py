@@ -134,7 +134,9 @@ class Ledger:
 
     def _raise(self, point: Point) -> Ledger:
         if point.same_as and self.point(point.same_as) is None:
-            lost = Move(point.same_as, "maintain", point.by, point.round, point.text, point.evidence)
+            lost = Move(
+                point.same_as, "maintain", point.by, point.round, point.text, point.evidence, severity=point.severity
+            )
             return replace(self, unmatched=(*self.unmatched, lost))
         for n, known in enumerate(self.points):
             # One author's two points of one round are two matters, even on the same lines: joining them would lose one.
@@ -190,6 +192,11 @@ class Ledger:
             unmatched=tuple(m for m in self.unmatched if m.round <= round),
             slips=tuple(s for s in self.slips if s.round <= round),
         )
+
+    @property
+    def unplaced(self) -> tuple[Move, ...]:
+        """Objections that name an earlier point which does not exist. Nobody answered them and nothing weighs them."""
+        return tuple(m for m in self.unmatched if m.severity)
 
     def point(self, id: str) -> Point | None:
         return next((p for p in self.points if p.id == id), None)

@@ -145,8 +145,9 @@ def ended(debate: Debate, course: Course, cause: str, stopped: str = "") -> Outc
     if course.unread:
         heading += ", NOT ALL OF IT READ"
     unweighed = [p.id for p in weighing.unweighed(debate.ledger)] if course.history else []
-    if unweighed:
+    if unweighed or debate.ledger.unplaced:
         heading += ", NOT ALL OF IT WEIGHED"
+    if unweighed:
         course.notes.append(f"the judge said nothing of {', '.join(unweighed)}")
     last = course.history[-1].reason if course.history else ""
     return Outcome(

@@ -33,7 +33,7 @@ def ended(
     rows = figures.rows() if course.settings.debates else ()
     return Outcome(
         kind="synthesis",
-        heading=heading(course, bool(debate.ledger.points)),
+        heading=heading(course, bool(debate.ledger.points or debate.ledger.unplaced)),
         decision=decision,
         conclusive=not course.cut_short and not notes,
         stopped=course.cut_short,

@@ -389,7 +389,7 @@ def test_a_grave_finding_that_names_an_unknown_one_is_never_a_clean_review(shop:
     lost = crosses.critique(crosses.raised("The charge can be lost.", same_as="F1"))
     said = {"r1/critique@critic": [lost, lost], "r1/judgement@judge": crosses.judgement("A", {})}
     outcome = crosses.review(shop, said)
-    assert outcome.ledger.points == () and [m.severity for m in outcome.ledger.unplaced] == ["P1"]
+    assert outcome.ledger.points == () and [m.point for m in outcome.ledger.unplaced] == ["F1"]
     assert outcome.heading.endswith("NOT ALL OF IT WEIGHED") and outcome.exit_code == 3
     assert any("The charge can be lost." in note for note in outcome.notes)
 

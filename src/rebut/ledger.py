@@ -91,6 +91,8 @@ class Move:
     evidence: tuple[Evidence, ...] = ()
     severity: str = ""
     """How grave the point is to whoever moves, where that was asked for."""
+    objection: bool = False
+    """Raised as a point that repeats an earlier one, which does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +136,7 @@ class Ledger:
 
     def _raise(self, point: Point) -> Ledger:
         if point.same_as and self.point(point.same_as) is None:
-            lost = Move(
-                point.same_as, "maintain", point.by, point.round, point.text, point.evidence, severity=point.severity
-            )
+            lost = Move(point.same_as, "maintain", point.by, point.round, point.text, point.evidence, objection=True)
             return replace(self, unmatched=(*self.unmatched, lost))
         for n, known in enumerate(self.points):
             # One author's two points of one round are two matters, even on the same lines: joining them would lose one.
@@ -196,7 +196,7 @@ class Ledger:
     @property
     def unplaced(self) -> tuple[Move, ...]:
         """Objections that name an earlier point which does not exist. Nobody answered them and nothing weighs them."""
-        return tuple(m for m in self.unmatched if m.severity)
+        return tuple(m for m in self.unmatched if m.objection)
 
     def point(self, id: str) -> Point | None:
         return next((p for p in self.points if p.id == id), None)

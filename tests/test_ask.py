@@ -54,7 +54,9 @@ def test_the_same_choice_twice_is_uncontested_and_no_debate_is_paid_for(tmp_path
     assert "consensus" not in outcome.heading.lower() and outcome.verdict is None
     assert outcome.decision == "Keep Redis." and outcome.spent.calls == 3
     assert outcome.final.count("Use Redis for user sessions.") == 2, "both answers with their reasons"
-    assert "no debate was paid for" in str(outcome.data["worth"])
+    worth = outcome.worth
+    assert worth and worth.nothing and worth.first == "both chose “Keep Redis.”"
+    assert (worth.alone.calls, worth.debate.calls) == (2, 1), "the comparison is all that was paid for on top"
 
 
 def test_different_choices_lead_to_a_duel_that_starts_from_them(tmp_path: Path, workspace: Path) -> None:
@@ -72,9 +74,10 @@ def test_different_choices_lead_to_a_duel_that_starts_from_them(tmp_path: Path, 
     assert "Use Redis for user sessions." in asked["r1/challenge@challenger"]
     assert "Sign cookies." in asked["r1/challenge@challenger"], "the challenger is shown its own answer"
     assert asked["answer@proposer"] == asked["answer@challenger"], "blind: nobody sees anything of the other"
-    worth = str(outcome.data["worth"])
-    assert '"Keep Redis."' in worth and '"Sign cookies."' in worth and "2 points" in worth
-    assert worth in outcome.final
+    worth = outcome.worth
+    assert worth and worth.first == "one said “Keep Redis.”, the other “Sign cookies.”"
+    assert (worth.changed, worth.points) == (("judged for the other",), (("open", 2),))
+    assert (worth.alone.calls, worth.debate.calls) == (2, 3)
 
 
 def test_further_rounds_go_on_as_a_duel_does(tmp_path: Path, workspace: Path) -> None:

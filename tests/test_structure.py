@@ -26,6 +26,7 @@ LAYERS: list[set[str]] = [
     {"record"},
     {"journal", "session", "claims", "trips"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},
+    {"worth", "figures"},
     {"laying", "scaffold", "hosts"},
     {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
     {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "headline"},
@@ -42,7 +43,7 @@ LAYERS: list[set[str]] = [
     {"plan"},
     {"opening", "resuming"},
     {"engine"},
-    {"config", "config_files", "report", "reading", "checking"},
+    {"config", "config_files", "account", "report", "reading", "checking"},
     {"basis", "reviewed", "export", "adr"},
     {"dismissals", "reuse"},
     {"standing"},
@@ -60,7 +61,7 @@ LAYERS: list[set[str]] = [
 
 SEEN_BY_PROTOCOLS = {
     *("answers", "contract", "debate", "errors", "forms", "ledger", "outcome", "prompts", "protocol", "record"),
-    *("reaching", "targets", "text", "types"),
+    *("reaching", "targets", "text", "types", "worth"),
 }
 READERS = (
     "report.py",

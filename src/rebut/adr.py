@@ -53,7 +53,13 @@ def _status(record: Record, outcome: Outcome | None) -> str:
         return f"proposed, on an incomplete debate ({outcome.heading})"
     if outcome.kind == "stopped":  # a review that nobody decided is no decision
         return f"proposed, not decided ({outcome.heading})"
-    return f"{'proposed, contested' if outcome.kind == 'tradeoff' else 'accepted'} ({outcome.heading})"
+    if outcome.kind == "tradeoff":
+        return f"proposed, contested ({outcome.heading})"
+    if outcome.kind == "uncontested":
+        return "proposed, uncontested: whoever was asked chose the same, and nobody argued against it"
+    if outcome.caveats:
+        return f"proposed, not independently judged ({outcome.heading})"
+    return f"accepted ({outcome.heading})"
 
 
 def _unresolved(data: Mapping[str, Any]) -> Sequence[str]:

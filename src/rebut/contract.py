@@ -14,6 +14,12 @@ from rebut.types import Json
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
 MOST_SHOWN = 5
 LONGEST_CONTENT = 20_000
+ENDED = {
+    "agreed": "the critic agrees",
+    "quiet": "two rounds brought nothing new",
+    "rounds": "all rounds are used",
+}
+"""What ended a review, where no choice did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,18 @@ class Contract:
         """P1 and P2 that stand, the gravest first."""
         return tuple(sorted((f for f in self.findings if not f.hidden), key=lambda f: (f.severity, _number(f.id))))
 
+    @property
+    def headline(self) -> str:
+        """What stands against it, how grave that is, and what ended the review: `3 findings stand, 1 P1; …`."""
+        left = [f for f in self.findings if f.hidden in ("", "P3")]
+        grave = sum(1 for f in left if f.severity == "P1")
+        said = f"{len(left)} finding{' stands' if len(left) == 1 else 's stand'}" if left else "no finding stands"
+        said += f", {grave} P1" if grave else ""
+        last = self.history[-1] if self.history else None
+        chose = f"the {last.by or 'judge'} chose {last.taken or last.choice}" if last else ""
+        why = chose if self.stopped_by in ("A", "B", "E") else ENDED.get(self.stopped_by, "")
+        return "; ".join(part for part in (said, why) if part)
+
     def dismissing(self, reasons: Mapping[str, str]) -> Contract:
         """The same with some findings dismissed: id → why."""
         heads = tuple(f"{id}{mark}" for id in reasons for mark in (" (", ": "))
@@ -153,7 +171,9 @@ class Contract:
         shown = self.findings if everything else self.shown[:MOST_SHOWN]
         hidden = self.hidden_line(shown)
         told = f"- hidden: {hidden}; --all shows them" if hidden else ""
-        rows = self._rows(self._where(), shown, told, None if everything else MOST_SHOWN)
+        rows = replace(self, unresolved=self._named(shown))._rows(
+            self._where(), shown, told, None if everything else MOST_SHOWN
+        )
         out: list[str] = []
         for row in rows:
             indent = "  " if row.startswith("- ") else "       " if re.match(r"\d+\. \[", row) else ""
@@ -162,6 +182,14 @@ class Contract:
                 row, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
             ) or [""]
         return "\n".join(out)
+
+    def _named(self, shown: Sequence[Held]) -> tuple[str, ...]:
+        """What is unresolved, findings that stand just above it by their ids alone."""
+        ids = [f.id for f in shown]
+        known = [id for id in ids if any(line.startswith((f"{id} (", f"{id}: ")) for line in self.unresolved)]
+        heads = tuple(f"{id}{mark}" for id in known for mark in (" (", ": "))
+        rest = tuple(line for line in self.unresolved if not line.startswith(heads)) if heads else self.unresolved
+        return (f"{', '.join(known)}, as above", *rest) if known else rest
 
     def _where(self) -> list[str]:
         return [self.artifact, *([f"in {self.folder}"] if self.folder else [])]

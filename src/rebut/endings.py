@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rebut.events import Asked
 from rebut.ledger import Ledger, from_json
 from rebut.outcome import Seated
 from rebut.record import Record
+from rebut.types import CUT_SHORT, ModelSpec
+
+ALONE = "ONE MODEL ALONE"
 
 
 def seated(record: Record) -> tuple[Seated, ...]:
@@ -49,6 +54,37 @@ def described(record: Record) -> list[str]:
         if call.answered:
             notes += [f"{call.key}: {complaint}" for complaint in call.answered.complaints]
     return notes
+
+
+def caveats(record: Record, judge: str = "", silent: Sequence[str] = ()) -> tuple[str, ...]:
+    """What no heading may be read without: that one model said it all, or that somebody saw only a part of it."""
+    out = []
+    asked = {seat: who for seat, who in _speakers(record).items() if seat not in silent}
+    parties = [who for seat, who in asked.items() if seat != judge]
+    if any(len(group) > 1 and len(set(group)) == 1 for group in (parties, list(asked.values()))):
+        out.append(ALONE)
+    cut = {
+        call.key.rpartition("@")[2]
+        for call in record.calls.values()
+        if call.answered and any(n.startswith(CUT_SHORT) for a in call.attempts.values() for n in a.notes)
+    }
+    if cut:
+        who = f"THE {cut.pop().upper()}" if len(cut) == 1 else f"{len(cut)} SEATS"
+        out.append(f"{who} SAW ONLY PART OF IT")
+    return tuple(out)
+
+
+def _speakers(record: Record) -> dict[str, str]:
+    """Seat → the model that speaks from it, fallbacks included; people are nobody's model."""
+    out = {}
+    for row in record.opened.seats:
+        seat = str(row["seat"])
+        stand_in = record.facts.get(f"fallback@{seat}")
+        spec = stand_in.value["spec"] if stand_in and isinstance(stand_in.value, dict) else row["spec"]
+        one = ModelSpec.parse(str(spec))
+        if one.provider != "human":
+            out[seat] = one.identity
+    return out
 
 
 def progress(record: Record) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from rebut import __version__, session
 from rebut.budget import MAX_OUTPUT, Limits
 from rebut.debate import Debate
-from rebut.endings import described, seated
+from rebut.endings import ALONE, caveats, described, seated
 from rebut.errors import (
     Aborted,
     DeadlineReached,
@@ -44,6 +44,7 @@ from rebut.resuming import amend, end_orphans, parent_of
 from rebut.room import Room
 from rebut.text import at_the_door, clean, cut
 from rebut.types import Json
+from rebut.worth import Worth
 
 if TYPE_CHECKING:
     from rebut.view import View
@@ -171,7 +172,7 @@ async def replay(plan: Plan, table: Table, record: Record) -> Outcome:
         await _close(room)
     if not outcome.complete:
         return outcome
-    return _filled(outcome, room)
+    return _filled(outcome, room, plan)
 
 
 # how a run goes
@@ -202,7 +203,7 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
         await _close(room)
     if not isinstance(outcome, Outcome):
         raise ProtocolError(f"{plan.protocol.name} returned {outcome!r:.60}, not an Outcome", "Mend it, then resume.")
-    outcome = _filled(outcome, room)
+    outcome = _filled(outcome, room, plan)
     ended = Ended(room.record, plan.settings, outcome=outcome)
     notes = await _leave(room, plan, ended)
     outcome = outcome.filled(notes=(*outcome.notes, *notes))
@@ -220,8 +221,10 @@ def _debate(room: Room, plan: Plan) -> Debate:
     return Debate(room.record.opened.topic, plan.settings, room, context)
 
 
-def _filled(outcome: Outcome, room: Room) -> Outcome:
+def _filled(outcome: Outcome, room: Room, plan: Plan) -> Outcome:
     record = room.record
+    found = caveats(record, plan.protocol.judge or "", plan.protocol.silent)
+    told = [one for one in found if one != ALONE or not outcome.caveats]  # a protocol may have said it in its own words
     notes = [*outcome.notes, *described(record), *room.notes]
     if any(e.note == NOTHING_KEPT for e in room.ledger.evidence):
         notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
@@ -230,12 +233,15 @@ def _filled(outcome: Outcome, room: Room) -> Outcome:
         notes.append(_unplaced(unplaced))
     return outcome.filled(
         conclusive=outcome.conclusive and not unplaced,
+        heading=", ".join([outcome.heading, *told]),
+        caveats=(*outcome.caveats, *told),
         ledger=room.ledger,
         seats=seated(record),
         spent=record.spent(),
         rounds=record.spent_in_rounds(),
         session=record.opened.id,
         notes=tuple(dict.fromkeys(notes)),
+        worth=outcome.worth.paid(record) if outcome.worth else None,
     )
 
 
@@ -252,7 +258,8 @@ def _partial(room: Room, plan: Plan, debate: Debate, why: str) -> Outcome:
         outcome = plan.protocol.partial(debate)
     else:
         outcome = Outcome("partial", "PARTIAL", f"{room.record.answers} answers are on record, no decision yet.")
-    return _filled(outcome.filled(complete=False, conclusive=False, stopped=why), room)
+    worth = outcome.worth or Worth(caveat="the debate is not over")
+    return _filled(outcome.filled(complete=False, conclusive=False, stopped=why, worth=worth), room, plan)
 
 
 async def _leave(room: Room, plan: Plan, ended: Ended) -> list[str]:

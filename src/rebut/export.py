@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from rebut.account import markdown as markdown_of
 from rebut.events import Fact, to_json
 from rebut.ledger import Ledger, ledger_to_json
 from rebut.reading import ledger_of, outcome_of, status
@@ -39,6 +40,8 @@ def markdown(record: Record) -> str:
     ]
     if outcome:
         rows += [outcome.final or tame(outcome.decision), ""]
+    if outcome and outcome.worth:
+        rows += markdown_of(outcome.worth)
     rows += ["## What was said", ""]
     for call in record.calls.values():
         if call.answered:

@@ -78,6 +78,12 @@ class Point:
     fix: str = ""
     """The text that should stand in place of the lines it cites."""
 
+    @property
+    def struck(self) -> bool:
+        """It rests on a citation that is absent: none of what it quotes stands anywhere in the file that it names."""
+        marks = {e.mark for e in self.evidence}
+        return "absent" in marks and not marks & {"found", "moved"}
+
 
 @dataclass(frozen=True, slots=True)
 class Move:

@@ -10,6 +10,7 @@ from rebut import ledger as ledgers
 from rebut.ledger import Ledger
 from rebut.record import Spent
 from rebut.types import Json
+from rebut.worth import Worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,10 @@ class Outcome:
     """The part of it that went into the rounds of the debate."""
     rows: tuple[tuple[str, str], ...] = ()
     """What the ending shows besides, each with its label."""
+    caveats: tuple[str, ...] = ()
+    """What the heading must not be read without, such as that one model spoke alone; the heading ends with them."""
+    worth: Worth | None = None
+    """What the first answers alone would have said, what the debate changed, and what that cost."""
     session: str = ""
 
     @property
@@ -102,13 +107,16 @@ class Outcome:
         out["spent"] = asdict(self.spent)
         out["rounds"] = asdict(self.rounds)
         out["rows"] = [list(row) for row in self.rows]
+        out["caveats"] = list(self.caveats)
+        out["worth"] = self.worth.to_json() if self.worth else None
         return out
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
         values = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
         values["verdict"] = Verdict(**_known(Verdict, data["verdict"])) if data.get("verdict") else None
-        values["notes"] = tuple(data.get("notes", ()))
+        for name in ("notes", "caveats"):
+            values[name] = tuple(data.get(name, ()))
         values["ledger"] = ledgers.ledger_from_json(data.get("ledger", {}))
         values["seats"] = tuple(
             Seated(**{**_known(Seated, s), "spoke": tuple(s["spoke"])}) for s in data.get("seats", ())
@@ -116,6 +124,7 @@ class Outcome:
         for name in ("spent", "rounds"):
             values[name] = Spent(**_known(Spent, data.get(name, {})))
         values["rows"] = tuple((str(label), str(text)) for label, text in data.get("rows", ()))
+        values["worth"] = Worth.from_json(data["worth"]) if data.get("worth") else None
         return cls(**values)
 
 

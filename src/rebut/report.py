@@ -6,39 +6,20 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rebut import account
 from rebut.budget import shown
 from rebut.contract import Contract
 from rebut.events import Answered, Fact, Opened
+from rebut.figures import duration as duration, money as money, size as size, spent as spent
 from rebut.ledger import Evidence, Ledger, Point
 from rebut.outcome import Outcome
-from rebut.record import Record, Spent
+from rebut.record import Record
 from rebut.text import cut
+from rebut.types import ModelSpec
 
 MOST_NOTES = 6
-
-
-def duration(seconds: float) -> str:
-    whole = round(seconds)
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"
-
-
-def size(count: float, unit: str = "") -> str:
-    if count >= 999_500:
-        return f"{count / 1e6:.1f}M{unit}"
-    return f"{count / 1000:.1f}k{unit}" if count >= 1000 else f"{count:.0f}{unit}"
-
-
-def money(usd: float | None) -> str:
-    return "price unknown" if usd is None else f"${usd:.2f}" if usd >= 0.005 or usd == 0 else "under $0.01"
-
-
-def spent(total: Spent) -> str:
-    calls = f"{total.calls} call{'' if total.calls == 1 else 's'}"
-    rest = f", {total.in_doubt} in doubt" if total.in_doubt else ""
-    rest += f" ({total.unmetered} of them without a token count)" if total.unmetered else ""
-    return f"{calls}, {duration(total.seconds)}, {size(total.tokens)} tokens, {money(total.usd)}{rest}"
+PROGRAMS = "rules"
+"""The family of participants that are programs."""
 
 
 def header(record: Record, *, width: int = 80) -> list[str]:
@@ -53,7 +34,7 @@ def header(record: Record, *, width: int = 80) -> list[str]:
         seat = str(row["seat"])
         family = str(row.get("family") or "")
         mine = next((n for n in notes if n.startswith(f"the {seat} is ")), "")
-        about = mine.partition(" is ")[2] if mine else family
+        about = mine.partition(" is ")[2] if mine else _kind(family, str(row["spec"]))
         rows += wrapped(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
     if target := _target_line(record):
         rows += wrapped(f"{'target':<12} {target}", width, 13)
@@ -65,6 +46,13 @@ def header(record: Record, *, width: int = 80) -> list[str]:
     rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
     rows += [line for n in notes if not n.startswith("the ") for line in wrapped(f"{'note':<12} {n}", width, 13)]
     return [f"  {row}" for row in rows]
+
+
+def _kind(family: str, spec: str) -> str:
+    """The family as a third column, where it tells more than the spec beside it."""
+    if family == PROGRAMS:
+        return "a program, not a model"
+    return "" if family == ModelSpec.parse(spec).provider else family
 
 
 def _label(spec: str) -> str:
@@ -196,21 +184,20 @@ def ending(
     outcome: Outcome, *, width: int = 80, short: str = "", told: Sequence[str] = (), everything: bool = False
 ) -> str:
     """The end of a debate, for people. `told` are notes that the reader has seen already."""
-    won = f"  {outcome.verdict.winner}" if outcome.verdict else ""
-    rows = [f"  {outcome.heading}{won}"]
+    contract = outcome.data.get("contract")
+    made = Contract.from_json(contract) if isinstance(contract, dict) else None
+    said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
+    rows = wrapped(f"  {outcome.heading}  {said}".rstrip(), width, 4)
     if outcome.verdict:
         rows += _indented(outcome.verdict.reasoning, width)
     if outcome.stopped:
         rows += ["", *_indented(f"It ended early: {outcome.stopped}", width)]
-    if outcome.decision:
+    if outcome.decision and not made:  # a review's is in its contract, with the judge's reason
         rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
-    contract = outcome.data.get("contract")
-    if not isinstance(contract, dict):
-        rows += ["", *ledger_rows(outcome.ledger, width)]
-    else:
-        rows.append("")
+    rows += ["", *([] if made else ledger_rows(outcome.ledger, width))]
     for label, text in outcome.rows:
         rows += wrapped(f"  {label:<12}  {text}", width, 16)
+    rows += account.rows(outcome.worth, width)
     rows += wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
     if outcome.rows and outcome.rounds.calls:
         rows += wrapped(f"  {'of which':<12}  {spent(outcome.rounds)} in the rounds of debate", width, 16)
@@ -224,8 +211,7 @@ def ending(
         rows.append(f"  {'':<12}  … {len(notes) - MOST_NOTES} more notes in `rebut export {short or outcome.session}`")
     if short:
         rows += ["", *_next(outcome, short, width)]
-    if isinstance(contract, dict):
-        made = Contract.from_json(contract)
+    if made:
         rows += ["", made.screen(width=width - 2, everything=everything)]
     return "\n".join(rows)
 

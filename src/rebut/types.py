@@ -22,6 +22,9 @@ FAILURES: tuple[FailureKind, ...] = (
     "budget",
 )
 
+CUT_SHORT = "too long for this model"
+"""How the note of a backend begins that could show its model only a part of a prompt."""
+
 EFFORTS = ("low", "medium", "high", "max")
 
 

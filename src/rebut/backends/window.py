@@ -10,7 +10,7 @@ from functools import partial
 
 from rebut.backends.llama import Engine, Said, TooLong
 from rebut.errors import ParticipantFailed
-from rebut.types import Json, Request
+from rebut.types import CUT_SHORT, Json, Request
 
 
 class Window:
@@ -72,7 +72,7 @@ class Window:
 
     def _note(self, whole: str) -> None:
         left = len(whole) - len(self._shown)
-        self.notes = [f"too long for this model: {left:,} of {len(whole):,} characters, in the middle, were left out"]
+        self.notes = [f"{CUT_SHORT}: {left:,} of {len(whole):,} characters, in the middle, were left out"]
 
 
 def joined(text: str, more: str) -> str:

@@ -10,6 +10,7 @@ from rebut.contract import Contract
 from rebut.ledger import Ledger, Point
 from rebut.outcome import Outcome, Seated
 from rebut.text import cut
+from rebut.worth import Worth
 
 LARGEST = 8000
 """Bytes, the last newline included."""
@@ -102,6 +103,10 @@ def _within(outcome: Outcome, room: Room) -> dict[str, object]:
         "exit": outcome.exit_code,
         "all_of_it": f"rebut show {outcome.session} --json",
     }
+    if outcome.caveats:
+        full["caveats"] = list(outcome.caveats)
+    if outcome.worth:
+        full["worth"] = _worth(outcome.worth, room)
     if isinstance(contract := outcome.data.get("contract"), dict):
         full["review"] = _review(Contract.from_json(contract), room, short)
     if outcome.rounds.calls:
@@ -109,6 +114,19 @@ def _within(outcome: Outcome, room: Room) -> dict[str, object]:
     if not outcome.complete:
         full["resume"] = f"rebut resume {outcome.session}"
     return {**full, "shortened": list(dict.fromkeys(short))} if short else full
+
+
+def _worth(worth: Worth, room: Room) -> dict[str, object]:
+    """Whether it was worth it; what the first answers and the debate took, without what nobody counts."""
+    told = {name: getattr(worth, name) for name in ("first", "caveat")}
+    parts = {"alone": worth.alone, "debate": worth.debate}
+    return {
+        **{name: cut(text, room.text) for name, text in told.items() if text},
+        "points": dict(worth.points),
+        "changed": [cut(text, room.point * 2) for text in worth.changed[: room.others]],
+        "changed_nothing": worth.nothing,
+        **{n: {k: getattr(p, k) for k in ("calls", "tokens", "usd", "seconds")} for n, p in parts.items()},
+    }
 
 
 def _weightiest(ledger: Ledger, most: int) -> list[Point]:
@@ -137,7 +155,7 @@ def _review(made: Contract, room: Room, short: list[str]) -> dict[str, object]:
     names = ("session", "target", "rounds", "converged", "decision", "artifact", "stopped_by")
     said = {name: getattr(made, name) for name in names}
     told: dict[str, object] = {n: cut(v, room.text) if isinstance(v, str) else v for n, v in said.items()}
-    return {**told, "choices": [h.taken for h in made.history], "findings": findings}
+    return {"summary": made.headline, **told, "choices": [h.taken for h in made.history], "findings": findings}
 
 
 def _seat(seat: Seated) -> dict[str, object]:

@@ -6,16 +6,16 @@ from pydantic import BaseModel, Field
 
 from rebut.debate import Answer, Ask, Debate
 from rebut.errors import Aborted, ParticipantFailed, TooFewReplies
-from rebut.ledger import Ledger
 from rebut.outcome import Outcome
 from rebut.prompts import FENCES, fill
-from rebut.protocols.ask import words
+from rebut.protocols.ask import words, worth
 from rebut.protocols.ask.forms import Comparison
 from rebut.protocols.duel import rules, synthesis
 from rebut.protocols.duel.forms import Opening
 from rebut.protocols.duel.minutes import Course, Said
 from rebut.protocols.duel.run import claims, contest, partial as of_duel, shared
 from rebut.types import Json
+from rebut.worth import Worth
 
 PARTIES = ("proposer", "challenger")
 
@@ -57,8 +57,9 @@ async def run(debate: Debate) -> Outcome:
     course.own = texts["challenger"]
     ended = await contest(debate, course)
     first: Json = {"same": False, "reason": compared.reason, "answers": dict[str, Json](alone)}
-    worth = _worth(ended, compared, debate.ledger)
-    return ended.filled(data={**ended.data, "first": first, "worth": worth}, final=f"{ended.final}\n\n{_page(worth)}")
+    return ended.filled(
+        data={**ended.data, "first": first}, worth=worth.debated(ended, compared, debate.ledger, debate.answers)
+    )
 
 
 async def _compare(debate: Debate, texts: dict[str, str]) -> Comparison:
@@ -84,10 +85,8 @@ def _agreed(compared: Comparison, texts: dict[str, str], alone: dict[str, str]) 
         heading="UNCONTESTED",
         decision=compared.recommendation or compared.first,
         final="\n\n".join([words.AGREED, compared.reason, *pages]) + "\n",
-        data={
-            "first": {"same": True, "reason": compared.reason, "answers": dict[str, Json](alone)},
-            "worth": "The independent answers chose the same, so no debate was paid for.",
-        },
+        data={"first": {"same": True, "reason": compared.reason, "answers": dict[str, Json](alone)}},
+        worth=worth.agreed(compared),
         notes=("both chose the same without seeing each other; nobody contested it",),
     )
 
@@ -101,21 +100,8 @@ def _alone(who: str, text: str, why: str) -> Outcome:
         stopped=why,
         final=f"{words.ONE_ANSWER}\n\n## {who}\n\n{text}\n",
         data={"position": text.partition("\n")[0]},
+        worth=Worth(caveat="only one of two answered, so there is nothing to compare it with"),
     )
-
-
-def _worth(ended: Outcome, compared: Comparison, ledger: Ledger) -> str:
-    """What the first answers alone would have said, and what the debate made of that."""
-    sides = f'Alone, one would have said "{compared.first}" and the other "{compared.second}".'
-    if ended.verdict is None:
-        return f"{sides} The debate came to no verdict."
-    conceded = sum(1 for p in ledger.points if ledger.status(p.id) == "conceded")
-    raised = f"{len(ledger.points)} point{'' if len(ledger.points) == 1 else 's'}"
-    return f"{sides} The debate raised {raised}, conceded: {conceded}; the judge found for the {ended.verdict.winner}."
-
-
-def _page(worth: str) -> str:
-    return f"## Was it worth it\n\n{worth}\n"
 
 
 def _position(answer: object) -> str:

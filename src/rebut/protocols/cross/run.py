@@ -11,6 +11,7 @@ from rebut.protocols.cross import asking, rules, synthesis, versions, weighing, 
 from rebut.protocols.cross.course import Course, contract
 from rebut.protocols.cross.forms import CodeCritique
 from rebut.protocols.cross.versions import Version
+from rebut.protocols.cross.worth import weighed
 from rebut.types import Json
 
 CALLED_OUT = {
@@ -159,6 +160,13 @@ def ended(debate: Debate, course: Course, cause: str, stopped: str = "") -> Outc
         final=made.markdown(),
         data=data(debate, course, cause),
         notes=tuple(course.notes),
+        caveats=("SELF-REVIEW",) if stand_in or alone else (),
+        worth=weighed(
+            made,
+            len(course.versions) - 1,
+            "the change" if debate.target.changes else "the text",
+            "" if whole else f"{course.rounds} of {debate.settings.rounds} rounds",
+        ),
     )
 
 

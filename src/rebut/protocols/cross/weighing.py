@@ -16,9 +16,8 @@ GRAVE = ("P1", "P2")
 
 
 def struck(point: Point) -> bool:
-    """It rests on a citation that is absent: none of what it quotes stands anywhere in the file that it names."""
-    marks = {e.mark for e in point.evidence}
-    return "absent" in marks and not marks & {"found", "moved"}
+    """It rests on a citation that is absent."""
+    return point.struck
 
 
 def severity(ledger: Ledger, point: Point) -> str:

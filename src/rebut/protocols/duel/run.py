@@ -13,7 +13,9 @@ from rebut.prompts import FENCES, fill
 from rebut.protocols.duel import rules, synthesis, words
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening
 from rebut.protocols.duel.minutes import Course, Said, background
+from rebut.protocols.duel.worth import weighed
 from rebut.types import Json
+from rebut.worth import Worth
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {
@@ -160,6 +162,7 @@ def uncontested(debate: Debate, course: Course) -> Outcome:
         stopped=f"the challenger never spoke: {debate.stopped}",
         final=f"{words.UNCONTESTED}\n\n{text}\n",
         data={"position": course.said[0].quotable, "rounds_completed": 0, "exchanges": _exchanges(course)},
+        worth=Worth(caveat="the challenger never spoke, so the first answer is all there is"),
     )
 
 
@@ -198,6 +201,9 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         final=synthesis.report(debate, ledger, answer.value, rounds, course.notes),
         data={**data, "decision": answer.value.model_dump(mode="json")},
         notes=tuple(course.notes),
+        worth=weighed(
+            debate.answers, ledger, answer.value.winner, "" if rounds == asked else f"{rounds} of {asked} rounds"
+        ),
     )
 
 
@@ -217,6 +223,7 @@ def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: d
         final=synthesis.without_verdict(debate, error.message),
         data=data,
         notes=tuple(course.notes),
+        worth=weighed(debate.answers, debate.ledger.upto(course.whole_rounds()), caveat="there was no verdict"),
     )
 
 

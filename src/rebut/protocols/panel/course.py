@@ -117,6 +117,8 @@ class Course:
     positions: list[Position] = field(default_factory=list)
     rounds: int = 0
     """Rounds that are over."""
+    at_once: int = 0
+    """Challengers who accepted the first position before anybody had answered anything."""
     notes: list[str] = field(default_factory=list)
     weaknesses: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)

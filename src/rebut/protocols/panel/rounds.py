@@ -50,6 +50,7 @@ async def challenge(r: Round, course: Course) -> None:
                     f"{c.shown} agreed in round 1 and named nothing it examined: counted as partial, moderate"
                 )
         entries += raised(c, form.points, r.n)
+    course.at_once = len(course.validated)
     await r.note("challenge", entries)
 
 

@@ -8,6 +8,7 @@ from rebut.debate import Debate
 from rebut.ledger import Ledger, Slip
 from rebut.outcome import Outcome
 from rebut.protocols.panel.course import Challenger, Course
+from rebut.protocols.panel.worth import weighed
 from rebut.text import squeeze, tame
 from rebut.types import Json
 
@@ -47,7 +48,15 @@ def outcome(debate: Debate, course: Course) -> Outcome:
         },
         notes=tuple(course.notes),
         rows=tuple(_rows(course, ledger)),
+        worth=weighed(course, ledger, _lacking(course, debate.stopped)),
     )
+
+
+def _lacking(course: Course, stopped: str) -> str:
+    """What an account of this panel leaves out."""
+    if course.missing:
+        return f"{len(course.missing)} of {len(course.challengers)} not heard"
+    return "it ended early" if stopped and course.dissenters else ""
 
 
 def partial(debate: Debate) -> Outcome:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from rebut.debate import Debate
 from rebut.outcome import Outcome
 from rebut.protocols.revise.course import Course
-from rebut.protocols.revise.worth import Worth
+from rebut.protocols.revise.worth import DRAFTS, Figures
 from rebut.types import Json
+from rebut.worth import Worth
 
 
 def heading(course: Course, contested: bool) -> str:
@@ -27,20 +28,23 @@ def heading(course: Course, contested: bool) -> str:
 
 
 def ended(
-    debate: Debate, course: Course, text: str, decision: str, figures: Worth, notes: Sequence[str] = ()
+    debate: Debate, course: Course, text: str, decision: str, figures: Figures, notes: Sequence[str] = ()
 ) -> Outcome:
-    worth = figures.markdown() if course.settings.debates else ""
-    rows = figures.rows() if course.settings.debates else ()
+    debated = course.settings.debates
+    page, rows = (figures.markdown(), figures.rows()) if debated else ("", ())
     return Outcome(
         kind="synthesis",
         heading=heading(course, bool(debate.ledger.points or debate.ledger.unplaced)),
         decision=decision,
         conclusive=not course.cut_short and not notes,
         stopped=course.cut_short,
-        final=f"{text}\n{worth}" if worth else text,
-        data={**told(course), "worth": figures.to_json()},
+        final=f"{text}\n{page}" if page else text,
+        data=told(course),
         notes=tuple(notes),
         rows=(*rows, *_where(course)),
+        worth=figures.worth(course.files.names, "it ended early" if course.cut_short else "")
+        if debated
+        else Worth(caveat="the drafts were not debated", keys=DRAFTS),
     )
 
 
@@ -55,6 +59,7 @@ def no_synthesis(course: Course, why: str) -> Outcome:
         final="\n\n".join(texts) + "\n",
         data=told(course),
         rows=_where(course),
+        worth=Worth(caveat="there is no synthesis to hold the drafts against", keys=DRAFTS),
     )
 
 
@@ -69,6 +74,7 @@ def one_sided(course: Course) -> Outcome:
         final=f"[WARN] Only one of two authors wrote a {course.stage.name}; nobody examined it.\n\n{there.text}",
         data=told(course),
         rows=_where(course),
+        worth=Worth(caveat="only one of two authors wrote, so nothing was debated", keys=DRAFTS),
     )
 
 

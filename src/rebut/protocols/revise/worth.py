@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rebut.ledger import Ledger
 from rebut.protocols.revise import headings
 from rebut.protocols.revise.course import Course
-from rebut.types import Json
+from rebut.worth import Worth
+
+DRAFTS = ("r0/draft*",)
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class Figures:
     """Figures on one debate."""
 
     raised: int
@@ -42,19 +45,31 @@ class Worth:
         return "; ".join(f"{name}: {n} of {of} section{'' if of == 1 else 's'} changed" for name, n, of in self.changed)
 
     def rows(self) -> tuple[tuple[str, str], ...]:
-        rows = [("points", self.points), ("changed", self.sections or "nothing")]
-        return tuple(rows + ([("baseline", self.baseline)] if self.baseline else []))
+        return (("baseline", self.baseline),) if self.baseline else ()
+
+    def worth(self, names: Sequence[str], caveat: str = "") -> Worth:
+        """The same in the shape that every protocol's account has."""
+        sections = [
+            f"{n} of {of} section{'' if of == 1 else 's'} of {name}'s draft changed"
+            for name, n, of in self.changed
+            if n
+        ]
+        return Worth(
+            first=f"the drafts of {' and '.join(names)} as they were, argued by nobody",
+            points=tuple((name, count) for name, count in self._fates() if count),
+            changed=tuple(sections),
+            same=not sections,
+            caveat=caveat,
+            keys=DRAFTS,
+        )
 
     def markdown(self) -> str:
         body = [f"- Points: {self.points}", f"- Sections: {self.sections or 'nothing changed'}"]
         body += [f"- Baseline: {self.baseline}"] if self.baseline else []
         return "## Was It Worth It\n\n" + "\n".join(body) + "\n"
 
-    def to_json(self) -> dict[str, Json]:
-        return {**asdict(self), "changed": [list(row) for row in self.changed]}
 
-
-def counted(ledger: Ledger, course: Course, baseline: str = "") -> Worth:
+def counted(ledger: Ledger, course: Course, baseline: str = "") -> Figures:
     conceded, defended = ledger.having("conceded", "partly accepted", "resolved"), ledger.having("defended")
     withdrawn = ledger.having("withdrawn")
     changed = []
@@ -62,7 +77,7 @@ def counted(ledger: Ledger, course: Course, baseline: str = "") -> Worth:
         if len(versions) > 1:
             changed.append((course.files.names[author], *headings.changed(versions[0].text, versions[-1].text)))
     rest = len(ledger.points) - len(conceded) - len(defended) - len(withdrawn)
-    return Worth(len(ledger.points), len(conceded), len(defended), len(withdrawn), rest, tuple(changed), baseline)
+    return Figures(len(ledger.points), len(conceded), len(defended), len(withdrawn), rest, tuple(changed), baseline)
 
 
 def compared(baseline: str, result: str) -> str:

@@ -1,0 +1,47 @@
+"""Was a duel worth it: the opening as it stood before any challenge, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rebut.ledger import Ledger
+from rebut.text import cut, squeeze
+from rebut.types import Json
+from rebut.worth import TAKEN, Worth, fates
+
+OPENING = "r1/opening@proposer"
+LONGEST = 200
+
+
+def weighed(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", caveat: str = "") -> Worth:
+    """The account of a duel. `winner` is empty where nobody decided."""
+    first = _position(answers.get(OPENING))
+    mine = [c for c in ledger.claims if c.round == 1 and c.by == "proposer"]
+    bare = sum(1 for c in mine if c.unsupported)
+    claims = f"{len(mine)} claim{'' if len(mine) == 1 else 's'}" + (f", {bare} unsupported" if bare else "")
+    changed = moved(answers, ledger, first)
+    if winner != "proposer":
+        changed.insert(0, "the verdict goes against it" if winner else "nobody decided")
+    return Worth(
+        first=f"“{cut(squeeze(first), LONGEST)}” on {claims}",
+        points=fates(ledger),
+        changed=tuple(changed),
+        same=not changed if winner else None,
+        caveat=caveat,
+        keys=(OPENING,),
+    )
+
+
+def moved(answers: Mapping[str, Json], ledger: Ledger, first: str) -> list[str]:
+    """Whether the proposer's position moved, and which points it gave in to. Other words alone are no change."""
+    taken = [p.id for p in ledger.points if ledger.status(p.id) in TAKEN]
+    later = [_position(v) for k, v in answers.items() if k.endswith("/defense@proposer")]
+    last = next((p for p in reversed(later) if p), first)
+    if taken and squeeze(last) != squeeze(first):
+        return [f"position moved after {', '.join(taken)}"]
+    return [f"{', '.join(taken)} accepted, position kept"] if taken else []
+
+
+def _position(value: Any) -> str:
+    return str(value.get("position", "")) if isinstance(value, dict) else ""

@@ -47,13 +47,13 @@ async def resume(
     return await engine.resume(desk.plan_of(record, {"limits": raised}), desk.table, folder, raised)
 
 
-async def fork(name: str, *, desk: Desk | None = None, **changes: Any) -> Outcome:
-    """Branch a session with another seat, setting, limit or topic; what still fits is reused."""
+async def fork(name: str, *, desk: Desk | None = None, again: bool = False, **changes: Any) -> Outcome:
+    """Branch a session with another seat, setting, limit or topic; what still fits is reused, or `again` asked for."""
     desk = desk or Desk(**_for_desk(changes))
     folder = desk.find(name)
     record = session.load(folder)
     desk = desk.of(record)
-    return await engine.fork(desk.plan_of(record, changes), desk.table, folder)
+    return await engine.fork(desk.plan_of(record, changes), desk.table, folder, again=again)
 
 
 async def fork_plan(name: str, *, desk: Desk | None = None, **changes: Any) -> tuple[int, int]:

@@ -40,7 +40,7 @@ from rebut.plan import Plan, Table, opened, sound
 from rebut.protocol import Ended, Protocol
 from rebut.record import Amount, Record
 from rebut.redaction import Redactor
-from rebut.resuming import amend, end_orphans, parent_of
+from rebut.resuming import AGAIN, amend, end_orphans, parent_of
 from rebut.room import Room
 from rebut.text import at_the_door, clean, cut
 from rebut.types import Json
@@ -117,8 +117,8 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
         journal.close()
 
 
-async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
-    """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew."""
+async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -> Outcome:
+    """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew; `again`: all."""
     sound(plan)
     old = session.load(parent)
     folder = await asyncio.to_thread(session.create, table.root)
@@ -135,9 +135,11 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
         for name in ("snapshot", "target", "context", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
+        if again:
+            journal.write(Fact(key=AGAIN, cls="limit", value=True))  # for resume, too
         await journal.sync()
         view = view_of(journal.record, folder, table)
-        room = _room(journal.record, plan, table, journal=journal, view=view, parent=old)
+        room = _room(journal.record, plan, table, journal=journal, view=view, parent=None if again else old)
         return await _run(room, plan, table, folder)
     finally:
         journal.close()

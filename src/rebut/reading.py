@@ -12,6 +12,12 @@ def outcome_of(record: Record) -> Outcome | None:
     return Outcome.from_json(record.closed.outcome) if record.closed else None
 
 
+def is_review(record: Record) -> bool:
+    """Whether it ended with a review's contract."""
+    outcome = outcome_of(record)
+    return outcome is not None and "contract" in outcome.data
+
+
 def headline_of(outcome: Outcome) -> str:
     """Of a review: what stands against it, and what ended it."""
     made = outcome.data.get("contract")

@@ -181,9 +181,18 @@ def _tally(names: Iterable[str]) -> str:
 
 
 def ending(
-    outcome: Outcome, *, width: int = 80, short: str = "", told: Sequence[str] = (), everything: bool = False
+    outcome: Outcome,
+    *,
+    width: int = 80,
+    short: str = "",
+    told: Sequence[str] = (),
+    everything: bool = False,
+    points: bool = True,
 ) -> str:
-    """The end of a debate, for people. `told` are notes that the reader has seen already."""
+    """The end of a debate, for people. `told` are notes that the reader has seen already.
+
+    Without `points`, the ledger is left out for a reader who gets it whole.
+    """
     contract = outcome.data.get("contract")
     made = Contract.from_json(contract) if isinstance(contract, dict) else None
     said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
@@ -194,7 +203,7 @@ def ending(
         rows += ["", *_indented(f"It ended early: {outcome.stopped}", width)]
     if outcome.decision and not made:  # a review's is in its contract, with the judge's reason
         rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
-    rows += ["", *([] if made else ledger_rows(outcome.ledger, width))]
+    rows += ["", *([] if made or not points else ledger_rows(outcome.ledger, width))]
     for label, text in outcome.rows:
         rows += wrapped(f"  {label:<12}  {text}", width, 16)
     rows += account.rows(outcome.worth, width)

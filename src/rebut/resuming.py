@@ -13,10 +13,13 @@ from rebut.plan import Table
 from rebut.processes import end_group
 from rebut.record import Record
 
+AGAIN = "again"
+"""The fact of a fork that takes nothing over."""
+
 
 def parent_of(record: Record, table: Table) -> Record | None:
     """The session that this one was forked from: a fork that died before it had taken all over goes on doing so."""
-    if not record.opened.forked_from:
+    if not record.opened.forked_from or AGAIN in record.facts:
         return None
     try:
         return session.load(table.root / record.opened.forked_from)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
-from rebut.export import prose
+from rebut.figures import duration, money, size
 from rebut.ledger import Evidence, Ledger
 from rebut.record import Call, Record
 from rebut.report import wrapped
+from rebut.turns import Marks, told
 
 
 def failures(record: Record) -> list[str]:
@@ -24,18 +26,64 @@ def failures(record: Record) -> list[str]:
     return rows
 
 
-def said(call: Call, width: int) -> list[str]:
+def turns(record: Record, ledger: Ledger, width: int, *, prompts: bool = False, raw: bool = False) -> list[str]:
+    """Every turn in its order. `prompts`: what was asked, too; `raw`: each reply as it came, too."""
+    marks, rows, scope = Marks(ledger), list[str](), None
+    for call in record.calls.values():
+        where = call.key.rpartition("/")[0]
+        if where != scope:
+            scope = where
+            rows += [f"  {_stage(where, first=not rows)}", ""]
+        rows += questions(call) if prompts else []
+        rows += said(call, marks, width)
+        rows += as_it_came(call) if raw else []
+    return rows
+
+
+def _stage(scope: str, *, first: bool) -> str:
+    found = re.fullmatch(r"r(\d+)", scope)
+    if found:
+        return f"ROUND {found[1]}" if found[1] != "0" else "BEFORE ROUND 1"
+    return scope.upper() or ("FIRST ANSWERS" if first else "CLOSING")
+
+
+def said(call: Call, marks: Marks, width: int) -> list[str]:
     """One answer or failure."""
+    step, _, seat = call.key.rpartition("/")[2].rpartition("@")
+    head = f"  {seat}, {step}"
     if call.answered:
-        rows = [f"  {call.key}  ({call.answered.model or 'unknown model'})", ""]
-        for line in prose(call.answered.value).replace("**", "").splitlines():
-            indent = len(line) - len(line.lstrip(" -"))
-            rows += wrapped(f"    {line}", width, indent + 4)
-        rows += [f"    rule broken after one send-back: {c}" for c in call.answered.complaints]
+        rows = wrapped(f"{head}  ({', '.join(_by(call))})", width, 4)
+        rows += told(call.answered.value, marks, width)
+        rows += [
+            line
+            for c in call.answered.complaints
+            for line in wrapped(f"    rule broken after one send-back: {c}", width, 6)
+        ]
         return [*rows, ""]
     if call.failed:
-        return [*wrapped(f"  {call.key}  failed: {call.failed.failure}, {call.failed.message}", width, 4), ""]
-    return [f"  {call.key}  not answered yet", ""]
+        return [*wrapped(f"{head}  failed: {call.failed.failure}, {call.failed.message}", width, 4), ""]
+    return [f"{head}  not answered yet", ""]
+
+
+def _by(call: Call) -> list[str]:
+    """Who answered, how long it took and what it cost."""
+    assert call.answered is not None
+    who = call.answered.model or "unknown model"
+    if call.answered.copied_from:
+        return [who, f"reused from {call.answered.copied_from[:4]}"]
+    tokens = sum((a.input or 0) + (a.output or 0) for a in call.attempts.values())
+    known = [a.usd for a in call.attempts.values() if a.usd is not None]
+    cost = [money(sum(known))] if len(known) == len(call.attempts) else []
+    return [who, duration(call.answered.ms / 1000), f"{size(tokens)} tokens", *cost]
+
+
+def as_it_came(call: Call) -> list[str]:
+    """What a model really sent, before anybody read it as a form."""
+    rows = []
+    for n, attempt in sorted(call.attempts.items()):
+        if attempt.text:
+            rows += [f"    attempt {n}, as it came:", textwrap.indent(attempt.text, "    | "), ""]
+    return rows
 
 
 def questions(call: Call) -> list[str]:
@@ -48,12 +96,8 @@ def questions(call: Call) -> list[str]:
 
 
 def points(ledger: Ledger, width: int) -> list[str]:
-    """Every claim and point, whole, with what became of it and what looking up its citations showed."""
+    """Every point and claim, whole, with what became of it and what looking up its citations showed."""
     rows: list[str] = []
-    for claim in ledger.claims:
-        state = "" if claim.evidence else ", cites nothing"
-        rows += wrapped(f"  {claim.id:<4} {claim.by}, round {claim.round}{state}: {claim.text}", width, 7)
-        rows += _citations(claim.evidence, width)
     for point in ledger.points:
         head = f"{point.severity}, {point.category or 'no category'}, {ledger.final_status(point.id)}"
         rows += wrapped(
@@ -63,6 +107,10 @@ def points(ledger: Ledger, width: int) -> list[str]:
         for move in (m for m in ledger.moves if m.point == point.id):
             rows += wrapped(f"       {move.by}, round {move.round}, {move.kind}: {move.reason}", width, 9)
             rows += _citations(move.evidence, width, 9)
+    for claim in ledger.claims:
+        state = "" if claim.evidence else ", cites nothing"
+        rows += wrapped(f"  {claim.id:<4} {claim.by}, round {claim.round}{state}: {claim.text}", width, 7)
+        rows += _citations(claim.evidence, width)
     return [*rows, ""] if rows else []
 
 

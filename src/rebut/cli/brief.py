@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rebut.cli.saying import as_json
@@ -35,11 +35,14 @@ ROOMS = (
 SETTLED = ("conceded", "resolved", "withdrawn")
 
 
-def brief(outcome: Outcome) -> dict[str, object]:
-    """As much of the outcome as fits; `rebut show ID --json` has everything, and the result says so."""
+def brief(outcome: Outcome, beside: Mapping[str, object] | None = None) -> dict[str, object]:
+    """As much of the outcome as fits; `rebut show ID --json` has everything, and the result says so.
+
+    What stands `beside` it, such as the parent of a fork, takes its room, and is never shortened.
+    """
     shown: dict[str, object] = {}
     for room in ROOMS:
-        shown = _within(outcome, room)
+        shown = {**_within(outcome, room), **(beside or {})}
         if len(as_json(shown).encode()) < LARGEST:
             break
     return shown

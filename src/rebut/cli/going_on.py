@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from rebut.cli.options import given_limits, limits, output
+
+if TYPE_CHECKING:
+    from rebut.cli.stage import Judged
+    from rebut.outcome import Outcome
 
 
 @click.command("resume")
@@ -38,6 +42,7 @@ def resume_command(id: str, as_json: bool, quiet: bool, deadline: float | None, 
 @click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Another model in any seat.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another value of any setting.")
 @click.option("--allow-same-model", is_flag=True, help="Let one model fill two seats: a self-debate.")
+@click.option("--again", is_flag=True, help="Reuse nothing: ask the same, or what you changed, all anew.")
 @click.option("--dry-run", is_flag=True, help="Only say how much would be reused and asked anew.")
 @limits
 @output
@@ -47,22 +52,28 @@ def fork_command(
     quiet: bool,
     deadline: float | None,
     dry_run: bool,
+    again: bool,
     seat: tuple[str, ...],
     settings: tuple[str, ...],
     **named: Any,
 ) -> int:
-    """Branch a session with another seat, setting or limit. What still fits is reused at no cost."""
+    """Branch a session with another seat, setting, question or limit. What still fits is reused at no cost."""
     from rebut import api
     from rebut.api import Desk
     from rebut.cli.run import _pairs
     from rebut.cli.saying import say, say_json
     from rebut.cli.stage import perform
-    from rebut.outcome import Outcome
+    from rebut.errors import UsageError
 
     changes = {"limits": {k: v for k, v in given_limits(named).items() if v is not None}, **named}
     changes |= dict(_pairs(seat, "--seat", "ROLE=SPEC")) | dict(_pairs(settings, "--set", "NAME=VALUE"))
 
+    if not again and not any(value for name, value in changes.items() if name != "allow_same_model"):
+        _refuse(id)
+
     async def act(desk: Desk) -> Outcome:
+        if again:
+            return await api.fork(id, desk=desk, again=True, **changes)
         reused, anew = await api.fork_plan(id, desk=desk, **changes)
         if not quiet and not as_json:
             say(f"  {_counted(reused, anew)}", sys.stderr)
@@ -71,13 +82,43 @@ def fork_command(
     if dry_run:
         import asyncio
 
+        if again:
+            raise UsageError("--again reuses nothing, so there is nothing to count", "Leave out --dry-run.")
         reused, anew = asyncio.run(api.fork_plan(id, desk=Desk(), **changes))
         if as_json:
             say_json({"reused": reused, "anew": anew})
         else:
             say(f"  {_counted(reused, anew)}")
         return 0
-    return perform(act, as_json=as_json, quiet=quiet, deadline=deadline)
+    return perform(act, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
+
+
+def _refuse(id: str) -> NoReturn:
+    """Nothing is changed, so that nothing would be asked."""
+    from rebut import session
+    from rebut.cli.reading import folder_of
+    from rebut.errors import UsageError
+
+    if session.load(folder_of(id)).closed is None:
+        raise UsageError(f"{id} has not ended, and nothing in it is to change", f"Go on with `rebut resume {id}`.")
+    raise UsageError(
+        f"a fork of {id} that changes nothing would only repeat it: every answer would be reused",
+        "Change a seat (--judge SPEC, --seat ROLE=SPEC), --rounds, --topic, a setting (--set NAME=VALUE) or a limit, "
+        "or ask everything anew with --again.",
+    )
+
+
+def with_parent(outcome: Outcome) -> Judged:
+    """How a fork ended, beside the session that it was taken from."""
+    from rebut import session
+    from rebut.cli.reading import beside, root
+    from rebut.cli.saying import width
+    from rebut.cli.stage import Judged
+
+    pair = beside(session.load(root() / outcome.session), outcome)
+    if pair is None:
+        return Judged(outcome, outcome.exit_code)
+    return Judged(outcome, outcome.exit_code, tuple(pair.rows(width())), pair.to_json())
 
 
 def _counted(reused: int, anew: int) -> str:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from rebut.cli.piped import everything, waiting
 from rebut.errors import UsageError
@@ -82,6 +83,7 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     """Another round: a fork with one round more, or, of a debate that has not ended, its rest."""
     from rebut import api, session
     from rebut.api import Desk
+    from rebut.cli.going_on import with_parent
     from rebut.cli.saying import say
     from rebut.cli.stage import perform
     from rebut.outcome import Outcome
@@ -104,7 +106,7 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     ending = Outcome.from_json(record.closed.outcome).heading
 
     async def fork(desk: Desk) -> Outcome:
-        changes = {name: rounds + 1, "limits": limits}
+        changes: dict[str, Any] = {name: rounds + 1, "limits": limits}
         reused, anew = await api.fork_plan(id, desk=desk, **changes)
         if not anew:
             raise UsageError(
@@ -115,7 +117,7 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
             say(f"  round {rounds + 1}: {reused} answers are taken over, about {anew} asked anew", sys.stderr)
         return await api.fork(id, desk=desk, **changes)
 
-    return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline)
+    return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
 
 
 def meant(words: list[str], known: Collection[str]) -> list[str]:

@@ -13,6 +13,8 @@ from rebut.cli.options import json_flag
 if TYPE_CHECKING:
     from rebut.outcome import Outcome
     from rebut.record import Record
+    from rebut.side_by_side import Pair
+    from rebut.types import Json
 
 
 def root() -> Path:
@@ -31,35 +33,70 @@ def folder_of(id: str) -> Path:
 @click.argument("id")
 @click.option("--prompts", is_flag=True, help="Also every question, as it was asked.")
 @click.option("--failures", is_flag=True, help="Only what failed, and why.")
-@click.option("--all", "everything", is_flag=True, help="Every finding of a review, also those hidden by default.")
+@click.option("--all", "everything", is_flag=True, help="Also hidden findings, and each reply as it came.")
+@click.option("--no-pager", is_flag=True, help="Print it, however long it is. [PAGER]")
 @json_flag
-def show_command(id: str, prompts: bool, failures: bool, everything: bool, as_json: bool) -> int:
-    """Show a session: who said what, every claim and point with its evidence, the outcome."""
-    from rebut import export, reading, report, session, transcript
+def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pager: bool, as_json: bool) -> int:
+    """Show a session: how it ended, every point with its fate and evidence, then who said what, turn by turn."""
+    from rebut import reading, report, session, transcript
+    from rebut.cli.paging import page
     from rebut.cli.saying import say, say_json, width
 
     folder = folder_of(id)
     record = session.load(folder)
     if as_json:
-        say_json(export.as_json(record))
+        say_json(_for_machines(record))
         return 0
-    say("\n".join(["", *report.header(record, width=width()), ""]))
     if failures:
-        say("\n".join(transcript.failures(record)) or "  nothing failed")
+        say("\n".join(["", *report.header(record, width=width()), "", *transcript.failures(record)]))
+        say("" if transcript.failures(record) else "  nothing failed")
         return 0
-    for call in record.calls.values():
-        if prompts:
-            say("\n".join(transcript.questions(call)))
-        say("\n".join(transcript.said(call, width())))
-    say("\n".join(transcript.points(reading.ledger_of(record), width())))
-    outcome = reading.outcome_of(record)
-    if outcome:
-        say(report.ending(_dismissed(record, outcome), width=width(), everything=everything))
-        return 0
-    running = session.running(folder)
-    go_on = "" if running else f"\n  Go on with   rebut resume {session.short(root(), record.opened.id)}"
-    say(f"  {reading.status(record, running)}.{go_on}")
+    ledger = reading.ledger_of(record)
+    title, *header = report.header(record, width=width())
+    rows = ["", title, "", *_how_it_ended(record, folder, everything, width()), "", *header, ""]
+    if everything or not reading.is_review(record):  # a review's ending has told them
+        listed = transcript.points(ledger, width())
+        rows += ["  POINTS AND CLAIMS", "", *listed] if listed else []
+    rows += transcript.turns(record, ledger, width(), prompts=prompts, raw=everything)
+    page("\n".join(rows).rstrip("\n"), allowed=not no_pager)
     return 0
+
+
+def _how_it_ended(record: Record, folder: Path, everything: bool, width: int) -> list[str]:
+    from rebut import reading, report, session
+
+    if outcome := reading.outcome_of(record):
+        fact = record.facts.get("notes")  # the header has them
+        told = [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
+        outcome = _dismissed(record, outcome)
+        shown = report.ending(outcome, width=width, told=told, everything=everything, points=False)
+        pair = beside(record)
+        return [shown, *(["", *pair.rows(width)] if pair else [])]
+    running = session.running(folder)
+    rows = [f"  {reading.status(record, running)}."]
+    return rows if running else [*rows, f"  Go on with   rebut resume {session.short(root(), record.opened.id)}"]
+
+
+def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
+    """A fork beside the session that it was taken from."""
+    from rebut import session
+    from rebut.errors import RecordError
+    from rebut.side_by_side import paired
+
+    def load(id: str) -> Record | None:
+        try:
+            return session.load(root() / id)
+        except RecordError:
+            return None
+
+    return paired(record, load, outcome)
+
+
+def _for_machines(record: Record) -> dict[str, Json]:
+    from rebut import export
+
+    pair = beside(record)
+    return {**export.as_json(record), **(pair.to_json() if pair else {})}
 
 
 def _dismissed(record: Record, outcome: Outcome) -> Outcome:

@@ -63,11 +63,16 @@ def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbat
     everything else is said plainly.
     """
     file = file or sys.stdout
+    text = fitted(text, file, emphasis=emphasis, verbatim=verbatim)
+    if text or not plain() or verbatim:
+        print(text, file=file, flush=True)
+
+
+def fitted(text: str, file: TextIO, *, emphasis: bool = False, verbatim: bool = False) -> str:
+    """A text as `say` prints it there."""
     text = clean(text)
     if plain() and not verbatim:
         text, emphasis = spoken(text), False
-        if not text:
-            return
     if _is_workflow():
         text = harmless(text)
     if emphasis and file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
@@ -77,7 +82,7 @@ def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbat
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
         text = text.translate(_ASCII).encode("ascii", "replace").decode()
-    print(text, file=file, flush=True)
+    return text
 
 
 def say_json(value: object) -> None:

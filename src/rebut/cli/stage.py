@@ -176,7 +176,7 @@ class Stage:
         judged = self.judge(outcome) if self.judge else Judged(outcome, outcome.exit_code)
         outcome = judged.outcome
         if self.as_json:
-            say_json({**brief(outcome), **judged.extra, "exit": judged.code})
+            say_json({**brief(outcome, judged.extra), "exit": judged.code})
         else:
             say("", sys.stderr)
             short = session.short(self.root, outcome.session) if self.root else outcome.session

@@ -12,6 +12,7 @@ from rebut.worth import TAKEN, Worth, fates
 
 OPENING = "r1/opening@proposer"
 LONGEST = 200
+VERDICTS = {"proposer": "the verdict stays with it", "": "nobody decided"}
 
 
 def weighed(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", caveat: str = "") -> Worth:
@@ -21,13 +22,14 @@ def weighed(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", cavea
     bare = sum(1 for c in mine if c.unsupported)
     claims = f"{len(mine)} claim{'' if len(mine) == 1 else 's'}" + (f", {bare} unsupported" if bare else "")
     changed = moved(answers, ledger, first)
-    if winner != "proposer":
-        changed.insert(0, "the verdict goes against it" if winner else "nobody decided")
+    same = not changed if winner == "proposer" else False if winner else None
+    if not same:
+        changed.insert(0, VERDICTS.get(winner, "the verdict goes against it"))
     return Worth(
         first=f"“{cut(squeeze(first), LONGEST)}” on {claims}",
         points=fates(ledger),
         changed=tuple(changed),
-        same=not changed if winner else None,
+        same=same,
         caveat=caveat,
         keys=(OPENING,),
     )

@@ -1,0 +1,154 @@
+"""Side by side: a fork and the session it was taken from, how each ended, and what the fork reused."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+
+from rebut.figures import counted, money, size, spent
+from rebut.outcome import Outcome
+from rebut.reading import headline_of, outcome_of, status
+from rebut.record import Record, Spent
+from rebut.text import cut, squeeze
+from rebut.types import Json
+from rebut.worth import fates
+
+NARROW = 70
+LABELS = ("", "ended", "side", "decision", "points", "cost")
+LONGEST = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two."""
+
+    id: str
+    heading: str
+    side: str
+    """Who won, or what stands against it."""
+    decision: str
+    points: tuple[tuple[str, int], ...]
+    spent: Spent
+
+    @classmethod
+    def of(cls, record: Record, outcome: Outcome | None) -> Side:
+        if outcome is None:
+            return cls(record.opened.id, status(record), "", "", (), record.spent())
+        won = outcome.verdict.winner if outcome.verdict else headline_of(outcome)
+        told = outcome.worth.points if outcome.worth and outcome.worth.points else fates(outcome.ledger)
+        return cls(record.opened.id, outcome.heading, won, outcome.decision, told, outcome.spent)
+
+    def to_json(self) -> dict[str, Json]:
+        said = {"id": self.id, "heading": cut(self.heading, 200), "side": cut(self.side, 200)}
+        return {
+            **said,
+            "decision": cut(self.decision, LONGEST),
+            "points": dict(self.points),
+            "spent": asdict(self.spent),
+        }
+
+    def cells(self, name: str, width: int) -> tuple[str, ...]:
+        """What the labels stand for; a short text where there is room for no more."""
+        tally = ", ".join(f"{count} {fate}" for fate, count in self.points)
+        points = f"{sum(count for _, count in self.points)}: {tally}" if tally else "none"
+        decision = cut(squeeze(self.decision), width * 3)
+        return (f"{name} {self.id}", self.heading, self.side or "–", decision or "–", points, spent(self.spent))
+
+
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """Answers that a fork took over, and what they had cost where they were given."""
+
+    answers: int = 0
+    tokens: int = 0
+    usd: float | None = 0.0
+    """None where a price is unknown, or the session that paid for it is gone."""
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        if not self.answers:
+            return "nothing: every answer was asked for anew"
+        what = f"{size(self.tokens)} tokens, {money(self.usd)}"
+        return f"{counted(self.answers, 'answer')}, which would have cost {what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Both."""
+
+    parent: Side | None
+    """None where it is deleted."""
+    fork: Side
+    from_id: str
+    reused: Reused
+
+    def to_json(self) -> dict[str, Json]:
+        gone: dict[str, Json] = {"id": self.from_id, "deleted": True}
+        return {"parent": self.parent.to_json() if self.parent else gone, "reused": asdict(self.reused)}
+
+    def rows(self, width: int) -> list[str]:
+        """In two columns, or one below the other where there is no room for two. Without layout for a plain reader."""
+        told = textwrap.wrap(f"  {'reused':<10}{self.reused.line()}", width - 2, subsequent_indent=" " * 12)
+        if self.parent is None:
+            return [f"  {'parent':<10}{self.from_id}, which is deleted", *told]
+        if width < NARROW or width > 1000:
+            return [*_stacked("parent", self.parent, width), "", *_stacked("this fork", self.fork, width), "", *told]
+        room = (width - 2 - 12 - 3) // 2
+        rows: list[str] = []
+        sides = (self.parent.cells("parent", room), self.fork.cells("this fork", room))
+        for label, left, right in zip(LABELS, *sides, strict=True):
+            lines = zip_longest(textwrap.wrap(left, room), textwrap.wrap(right, room), fillvalue="")
+            for n, (one, other) in enumerate(lines):
+                rows.append(f"  {label if not n else '':<10}{one:<{room}}   {other}".rstrip())
+        return [*rows, *told]
+
+
+def _stacked(name: str, side: Side, width: int) -> list[str]:
+    rows: list[str] = []
+    for label, text in zip(LABELS, side.cells(name, width), strict=True):
+        line = f"    {label:<10}{text}" if label else f"  {text}"
+        rows += textwrap.wrap(line, max(30, width - 2), subsequent_indent=" " * 14)
+    return rows
+
+
+def paired(fork: Record, load: Callable[[str], Record | None], outcome: Outcome | None = None) -> Pair | None:
+    """A fork beside its parent; None for a session that is no fork. `load` gives a session, or None if it is gone."""
+    if not fork.opened.forked_from:
+        return None
+    parent = load(fork.opened.forked_from)
+    return Pair(
+        Side.of(parent, outcome_of(parent)) if parent else None,
+        Side.of(fork, outcome or outcome_of(fork)),
+        fork.opened.forked_from,
+        reused(fork, load),
+    )
+
+
+def reused(fork: Record, load: Callable[[str], Record | None]) -> Reused:
+    """What was taken over, and its price where it was paid: a parent may have taken it over itself."""
+    seen: dict[str, Record | None] = {}
+
+    def paid(key: str, id: str) -> Record | None:
+        while id:
+            if id not in seen:
+                seen[id] = load(id)
+            record = seen[id]
+            call = record.calls.get(key) if record else None
+            if record is None or call is None or not call.answered or not call.answered.copied_from:
+                return record if call else None
+            id = call.answered.copied_from
+        return None
+
+    copied = {k: c.answered.copied_from for k, c in fork.calls.items() if c.answered and c.answered.copied_from}
+    tokens, usd, took = 0, 0.0, 0.0
+    unknown = False
+    for key, id in copied.items():
+        record = paid(key, id)
+        attempts = list(record.calls[key].attempts.values()) if record else []
+        unknown = unknown or not attempts or any(a.usd is None for a in attempts)
+        tokens += sum((a.input or 0) + (a.output or 0) for a in attempts)
+        usd += sum(a.usd or 0.0 for a in attempts)
+        took += sum(0 if a.patient else a.ms for a in attempts) / 1000
+    return Reused(len(copied), tokens, None if unknown else usd, took)

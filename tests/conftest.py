@@ -40,6 +40,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         ),
     ):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PAGER", "cat")  # nobody sits at a test's terminal to leave another
     monkeypatch.setenv("PATH", safe_path)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("REBUT_HOME", str(home / "rebut"))

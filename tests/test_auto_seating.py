@@ -107,6 +107,6 @@ def test_one_model_alone_is_labelled_a_self_debate_to_the_end(here: Here) -> Non
     assert code == 0, screen
     head, _, rest = screen.partition("round 1")
     assert "self-debate: proposer and challenger are both claude" in " ".join(head.split())
-    assert "VERDICT  challenger" in rest
+    assert "VERDICT, ONE MODEL ALONE  challenger" in rest
     out = at_a_terminal(["show", "last"], here.env, here.root)[1]
     assert "self-debate" in out, "whoever reads it later sees it too"

@@ -118,5 +118,5 @@ def test_two_seats_of_the_caller_are_asked_one_after_the_other(
     words, seats, said = debate("revise plan", tmp_path / "s", workspace)
     seats["author"] = ["claude=caller", "codex=caller"]
     code, shown, asked = play([*words, *flags(seats), "--allow-same-model"], said, capsys)
-    assert code == 0 and shown["heading"] == "PLAN AFTER 2 ROUNDS"
+    assert code == 0 and shown["heading"] == "PLAN AFTER 2 ROUNDS, ONE MODEL ALONE"
     assert sorted(turn["key"] for turn in asked) == sorted(k for k in said if "@author." in k)

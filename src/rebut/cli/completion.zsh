@@ -13,7 +13,7 @@ _rebut() {
     'panel:One position against several experts at once, to consensus or trade-off.'
     'run:Run a protocol of your own: its Python file or its name.'
     'list:List the sessions of this folder.'
-    'show:Show a session: who said what, the points, the outcome.'
+    'show:Show a session: the outcome, the points, who said what.'
     'resume:Go on with a session; nothing on record is asked again.'
     'answer:Answer for a `caller` seat, and go on.'
     'fork:Branch a session with another seat; what fits is reused.'
@@ -316,7 +316,8 @@ _rebut() {
     show) _arguments \
       '--prompts[Also every question, as it was asked.]' \
       '--failures[Only what failed, and why.]' \
-      '--all[Every finding of a review, also those hidden by default.]' \
+      '--all[Also hidden findings, and each reply as it came.]' \
+      '--no-pager[Print it, however long it is. (PAGER)]' \
       '--json[Print one JSON object for machines.]' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
@@ -356,6 +357,7 @@ _rebut() {
       '*--seat[Another model in any seat.]:value:_files' \
       '*--set[Another value of any setting.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
+      '--again[Reuse nothing; ask the same, or what you changed, all anew.]' \
       '--dry-run[Only say how much would be reused and asked anew.]' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \

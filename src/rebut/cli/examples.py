@@ -43,6 +43,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "show": (
         ("show last", "the newest session of this folder"),
         ("show k7m2 --prompts", "with every question as it was asked"),
+        ("show k7m2 --all --no-pager", "hidden findings and raw replies too, printed at once"),
         ("show k7m2 --failures", "only what failed, and why"),
     ),
     "resume": (
@@ -56,6 +57,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "fork": (
         ("fork k7m2 --challenger gemini", "the same debate with another challenger"),
         ("fork k7m2 --rounds 3 --dry-run", "only say how much would be asked anew"),
+        ("fork k7m2 --again", "the same debate once more, nothing reused"),
     ),
     "replay": (("replay last", "offline, free; says whether it comes to the same end"),),
     "export": (

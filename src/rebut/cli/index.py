@@ -28,7 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "panel": Entry("panel", "One position against several experts at once, to consensus or trade-off.", DEBATE),
     "run": Entry("run", "Run a protocol of your own: its Python file or its name.", DEBATE),
     "list": Entry("listing", "List the sessions of this folder.", SESSIONS),
-    "show": Entry("reading", "Show a session: who said what, the points, the outcome.", SESSIONS),
+    "show": Entry("reading", "Show a session: the outcome, the points, who said what.", SESSIONS),
     "resume": Entry("going_on", "Go on with a session; nothing on record is asked again.", SESSIONS),
     "answer": Entry("answer", "Answer for a `caller` seat, and go on.", SESSIONS),
     "fork": Entry("going_on", "Branch a session with another seat; what fits is reused.", SESSIONS),

@@ -44,17 +44,13 @@ def _pager() -> list[str]:
 def _paged(command: list[str], text: str) -> bool:
     """Whether the pager took it. It may be left before it has read everything, and Ctrl-C is meant for it."""
     env = {**os.environ, "LESS": os.environ.get("LESS", LESS)}
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, env=env) as child:
-            assert child.stdin is not None
-            try:
-                child.stdin.write(f"{fitted(text, sys.stdout, emphasis=True)}\n".encode(errors="replace"))
-                child.stdin.close()
-            except BrokenPipeError:
-                pass
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, env=env)
     except OSError:
         return False
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # after it has started, or it would ignore them as well
+    try:
+        child.communicate(f"{fitted(text, sys.stdout, emphasis=True)}\n".encode(errors="replace"))
     finally:
         signal.signal(signal.SIGINT, before)
     return True

@@ -86,7 +86,7 @@ def test_a_review_is_held_against_the_change_as_it_stood_and_the_critic_alone(tm
         "r1/judgement@judge": crosses.judgement("E", {"F1": "invalid P1", "F2": "valid P2", "F3": "valid P1"}),
     }
     worth = account_of(crosses.review(crosses.repository(tmp_path / "work"), said))
-    assert worth.first == "the change would go in as it stood; the critic alone held 3 findings (3 P1) against it"
+    assert worth.first == "the change as it stood; the critic alone held 3 findings (3 P1) against it"
     assert dict(worth.points) == {"valid": 1, "invalid": 1, "struck": 1} and worth.noun == "finding"
     assert worth.changed == ("nobody decided", "F2 P1 to P2") and worth.same is None
     assert (worth.alone.calls, worth.debate.calls) == (1, 1)
@@ -105,7 +105,7 @@ def test_a_panel_is_held_against_the_first_position_and_who_took_it_at_once(tmp_
     seats = panels.seats(tmp_path / "seats", panels.consensus(), ("gemini", "codex", "qwen"))
     outcome = rebut.run("panel", panels.TOPIC, **seats)
     worth = account_of(outcome)
-    assert worth.first == "“Use Redis for sessions.”, accepted at once by 2 of 3"
+    assert worth.first == "accepted at once by 2 of 3: “Use Redis for sessions.”"
     assert worth.changed == ("position moved to v2, by B1, B2", "1 more accepted it")
     assert worth.alone.calls == 1 and worth.alone.calls + worth.debate.calls == outcome.spent.calls
     seats = panels.seats(tmp_path / "again", panels.tradeoff(), ("gemini", "codex", "qwen"))
@@ -116,8 +116,8 @@ def test_a_panel_is_held_against_the_first_position_and_who_took_it_at_once(tmp_
 def test_a_revision_is_held_against_its_drafts(workspace: Path) -> None:
     outcome = revisions.run(workspace, rounds=1)
     worth = account_of(outcome)
-    assert worth.first == "the drafts of claude and codex as they were, argued by nobody"
-    assert worth.changed == ("1 of 4 sections of claude's draft changed", "1 of 4 sections of codex's draft changed")
+    assert worth.first == "two unargued drafts, of claude and codex"
+    assert worth.changed == ("2 of 8 sections of the drafts changed",)
     assert (worth.alone.calls, worth.alone.calls + worth.debate.calls) == (2, outcome.spent.calls)
 
 

@@ -208,7 +208,7 @@ def ending(
         rows += wrapped(f"  {label:<12}  {text}", width, 16)
     rows += account.rows(outcome.worth, width)
     rows += wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
-    if outcome.rows and outcome.rounds.calls:
+    if outcome.rows and outcome.rounds.calls and not outcome.worth:  # which says it in its own way
         rows += wrapped(f"  {'of which':<12}  {spent(outcome.rounds)} in the rounds of debate", width, 16)
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:

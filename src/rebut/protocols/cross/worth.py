@@ -22,9 +22,9 @@ def weighed(made: Contract, versions: int, what: str, caveat: str = "") -> Worth
     if made.decision == "Stopped":
         changed.insert(0, "nobody decided")
     elif not kept:
-        changed.insert(0, f"{what} does not go in as it stood")
+        changed.insert(0, "not as it stood")
     return Worth(
-        first=f"{what} would go in as it stood; the critic alone held {found} against it",
+        first=f"{what} as it stood; the critic alone held {found} against it",
         points=_fates(made.findings),
         changed=tuple(changed),
         same=None if made.decision == "Stopped" else kept and not changed,

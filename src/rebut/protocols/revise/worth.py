@@ -49,13 +49,10 @@ class Figures:
 
     def worth(self, names: Sequence[str], caveat: str = "") -> Worth:
         """The same in the shape that every protocol's account has."""
-        sections = [
-            f"{n} of {of} section{'' if of == 1 else 's'} of {name}'s draft changed"
-            for name, n, of in self.changed
-            if n
-        ]
+        moved, of = sum(n for _, n, _ in self.changed), sum(of for *_, of in self.changed)
+        sections = [f"{moved} of {of} section{'' if of == 1 else 's'} of the drafts changed"] if moved else []
         return Worth(
-            first=f"the drafts of {' and '.join(names)} as they were, argued by nobody",
+            first=f"two unargued drafts, of {' and '.join(names)}",
             points=tuple((name, count) for name, count in self._fates() if count),
             changed=tuple(sections),
             same=not sections,

@@ -127,26 +127,13 @@ def paired(fork: Record, load: Callable[[str], Record | None], outcome: Outcome 
 
 
 def reused(fork: Record, load: Callable[[str], Record | None]) -> Reused:
-    """What was taken over, and its price where it was paid: a parent may have taken it over itself."""
-    seen: dict[str, Record | None] = {}
-
-    def paid(key: str, id: str) -> Record | None:
-        while id:
-            if id not in seen:
-                seen[id] = load(id)
-            record = seen[id]
-            call = record.calls.get(key) if record else None
-            if record is None or call is None or not call.answered or not call.answered.copied_from:
-                return record if call else None
-            id = call.answered.copied_from
-        return None
-
+    """What was taken over, and its price in the session that paid for it, which need not be the parent."""
     copied = {k: c.answered.copied_from for k, c in fork.calls.items() if c.answered and c.answered.copied_from}
-    tokens, usd, took = 0, 0.0, 0.0
-    unknown = False
+    paid = {id: load(id) for id in dict.fromkeys(copied.values())}
+    tokens, usd, took, unknown = 0, 0.0, 0.0, False
     for key, id in copied.items():
-        record = paid(key, id)
-        attempts = list(record.calls[key].attempts.values()) if record else []
+        record = paid[id]
+        attempts = list(record.calls[key].attempts.values()) if record and key in record.calls else []
         unknown = unknown or not attempts or any(a.usd is None for a in attempts)
         tokens += sum((a.input or 0) + (a.output or 0) for a in attempts)
         usd += sum(a.usd or 0.0 for a in attempts)

@@ -11,6 +11,7 @@ import pytest
 
 import rebut
 from rebut import session
+from rebut.account import sentences
 
 TOPIC = "Should the shop keep user sessions in Redis?"
 
@@ -57,6 +58,7 @@ def test_the_same_choice_twice_is_uncontested_and_no_debate_is_paid_for(tmp_path
     worth = outcome.worth
     assert worth and worth.nothing and worth.first == "both chose “Keep Redis.”"
     assert (worth.alone.calls, worth.debate.calls) == (2, 1), "the comparison is all that was paid for on top"
+    assert sentences(worth)[1].startswith("changed nothing: 1 call, 150 tokens, ")
 
 
 def test_different_choices_lead_to_a_duel_that_starts_from_them(tmp_path: Path, workspace: Path) -> None:

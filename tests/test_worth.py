@@ -86,7 +86,7 @@ def test_a_review_is_held_against_the_change_as_it_stood_and_the_critic_alone(tm
         "r1/judgement@judge": crosses.judgement("E", {"F1": "invalid P1", "F2": "valid P2", "F3": "valid P1"}),
     }
     worth = account_of(crosses.review(crosses.repository(tmp_path / "work"), said))
-    assert worth.first == "the change as it stood; the critic alone held 3 findings (3 P1) against it"
+    assert worth.first == "the change as it stood; the critic alone raised 3 findings (3 P1)"
     assert dict(worth.points) == {"valid": 1, "invalid": 1, "struck": 1} and worth.noun == "finding"
     assert worth.changed == ("nobody decided", "F2 P1 to P2") and worth.same is None
     assert (worth.alone.calls, worth.debate.calls) == (1, 1)
@@ -95,7 +95,7 @@ def test_a_review_is_held_against_the_change_as_it_stood_and_the_critic_alone(tm
 def test_a_review_that_finds_nothing_needed_no_debate(tmp_path: Path) -> None:
     shop = crosses.repository(tmp_path / "work")
     outcome = crosses.review(shop, {"r1/critique@critic": crosses.critique()})
-    assert told(outcome).endswith("held nothing against it | no debate was needed, and none was paid for")
+    assert told(outcome).endswith("raised nothing | no debate was needed, and none was paid for")
     said = {"r1/critique@critic": crosses.critique(crosses.raised(severity="P3"))}
     kept = crosses.review(shop, said | {"r1/judgement@judge": crosses.judgement("A", {"F1": "valid P3"})}, rounds=1)
     assert account_of(kept).nothing and "changed nothing: 1 finding, 1 valid; 1 call, 150 tokens" in told(kept)

@@ -56,7 +56,7 @@ def _parts(worth: Worth, room: int) -> list[str]:
     raised = _raised(worth)
     if worth.nothing:
         more = f"{_cost(worth.debate, room)} more than {_the_first(worth)} alone"
-        return [first, f"changed nothing{_caveat(worth)}: {raised}; {more}"]
+        return [first, f"changed nothing{_caveat(worth)}: {f'{raised}; ' if worth.raised else ''}{more}"]
     return [first, f"changed{_caveat(worth)}: {'; '.join([*worth.changed, raised])}", _beside(worth, room)]
 
 

@@ -24,7 +24,7 @@ def weighed(made: Contract, versions: int, what: str, caveat: str = "") -> Worth
     elif not kept:
         changed.insert(0, "not as it stood")
     return Worth(
-        first=f"{what} as it stood; the critic alone held {found} against it",
+        first=f"{what} as it stood; the critic alone raised {found}",
         points=_fates(made.findings),
         changed=tuple(changed),
         same=None if made.decision == "Stopped" else kept and not changed,

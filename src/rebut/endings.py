@@ -47,8 +47,14 @@ def described(record: Record) -> list[str]:
         for attempt in call.attempts.values():
             notes += [f"{seat}: {note}" for note in attempt.notes]
         if call.answered:
+            notes += [f"{call.key}: {call.answered.unread}"] if call.answered.unread else []
             notes += [f"{call.key}: {complaint}" for complaint in call.answered.complaints]
     return notes
+
+
+def unread(record: Record) -> bool:
+    """Whether an answer rests on a part of its question: then what it led to is no whole result."""
+    return any(call.answered and call.answered.unread for call in record.calls.values())
 
 
 def progress(record: Record) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rebut import config as configs, finding, weights
+from rebut import config as configs, finding, tools, weights
 from rebut.api import Desk
 from rebut.cli.app import enter
 from rebut.config import Config
@@ -239,3 +239,33 @@ def test_providers_lists_all_of_them_and_what_is_here(
     assert enter(["providers"]) == 0
     out = capsys.readouterr().out
     assert "claude        999.0.0" in out and "OPENAI_API_KEY is not set" in out
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_a_login_that_is_read_by_a_guess_is_told_as_probable(
+    tmp_path: Path, system: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C2, H13
+    here = Here(tmp_path)
+    here.install("copilot", "gemini")
+    monkeypatch.setattr(tools.login, "__defaults__", (system,))
+    sure = system == "linux"
+    for name, home in (("copilot", ".copilot/config.json"), ("gemini", ".gemini/oauth_creds.json")):
+        (here.root / "home" / home).unlink(missing_ok=True)
+        out = here.look()[name]
+        assert out.out and ("probably not" in out.problem) is (name == "copilot" or not sure), out
+        (here.root / "home" / home).parent.mkdir(exist_ok=True)
+        (here.root / "home" / home).write_text('{"logged_in_users": ["me"]}')
+        found = here.look()[name]
+        assert found.usable and ("probably logged in" in found.why) is (name == "copilot" or not sure)
+    # What a variable says is no guess.
+    here.env["COPILOT_GITHUB_TOKEN"] = "gho-test"
+    assert not here.look()["copilot"].unsure
+    del here.env["COPILOT_GITHUB_TOKEN"]
+    for name, value in here.env.items():
+        monkeypatch.setenv(name, value)
+    enter(["providers"])
+    assert "probably logged in" in capsys.readouterr().out
+    enter(["doctor", "--offline", "--json", "copilot"])
+    assert json.loads(capsys.readouterr().out)["providers"][0]["login"] is None
+    enter(["doctor", "--offline", "copilot"])
+    assert " probably " in capsys.readouterr().out

@@ -61,7 +61,7 @@ class Health:
     found: str
     spec: str = ""
     family: str = ""
-    login: Literal["yes", "no", "?", "–"] = "?"
+    login: Literal["yes", "no", "probably", "probably not", "?", "–"] = "?"
     seconds: float | None = None
     """Of the round trip; None when there was none."""
     efforts: tuple[str, ...] = ()
@@ -173,7 +173,9 @@ async def _one(one: Found, rooms: Rooms, offline: bool, deep: bool) -> Health:
         return replace(health, spec=str(spec), problem=error.message, advice=error.hint)
     health = replace(health, spec=str(spec), family=connection.family or spec.identity)
     if offline:
-        return replace(health, login="no") if one.out else replace(health, can_debate=True)
+        if one.out:
+            return replace(health, login="probably not" if one.unsure else "no")
+        return replace(health, login="probably" if one.unsure else health.login, can_debate=True)
     health = await _round_trip(health, Trial(spec, connection, rooms.seconds))
     if not deep or not health.can_debate:
         return health

@@ -27,6 +27,7 @@ TOOL_SECONDS = 30.0
 """For all that a tool is asked about itself; some take ten seconds at their very first start."""
 SERVER_SECONDS = 0.5
 LOGGED_OUT = "not logged in, as far as can be told without a call"
+PERHAPS_OUT = "probably not logged in: where it keeps its login here is a guess"
 _LARGEST_LIST = 1_000_000
 _NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot argue."""
@@ -48,6 +49,8 @@ class Found:
     advice: str = ""
     out: bool = False
     """A tool that shows no login. It is not seated by itself; one who names it may know better."""
+    unsure: bool = False
+    """What it shows of a login is read by a guess."""
 
     @property
     def usable(self) -> bool:
@@ -56,7 +59,8 @@ class Found:
     @property
     def why(self) -> str:
         """What stands behind a seat that it takes, in a few words."""
-        words = {"tool": f"{self.name} {self.about} is installed", "key": f"{self.about} is set"}
+        login = " and probably logged in" if self.unsure else ""
+        words = {"tool": f"{self.name} {self.about} is installed{login}", "key": f"{self.about} is set"}
         return words.get(self.kind) or f"{self.about} is on this machine"
 
 
@@ -109,9 +113,11 @@ async def _able(tool: Tool, env: Mapping[str, str], version: str) -> Found:
     if missing := await tools.missing_flags(tool, env):
         wants = f"this version does not know {', '.join(missing)}, which its lockdown needs"
         return Found(tool.name, "tool", True, version, (), wants, _update(tool))
-    if not await tools.logged_in(tool, env):
-        return Found(tool.name, "tool", True, version, (), LOGGED_OUT, tool.login or "Log in.", out=True)
-    return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),))
+    login = await tools.login(tool, env)
+    if not login.shown:
+        told, advice = LOGGED_OUT if login.sure else PERHAPS_OUT, tool.login or "Log in."
+        return Found(tool.name, "tool", True, version, (), told, advice, out=True, unsure=not login.sure)
+    return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),), unsure=not login.sure)
 
 
 def _update(tool: Tool) -> str:

@@ -84,10 +84,13 @@ class Listing(BaseHTTPRequestHandler):
     models: tuple[str, ...] = ()
 
     def do_GET(self) -> None:
+        if self.models[:1] == ("refused",):
+            return self.send_error(int(self.models[1]))
         body = json.dumps({"data": [{"id": m} for m in self.models]}).encode() if self.path == "/v1/models" else b"{}"
         self.send_response(200)
         self.end_headers()
         self.wfile.write(body)
+        return None
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -239,6 +242,28 @@ def test_providers_lists_all_of_them_and_what_is_here(
     assert enter(["providers"]) == 0
     out = capsys.readouterr().out
     assert "claude        999.0.0" in out and "OPENAI_API_KEY is not set" in out
+
+
+@pytest.mark.parametrize(
+    ("status", "key", "problem", "advice"),
+    [
+        ("401", "sk-test", "answered 401 when asked for its models", "Check the key in VLLM_API_KEY"),
+        ("404", "", "answered 404 when asked for its models", "most want /v1 at its end"),
+        ("", "sk-te\nst", "the key holds characters that no key has", "Check VLLM_API_KEY"),
+        ("", "sk-test\n", "", ""),
+    ],
+)
+def test_a_server_that_will_not_list_its_models_is_told_from_none(
+    here: Here, server: Callable[..., str], status: str, key: str, problem: str, advice: str
+) -> None:  # C2, H13
+    url = server("refused", status) if status else server("qwen3:8b")
+    here.write("")
+    here.file.write_text(
+        here.file.read_text() + f'[providers.own]\nwire = "openai"\nbase_url = "{url}"\napi_key_env = "VLLM_API_KEY"\n'
+    )
+    here.env["VLLM_API_KEY"] = key
+    found = here.look()["own"]
+    assert problem in found.problem and advice in found.advice and found.usable is not bool(problem)
 
 
 @pytest.mark.parametrize("system", ["linux", "darwin"])

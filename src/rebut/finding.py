@@ -139,9 +139,17 @@ def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> Found:
 async def _server(provider: Provider, env: Mapping[str, str]) -> Found:
     """A server on this machine. One model of each family that it lists could sit down."""
     place = urlsplit(provider.base_url).netloc
-    listed = await _listed(provider, env.get(provider.api_key_env, "") if provider.api_key_env else "")
+    key = env.get(provider.api_key_env, "").strip() if provider.api_key_env else ""
+    if not (key.isascii() and key.isprintable()):
+        odd, advice = "the key holds characters that no key has", f"Check {provider.api_key_env}."
+        return Found(provider.name, "server", True, place, (), odd, advice)
+    listed = await _listed(provider, key)
     if listed is None:
         return Found(provider.name, "server", problem=f"nothing answers at {place}", advice="Start it.")
+    if isinstance(listed, int):
+        # Anything may live at a usual port. So it is not here, but who looks for it learns what is.
+        said = f"{place} answered {listed} when asked for its models"
+        return Found(provider.name, "server", problem=said, advice=_of_refusal(provider, listed))
     able = [m for m in listed if not any(word in m.lower() for word in _NO_DEBATERS)]
     chosen = [provider.model] if provider.model else able
     specs = tuple(spec for spec in (ModelSpec(provider.name, m) for m in chosen) if _can_be_written(spec))
@@ -150,8 +158,18 @@ async def _server(provider: Provider, env: Mapping[str, str]) -> Found:
     return Found(provider.name, "server", True, f"{provider.name} at {place}", specs)
 
 
-async def _listed(provider: Provider, key: str) -> list[str] | None:
-    """The names of a server's models; None when there is no such server. Never through a proxy, never redirected."""
+def _of_refusal(provider: Provider, status: int) -> str:
+    name, variable = provider.name, provider.api_key_env
+    if status not in (401, 403):
+        return "If it is a model server, check base_url: most want /v1 at its end."
+    return f"Check the key in {variable}." if variable else f"Set api_key_env in [providers.{name}] of your config."
+
+
+async def _listed(provider: Provider, key: str) -> list[str] | int | None:
+    """The names of a server's models, the status if it tells none, None when there is no such server.
+
+    Never through a proxy, never redirected.
+    """
     import aiohttp
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -162,7 +180,7 @@ async def _listed(provider: Provider, key: str) -> list[str] | None:
             session.get(f"{provider.base_url}/models", headers=headers, allow_redirects=False) as response,
         ):
             if response.status != 200:
-                return None
+                return response.status
             body = json.loads(await response.content.read(_LARGEST_LIST))
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError, RecursionError):
         return None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rebut.backends.families import family_of
 from rebut.backends.heard import Heard
 from rebut.backends.http import Address, HttpClient, HttpFailed, broke_off, failure, shared, told
-from rebut.backends.sse import Decoder
+from rebut.backends.sse import BOM, Decoder
 from rebut.types import Json, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -214,10 +214,10 @@ class Wire(ABC):
             body += chunk
             if len(body) > LARGEST:
                 raise self._unusable("reply larger than 4 MB", heard)
-        if body.lstrip()[:1] == b"{":
-            self._take(request, [body.decode("utf-8", "replace")], heard)
+        if (whole := body.removeprefix(BOM).strip())[:1] == b"{":
+            self._take(request, [whole.decode("utf-8", "replace")], heard)
             heard.done = True
-        elif body.lstrip(b"\xef\xbb\xbf\r\n").startswith((b"data:", b":", b"event:", b"id:")):
+        elif body.lstrip(BOM + b"\r\n").startswith((b"data:", b":", b"event:", b"id:")):
             decoder = Decoder()
             self._take(request, decoder.feed(bytes(body)) + decoder.close(), heard)
         else:

@@ -170,6 +170,31 @@ def test_tools_sit_before_keys_and_families_differ_down_to_the_judge(here: Here)
     assert any(n.startswith("the judge is google, a family of its own: GEMINI_API_KEY") for n in seats.notes)
 
 
+def test_a_tool_that_may_speak_with_anybodys_model_comes_after_those_whose_family_is_known(here: Here) -> None:  # C2
+    here.install("claude", "opencode", "codex")
+    assert here.sits() == {"proposer": "claude", "challenger": "codex", "judge": "opencode"}
+    assert any("the judge is opencode, with whatever model it is set to" in note for note in here.seat().notes)
+    here.env["GEMINI_API_KEY"] = "sk-test"
+    assert here.sits()["judge"].startswith("google:"), "of another family for certain"
+
+
+@pytest.mark.parametrize(
+    ("script", "says", "advice"),
+    [
+        ("#!/bin/sh\nexec /nowhere/node\n", "ends with code 127", "needs Node.js 22"),
+        ("#!/nowhere/sh\n", "cannot be started: No such file", "Update it"),
+        ("no program\0", "cannot be started: Exec format error", "Update it"),
+        ("#!/bin/sh\necho hello\n", "tells no version", "Update it"),
+    ],
+)
+def test_a_tool_that_does_not_start_is_told_with_its_reason(here: Here, script: str, says: str, advice: str) -> None:
+    # H13
+    (here.root / "bin/claude").write_text(script)
+    (here.root / "bin/claude").chmod(0o755)
+    found = here.look()["claude"]
+    assert found.here and not found.usable and says in found.problem and advice in found.advice, found
+
+
 def test_another_family_goes_before_another_model_of_the_same(here: Here) -> None:  # C2
     here.install("claude")
     here.env |= {"ANTHROPIC_API_KEY": "sk-test", "GEMINI_API_KEY": "sk-test"}  # anthropic comes first in the list

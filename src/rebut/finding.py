@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +17,10 @@ from urllib.parse import urlsplit
 
 from rebut import analysers, tools, weights
 from rebut.analysers import Analyser
+from rebut.child import Ended
 from rebut.config import Config, Provider, is_loopback
 from rebut.errors import UsageError
+from rebut.text import cut
 from rebut.tools import Tool
 from rebut.types import ModelSpec
 
@@ -51,6 +54,8 @@ class Found:
     """A tool that shows no login. It is not seated by itself; one who names it may know better."""
     unsure: bool = False
     """What it shows of a login is read by a guess."""
+    any_family: bool = False
+    """A tool that speaks with whatever model it is set to: nobody knows of which family before it has spoken."""
 
     @property
     def usable(self) -> bool:
@@ -91,10 +96,11 @@ async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:
     if tools.find_executable(tool, env) is None:
         install = f"Install it: {tool.install}" if tool.install else ""
         return Found(tool.name, "tool", problem="not installed", advice=install)
-    version = ""
+    version, said = "", Ended(None)
     try:
         async with asyncio.timeout(TOOL_SECONDS):
-            version = await tools.version(tool, env)
+            said = await tools.ask(tool, env, tool.version_args)
+            version = tools.version_in(said)
             if version and not tools.too_old(version, tool.minimum):
                 return await _able(tool, env, version)
     except TimeoutError:
@@ -102,8 +108,7 @@ async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:
         return Found(tool.name, "tool", True, version or "?", (), late, "Run it by hand.")
     update = _update(tool)
     if not version:
-        said = f"`{tool.command} {' '.join(tool.version_args)}` tells no version"
-        return Found(tool.name, "tool", True, "?", (), said, update)
+        return Found(tool.name, "tool", True, "?", (), *_broken(tool, said))
     old = f"older than {tool.minimum}, from which on its lockdown is known to hold"
     return Found(tool.name, "tool", True, version, (), old, update)
 
@@ -117,7 +122,19 @@ async def _able(tool: Tool, env: Mapping[str, str], version: str) -> Found:
     if not login.shown:
         told, advice = LOGGED_OUT if login.sure else PERHAPS_OUT, tool.login or "Log in."
         return Found(tool.name, "tool", True, version, (), told, advice, out=True, unsure=not login.sure)
-    return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),), unsure=not login.sure)
+    vague = not tool.family and not tool.model
+    return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),), unsure=not login.sure, any_family=vague)
+
+
+def _broken(tool: Tool, said: Ended) -> tuple[str, str]:
+    """What is wrong with a tool that does not even tell its version, and what to do about it."""
+    command = f"`{tool.command} {' '.join(tool.version_args)}`"
+    if said.code == 0:
+        return f"{command} tells no version", _update(tool)
+    words = next((line.strip() for line in reversed(f"{said.out}\n{said.err}".splitlines()) if line.strip()), "")
+    hint = next((m.hint for m in tool.markers if m.hint and said.code in m.exits and re.search(m.match, words)), "")
+    words = cut("".join(c if c.isprintable() else " " for c in words), 120)
+    return f"{command} ends with code {said.code}" + (f": {words}" if words else ""), hint or _update(tool)
 
 
 def _update(tool: Tool) -> str:

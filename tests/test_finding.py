@@ -307,7 +307,10 @@ def test_a_login_that_is_read_by_a_guess_is_told_as_probable(
         (here.root / "home" / home).write_text('{"logged_in_users": ["me"]}')
         found = here.look()[name]
         assert found.usable and ("probably logged in" in found.why) is (name == "copilot" or not sure)
-    # What a variable says is no guess.
+    # What its own variable says is no guess; one that other programs use is.
+    (here.root / "home/.copilot/config.json").unlink()
+    here.env["GH_TOKEN"] = "gho-test"
+    assert here.look()["copilot"].usable and here.look()["copilot"].unsure
     here.env["COPILOT_GITHUB_TOKEN"] = "gho-test"
     assert not here.look()["copilot"].unsure
     del here.env["COPILOT_GITHUB_TOKEN"]

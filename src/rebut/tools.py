@@ -125,6 +125,8 @@ class Signs:
     """Variables, of which one is set."""
     files: Mapping[str, Regex] = field(default_factory=dict)
     """Files in the user's home, with what must stand in them; nothing: that it is not empty."""
+    perhaps: tuple[str, ...] = ()
+    """Variables that may be meant for other programs: with one of them set it is a guess."""
     guessed: tuple[str, ...] = ()
     """Systems (`linux`, `darwin`, `win32`) on which `files` are a guess: nobody has seen a login there yet."""
 
@@ -317,6 +319,8 @@ async def login(tool: Tool, env: Mapping[str, str], system: str = sys.platform) 
     signs, home = tool.signs, env.get("HOME", "")
     if signs == Signs() or any(env.get(name, "").strip() for name in signs.env):
         return Login(True)
+    if any(env.get(name, "").strip() for name in signs.perhaps):
+        return Login(True, sure=False)
     known = system not in signs.guessed
     if home and any(_shows(Path(home) / name, match) for name, match in signs.files.items()):
         return Login(True, known)

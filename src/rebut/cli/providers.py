@@ -45,6 +45,8 @@ def _list(as_json: bool) -> int:
     from rebut.finding import look, look_at_analysers, programs
 
     desk = Desk()
+    if sys.stderr.isatty() and not as_json:  # some tools take ten seconds to tell their version
+        say("  looking what is here; nobody is called …", sys.stderr)
 
     async def see() -> tuple[list[Found], list[Found]]:
         return await look(desk.config, desk.env), await look_at_analysers(desk.config, desk.env)

@@ -22,8 +22,8 @@ from rebut.targets.sides import Folder, Side, Unread
 from rebut.types import Changed
 from rebut.workspace import NEVER_READ, confine
 
-MOST_SECTIONS = 500
-"""Above this many files that do not fit together, they are not tried one by one."""
+MOST_TRIES = 200
+"""A few files that do not fit are found among hundreds; of a diff that fits nothing, not every file is tried."""
 _NAME = r'("(?:[^"\\]|\\.)*"|[^\t\r\n]+)'
 HEADS = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}", re.M)
 MOVED = re.compile(rf"^rename from {_NAME}\r?\nrename to {_NAME}", re.M)
@@ -126,11 +126,7 @@ async def _fitted(wanted: Sequence[_Section], top: Path, ways: Sequence[_Way]) -
     for way in ways if exe else ():
         assert exe is not None
         rest = {n: one for n, one in enumerate(wanted) if n not in fitted}
-        if rest and (whole := await _tried(list(rest.values()), way, top, exe)):
-            return fitted | dict.fromkeys(rest, whole)
-        for n, one in rest.items() if 1 < len(rest) <= MOST_SECTIONS else ():
-            if alone := await _tried([one], way, top, exe):
-                fitted[n] = alone
+        fitted |= await _tried(rest, way, top, exe)
     return fitted
 
 
@@ -182,24 +178,38 @@ def _shown(one: _Section) -> str:
     return shown(clean_name(_plain(one.new or one.old)))
 
 
-async def _tried(sections: Sequence[_Section], way: _Way, top: Path, exe: str) -> Fit | None:
-    """None if they do not fit. Whether they are in already is tried first: so comes a diff of uncommitted changes."""
-    named = {name: way.path(name) for one in sections for name in (one.old, one.new) if name}
-    if not all(named.values()):
-        return None
+async def _tried(sections: Mapping[int, _Section], way: _Way, top: Path, exe: str) -> dict[int, Fit]:
+    """Try them on a copy of the files that they name."""
+    named = {n: [way.path(name) for name in (one.old, one.new) if name] for n, one in sections.items()}
+    able = {n: one for n, one in sections.items() if all(named[n])}
+    paths = {path for n in able for path in named[n]}
     folder = Folder(top)
-    here = await asyncio.to_thread(lambda: {path: _bytes(folder, path) for path in named.values()})
-    patch = "".join(one.text for one in sections).encode("utf-8", "surrogateescape")
+    here = await asyncio.to_thread(lambda: {path: _bytes(folder, path) for path in sorted(paths)})
+    # A file that is neither made nor taken away has to be here, before or after.
+    able = {n: s for n, s in able.items() if not (s.old and s.new) or any(here[p] is not None for p in named[n])}
+    if not able:
+        return {}
     with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
         tree, file = Path(made) / "tree", Path(made) / "patch"
         await asyncio.to_thread(lay, tree, here)
-        await asyncio.to_thread(file.write_bytes, patch)
         git = scratch(tree, exe)
         await git.run("init", "-q", "--template=", ".")
-        for reverse in (True, False):
-            if await _applied(git, file, way, reverse):
-                return way, {path: _text(tree / path) for path in named.values()}, reverse
-    return None
+        groups, done = [list(able)], dict[int, bool]()
+        for _ in range(MOST_TRIES):
+            if not groups:
+                break
+            group = groups.pop()
+            patch = "".join(able[n].text for n in group)
+            await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "surrogateescape"))
+            for reverse in (True, False):  # in already is tried first: so comes a diff of uncommitted changes
+                if await _applied(git, file, way, reverse):
+                    done |= dict.fromkeys(group, reverse)
+                    break
+            else:  # look for those that do not fit in either half
+                half = len(group) // 2
+                groups += [group[half:], group[:half]] if half else []
+        texts = {path: _text(tree / path) for n in done for path in named[n]}
+    return {n: (way, texts, is_in) for n, is_in in done.items()}
 
 
 async def _applied(git: Git, file: Path, way: _Way, reverse: bool) -> bool:

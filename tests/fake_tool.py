@@ -150,7 +150,7 @@ def main() -> None:
     prompt = "" if "stdin" in plan else sys.stdin.buffer.read().decode()
     if log := os.environ.get("FAKE_LOG"):
         seen = {p.relative_to(Path.cwd()).as_posix(): p.read_text() for p in Path.cwd().rglob("*") if p.is_file()}
-        laid = {p.name: p.read_text() for p in Path.cwd().parent.glob("files/*")}
+        laid = {p.name: p.read_text() for p in Path.cwd().parent.glob("files/**/*") if p.is_file()}
         note = {"argv": sys.argv[2:], "env": dict(os.environ), "cwd": str(Path.cwd()), "prompt": prompt}
         Path(log).write_text(json.dumps({**note, "work": seen, "files": laid}))
     if plan.get("hang") or (plan.get("hang_on") and plan["hang_on"] in prompt):

@@ -32,7 +32,21 @@ else:
 Answer = Callable[[dict[str, Any]], str]
 
 MODES = (
-    *("ok", "plain", "prose", "fenced", "cut", "empty", "huge", "thinking", "parts", "crlf", "linger", "late-end"),
+    *(
+        "ok",
+        "plain",
+        "plain-bom",
+        "prose",
+        "fenced",
+        "cut",
+        "empty",
+        "huge",
+        "thinking",
+        "parts",
+        "crlf",
+        "linger",
+        "late-end",
+    ),
     *("status", "redirect", "html", "plain-error", "error-in-stream", "filter", "refusal", "garbage", "half"),
     *("hang", "stall", "reset", "reset-midstream", "no-done", "tool-call", "frames"),
 )
@@ -277,6 +291,8 @@ class _Connection(asyncio.Protocol):
             written=script.written,
             wants_usage="stream_options" in body,
         )
+        if mode == "plain-bom":
+            return self.json(200, "\ufeff" + json.dumps(dialect.whole(said)))
         if mode == "plain" or not dialect.streams(body, path):
             return self.json(200, dialect.whole(said))
         await self.stream(dialect, said)

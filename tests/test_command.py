@@ -360,6 +360,14 @@ def test_every_call_carries_the_lockdown(bench: Bench, name: str) -> None:  # C9
     if name == "opencode":
         config = json.loads(call["env"]["OPENCODE_CONFIG_CONTENT"])
         assert config["permission"] == config["agent"]["rebut"]["permission"] == {"*": "deny"}
+    if name in ("gemini", "qwen"):  # no file of a usual name, of which folders above may hold one, is looked for
+        settings = {**call["files"], **{Path(p).name: text for p, text in call["work"].items()}}["settings.json"]
+        assert json.loads(settings)["context"] == {"fileName": bench.tool(name).laid_as}
+    if name == "opencode":
+        assert call["env"]["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
+        assert (
+            Path(call["env"]["OPENCODE_CONFIG_DIR"]).parent.name == "files" and not call["files"]["AGENTS.md"].strip()
+        )
     if name == "gemini":
         assert 'decision = "deny"' in call["files"]["deny-all.toml"]
         assert call["argv"][call["argv"].index("--policy") + 1].endswith("/deny-all.toml")
@@ -442,7 +450,7 @@ def test_a_context_folder_gives_the_tool_its_own_file_and_nothing_else(bench: Be
     (persona / "OTHER.md").write_text("Somebody else's.")
     bench.ask(bench.command(name, workdir=persona))
     call = bench.call
-    assert call["work"].pop(tool.context_file) == "You are the Operator."
+    assert call["work"].pop(tool.laid_as or tool.context_file) == "You are the Operator."
     assert "OTHER.md" not in call["work"] and call["cwd"] != str(persona)
     shut = {"codex": "project_doc_max_bytes=0", "copilot": "--no-custom-instructions"}.get(name)
     assert shut not in call["argv"]

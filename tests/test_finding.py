@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rebut import config as configs, finding, weights
+from rebut import config as configs, finding, tools, weights
 from rebut.api import Desk
 from rebut.cli.app import enter
 from rebut.config import Config
@@ -84,10 +84,13 @@ class Listing(BaseHTTPRequestHandler):
     models: tuple[str, ...] = ()
 
     def do_GET(self) -> None:
+        if self.models[:1] == ("refused",):
+            return self.send_error(int(self.models[1]))
         body = json.dumps({"data": [{"id": m} for m in self.models]}).encode() if self.path == "/v1/models" else b"{}"
         self.send_response(200)
         self.end_headers()
         self.wfile.write(body)
+        return None
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -167,6 +170,31 @@ def test_tools_sit_before_keys_and_families_differ_down_to_the_judge(here: Here)
     assert any(n.startswith("the judge is google, a family of its own: GEMINI_API_KEY") for n in seats.notes)
 
 
+def test_a_tool_that_may_speak_with_anybodys_model_comes_after_those_whose_family_is_known(here: Here) -> None:  # C2
+    here.install("claude", "opencode", "codex")
+    assert here.sits() == {"proposer": "claude", "challenger": "codex", "judge": "opencode"}
+    assert any("the judge is opencode, with whatever model it is set to" in note for note in here.seat().notes)
+    here.env["GEMINI_API_KEY"] = "sk-test"
+    assert here.sits()["judge"].startswith("google:"), "of another family for certain"
+
+
+@pytest.mark.parametrize(
+    ("script", "says", "advice"),
+    [
+        ("#!/bin/sh\nexec /nowhere/node\n", "ends with code 127", "needs Node.js 22"),
+        ("#!/nowhere/sh\n", "cannot be started: No such file", "Update it"),
+        ("no program\0", "cannot be started: Exec format error", "Update it"),
+        ("#!/bin/sh\necho hello\n", "tells no version", "Update it"),
+    ],
+)
+def test_a_tool_that_does_not_start_is_told_with_its_reason(here: Here, script: str, says: str, advice: str) -> None:
+    # H13
+    (here.root / "bin/claude").write_text(script)
+    (here.root / "bin/claude").chmod(0o755)
+    found = here.look()["claude"]
+    assert found.here and not found.usable and says in found.problem and advice in found.advice, found
+
+
 def test_another_family_goes_before_another_model_of_the_same(here: Here) -> None:  # C2
     here.install("claude")
     here.env |= {"ANTHROPIC_API_KEY": "sk-test", "GEMINI_API_KEY": "sk-test"}  # anthropic comes first in the list
@@ -239,3 +267,58 @@ def test_providers_lists_all_of_them_and_what_is_here(
     assert enter(["providers"]) == 0
     out = capsys.readouterr().out
     assert "claude        999.0.0" in out and "OPENAI_API_KEY is not set" in out
+
+
+@pytest.mark.parametrize(
+    ("status", "key", "problem", "advice"),
+    [
+        ("401", "sk-test", "answered 401 when asked for its models", "Check the key in VLLM_API_KEY"),
+        ("404", "", "answered 404 when asked for its models", "most want /v1 at its end"),
+        ("", "sk-te\nst", "the key holds characters that no key has", "Check VLLM_API_KEY"),
+        ("", "sk-test\n", "", ""),
+    ],
+)
+def test_a_server_that_will_not_list_its_models_is_told_from_none(
+    here: Here, server: Callable[..., str], status: str, key: str, problem: str, advice: str
+) -> None:  # C2, H13
+    url = server("refused", status) if status else server("qwen3:8b")
+    here.write("")
+    here.file.write_text(
+        here.file.read_text() + f'[providers.own]\nwire = "openai"\nbase_url = "{url}"\napi_key_env = "VLLM_API_KEY"\n'
+    )
+    here.env["VLLM_API_KEY"] = key
+    found = here.look()["own"]
+    assert problem in found.problem and advice in found.advice and found.usable is not bool(problem)
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_a_login_that_is_read_by_a_guess_is_told_as_probable(
+    tmp_path: Path, system: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C2, H13
+    here = Here(tmp_path)
+    here.install("copilot", "gemini")
+    monkeypatch.setattr(tools.login, "__defaults__", (system,))
+    sure = system == "linux"
+    for name, home in (("copilot", ".copilot/config.json"), ("gemini", ".gemini/oauth_creds.json")):
+        (here.root / "home" / home).unlink(missing_ok=True)
+        out = here.look()[name]
+        assert out.out and ("probably not" in out.problem) is (name == "copilot" or not sure), out
+        (here.root / "home" / home).parent.mkdir(exist_ok=True)
+        (here.root / "home" / home).write_text('{"logged_in_users": ["me"]}')
+        found = here.look()[name]
+        assert found.usable and ("probably logged in" in found.why) is (name == "copilot" or not sure)
+    # What its own variable says is no guess; one that other programs use is.
+    (here.root / "home/.copilot/config.json").unlink()
+    here.env["GH_TOKEN"] = "gho-test"
+    assert here.look()["copilot"].usable and here.look()["copilot"].unsure
+    here.env["COPILOT_GITHUB_TOKEN"] = "gho-test"
+    assert not here.look()["copilot"].unsure
+    del here.env["COPILOT_GITHUB_TOKEN"]
+    for name, value in here.env.items():
+        monkeypatch.setenv(name, value)
+    enter(["providers"])
+    assert "probably logged in" in capsys.readouterr().out
+    enter(["doctor", "--offline", "--json", "copilot"])
+    assert json.loads(capsys.readouterr().out)["providers"][0]["login"] is None
+    enter(["doctor", "--offline", "copilot"])
+    assert " probably " in capsys.readouterr().out

@@ -12,7 +12,7 @@ from console import piped
 
 import rebut
 from rebut import adr, report
-from rebut.types import CUT_SHORT, Reply, Request
+from rebut.types import Reply, Request
 from tests import voices
 
 
@@ -81,12 +81,12 @@ def test_a_critic_that_judges_itself_is_one_model_whoever_wrote_the_change(shop:
 def test_whoever_saw_only_a_part_is_named_in_the_headline(tmp_path: Path) -> None:  # C6
     class Small:
         async def complete(self, request: Request) -> Reply:
-            return Reply("yes", "small", "s", notes=(f"{CUT_SHORT}: 900 of 1,000 characters were left out",))
+            return Reply("yes", "small", "s", unread="900 of 1,000 characters were left out")
 
     path = voices.protocol(tmp_path, 'await debate.ask(debate.seat("critic"), "say", "Say it.")\nreturn done()')
     named: dict[str, Any] = {"workspace": tmp_path, "author": "fake:a", "critic": "small:b"}
     outcome = rebut.run(path, "tea", backends={"fake": voices.Voice(), "small": Small()}, **named)
-    assert outcome.heading == "DONE, THE CRITIC SAW ONLY PART OF IT"
+    assert outcome.heading == "DONE, THE CRITIC SAW ONLY PART OF IT" and not outcome.conclusive
 
 
 def test_what_nobody_contested_is_proposed_and_not_accepted(tmp_path: Path, workspace: Path) -> None:  # C6

@@ -22,7 +22,7 @@ import rebut
 from rebut import weights
 from rebut.backends import llama, local
 from rebut.backends.gist import gist, shortened
-from rebut.backends.llama import Said, Stopped, TooLong
+from rebut.backends.llama import OnPiece, Said, Stopped, TooLong, Turn, unheard
 from rebut.backends.local import LABEL, Local
 from rebut.backends.plainwords import listed, tidied
 from rebut.config import load
@@ -56,15 +56,8 @@ class Fake:
         self.says, self.window = says, window
         self.asked: list[tuple[str, Mapping[str, Json] | None]] = []
 
-    def chat(
-        self,
-        text: str,
-        *,
-        most: int,
-        seed: int,
-        schema: Mapping[str, Json] | None = None,
-        on_piece: Callable[[str], bool] = lambda piece: False,
-    ) -> Said:
+    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+        text, schema = turn.text, turn.schema
         self.asked.append((text, schema))
         tokens = len(text) // 2
         if self.window and tokens > self.window:
@@ -205,8 +198,8 @@ def test_a_model_that_says_nothing_is_a_bad_reply(file: Path) -> None:
 def test_choices_that_break_off_are_a_bad_reply(file: Path, chosen: str) -> None:
     # C5: nothing is chosen in the model's place
     class Cut(Fake):
-        def chat(self, text: str, **more: Any) -> Said:
-            return Said(chosen, 9, more["most"], cut=True) if more["schema"] else super().chat(text, **more)
+        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+            return Said(chosen, 9, turn.most, cut=True) if turn.schema else super().chat(turn, on_piece)
 
     with pytest.raises(ParticipantFailed, match="did not finish choosing") as failed:
         ask(Local(file, engine=Cut()), request(PROMPT, forms.Decision))
@@ -240,8 +233,8 @@ def test_a_prompt_that_does_not_fit_is_cut_in_its_middle_and_that_is_said(file: 
     reply = ask(Local(file, engine=engine), request(prompt))
     text = engine.asked[0][0]
     assert text.startswith("The head.") and text.endswith("The tail.") and len(text) < 2500
-    assert any("characters, in the middle, were left out" in note for note in reply.notes)
-    assert not any("left out" in note for note in ask(Local(file, engine=Fake()), request("Short.")).notes)
+    assert "characters, in the middle, were left out" in reply.unread
+    assert not ask(Local(file, engine=Fake()), request("Short.")).unread
 
 
 def test_what_the_engine_finds_too_long_is_cut_further_and_that_is_said(file: Path) -> None:
@@ -249,13 +242,13 @@ def test_what_the_engine_finds_too_long_is_cut_further_and_that_is_said(file: Pa
     prompt = "The head.\n" + "line of the middle\n" * 90 + "The tail."
     reply = ask(Local(file, engine=engine), request(prompt))
     assert len(engine.asked) == 2 and len(engine.asked[1][0]) < len(engine.asked[0][0]) == len(prompt)
-    assert any("were left out" in note for note in reply.notes)
+    assert "were left out" in reply.unread
 
 
 def test_an_answer_cut_off_by_the_window_is_asked_again_with_less_before_it(file: Path) -> None:
     class Narrow(Fake):
-        def chat(self, text: str, **more: Any) -> Said:
-            said = super().chat(text, **more)
+        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+            said = super().chat(turn, on_piece)
             return Said("Half of", 1000, 5, cut=True) if len(self.asked) == 1 else said
 
     engine = Narrow()
@@ -321,7 +314,7 @@ def test_a_cancelled_call_stops_the_engine_and_the_loop_runs_meanwhile(file: Pat
     ended = threading.Event()
 
     class Endless(Fake):
-        def chat(self, text: str, *, on_piece: Callable[[str], bool], **more: Any) -> Said:
+        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
             while not on_piece("word "):
                 time.sleep(0.001)
             ended.set()
@@ -439,7 +432,7 @@ def test_a_fault_of_the_runner_is_a_failure_and_no_answer(
 def test_what_was_said_before_a_stop_is_no_answer(file: Path, runner: Runner) -> None:
     # C5
     with pytest.raises(Stopped):
-        llama.loaded(file, 2048).chat("Go on.", most=9, seed=1, on_piece=bool)
+        llama.loaded(file, 2048).chat(Turn("Go on.", 9, 1), bool)
 
 
 def test_a_file_that_is_no_model_is_a_failure_with_a_way_on(file: Path, runner: Runner) -> None:
@@ -523,9 +516,9 @@ def test_the_real_model_holds_to_its_window_and_its_grammar() -> None:
     # C1
     engine = llama.loaded(REAL, local.SMALL_WINDOW)
     with pytest.raises(TooLong) as long:
-        engine.chat("word " * 4000, most=8, seed=1)
+        engine.chat(Turn("word " * 4000, 8, 1))
     assert long.value.tokens > long.value.window == local.SMALL_WINDOW
-    said = engine.chat("Is water wet?", most=20, seed=1, schema={"enum": ["yes", "no"]})
+    said = engine.chat(Turn("Is water wet?", 20, 1, {"enum": ["yes", "no"]}))
     assert json.loads(said.text) in ("yes", "no")
     with pytest.raises(Stopped):
-        engine.chat("Count to a hundred.", most=200, seed=1, on_piece=bool)
+        engine.chat(Turn("Count to a hundred.", 200, 1), bool)

@@ -65,7 +65,7 @@ def test_a_streamed_reply_comes_back_whole_with_the_model_that_spoke_and_its_usa
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize("mode", ["ok", "plain", "thinking", "parts", "crlf", "linger", "late-end"])
+@pytest.mark.parametrize("mode", ["ok", "plain", "plain-bom", "thinking", "parts", "crlf", "linger", "late-end"])
 def test_every_way_to_send_the_same_text_gives_the_same_reply(mode: str) -> None:
     with Loopback(ANSWERS, mode=mode) as server:  # C1
         reply = ask(server)
@@ -201,6 +201,18 @@ def test_each_error_status_has_its_class_and_says_who_where_and_what(status: int
     assert failed.hint
 
 
+@pytest.mark.parametrize(("path", "told"), [("", True), ("/v1", False), ("/api/v2", False)])
+def test_an_address_without_its_version_is_told_what_most_want(path: str, told: bool) -> None:
+    with Loopback(mode="status", status=404) as server:  # C5
+        hint = failing(server, base_url=server.url.removesuffix("/v1") + path).hint
+    assert ("Most servers want /v1" in hint) is told and "base_url" in hint
+
+
+def test_a_request_that_is_too_large_is_told_as_that() -> None:
+    with Loopback(mode="status", status=413) as server:  # C5
+        assert "give less context" in failing(server).hint
+
+
 def test_a_refused_key_names_the_variable_that_holds_it() -> None:
     with Loopback(mode="status", status=401) as server:
         assert "SOME_KEY" in failing(server).hint  # C5
@@ -225,7 +237,7 @@ def test_an_account_without_credit_is_not_asked_again() -> None:
         ("error-in-stream", "crashed", "scripted failure"),
         ("no-done", "crashed", "the stream broke off"),
         ("half", "crashed", "the stream broke off"),
-        ("reset-midstream", "crashed", "the stream broke off"),
+        ("reset-midstream", "crashed", "the stream broke off: the connection was closed in the middle"),
         ("reset", "crashed", "closed the connection"),
         ("redirect", "crashed", "redirect (307)"),
     ],

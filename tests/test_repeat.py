@@ -174,21 +174,21 @@ def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
 
 
 def test_the_embedded_model_draws_by_the_seed_and_the_temperature() -> None:  # C1
-    from rebut.backends.llama import Said
+    from rebut.backends.llama import OnPiece, Said, Turn, unheard
 
-    heard: list[dict[str, Any]] = []
+    heard: list[Turn] = []
 
     class Engine:
-        def chat(self, text: str, **more: Any) -> Said:
-            heard.append(more)
+        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+            heard.append(turn)
             return Said("yes", 1, 1)
 
     for asked in (wires.request(), drawn(), drawn()):
         window = Window(Engine(), asked, lambda piece: False)
         window.open(lambda most: "question", 100)
         window.say("", 10)
-    assert heard[1]["seed"] == heard[2]["seed"] != heard[0]["seed"]
-    assert heard[1]["temperature"] == 0.25 and "temperature" not in heard[0]
+    assert heard[1].seed == heard[2].seed != heard[0].seed
+    assert heard[1].temperature == 0.25 and heard[0].temperature is None
 
 
 def test_sampling_is_on_record_and_replay_resume_and_fork_hold_to_it(workspace: Path, tmp_path: Path) -> None:  # C3 C13

@@ -44,6 +44,27 @@ def test_a_fallback_that_is_named_twice_is_asked_once(tmp_path: Path) -> None:  
     assert len(voice.asked) == 2
 
 
+def test_an_error_names_the_fallback_that_failed_and_not_the_model_it_stood_in_for(tmp_path: Path) -> None:  # C5
+    body = """answers = await debate.ask_all("x", [Ask(debate.seat("author"), "Why?")])
+return done(said=str(answers))"""
+    path = protocol(tmp_path, body)
+    backends = {name: Voice(rebut.ParticipantFailed("crashed", f"{name} is down")) for name in ("fake", "other")}
+    named = {"author": "fake:a", "critic": "fake:b", "backends": backends}
+    with pytest.raises(rebut.TooFewReplies, match=r"author \(other:c, in place of fake:a\): crashed, other is down"):
+        asyncio.run(rebut.start(path, "t", fallbacks={"author": ["other:c"]}, **named))
+
+
+@pytest.mark.parametrize("left", ["", "800 of 900 characters were left out"])
+def test_an_answer_to_a_part_of_its_question_makes_no_conclusive_ending(tmp_path: Path, left: str) -> None:  # C6
+    voice = Voice(rebut.Reply("Because.", unread=left))
+    path = protocol(tmp_path, QUESTION)
+    named = {"author": "fake:a", "critic": "other:b", "backends": {"fake": voice, "other": Voice()}}
+    outcome = asyncio.run(rebut.start(path, "t", **named))
+    assert outcome.conclusive is (not left) and (not left or f"x@author: {left}" in outcome.notes)
+    forked = asyncio.run(rebut.fork(outcome.session, backends=named["backends"]))
+    assert len(voice.asked) == 1 and forked.conclusive is (not left), "what a fork copies was still half read"
+
+
 def test_a_fallback_may_not_be_the_other_sides_model(tmp_path: Path) -> None:  # C2 C6
     voice = Voice()
     path = protocol(tmp_path, QUESTION)

@@ -275,3 +275,11 @@ def test_one_more_round_is_refused_where_none_would_be_played(tmp_path: Path, wo
         counted = voices.cli("fork", one.id, "--dry-run", "--json", cwd=workspace)
         assert json.loads(counted.stdout)["anew"] == 0
     assert len(session.sessions(session.home())) == len(known)
+
+
+def test_with_nobody_to_ask_a_verb_names_the_flag_that_it_has(workspace: Path) -> None:  # C2, C16
+    (workspace / "PLAN.md").write_text("# Proposal\n\nWe drop the queue.\n")
+    for words in (["ask", "Redis?"], ["plan", "PLAN.md"]):
+        done = voices.cli(*words, cwd=workspace)
+        assert done.returncode == 2 and "Name models with --with A,B" in done.stderr, done.stderr
+        assert "--proposer" not in done.stderr and "--critic" not in done.stderr

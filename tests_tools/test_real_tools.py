@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import time
@@ -104,14 +105,14 @@ def test_it_is_seated_by_itself_only_where_it_shows_a_login(desk: Desk) -> None:
     bare = desk.home.parent / "bare"
     bare.mkdir()
     env = {"PATH": real.path(), "HOME": str(bare), "LANG": "C.UTF-8"}
-    assert not asyncio.run(tools.logged_in(desk.tool, env))
+    assert not asyncio.run(tools.login(desk.tool, env)).shown
     for name, value in desk.real.login.items():
         if "/" in name:
             (bare / name).parent.mkdir(parents=True, exist_ok=True)
             (bare / name).write_text(json.dumps(value))
         else:
             env[name] = value
-    assert asyncio.run(tools.logged_in(desk.tool, env))
+    assert asyncio.run(tools.login(desk.tool, env)).shown
     assert desk.server.bodies == [], "nobody was asked anything"
 
 
@@ -268,3 +269,31 @@ def test_a_login_file_in_the_users_home_is_used_under_the_lockdown(tmp_path: Pat
     assert server.headers[-1]["authorization"] == "Bearer sk-test-from-file"
     file.unlink()
     assert desk.failure(desk.command(ANTHROPIC_API_KEY=True)).kind == "auth"
+
+
+GLOBAL = {
+    "claude": (".claude/CLAUDE.md",),
+    "codex": (),  # ~/.codex/AGENTS.md it reads whatever it is told
+    "gemini": (),  # so it does with ~/.gemini/GEMINI.md
+    "qwen": (".qwen/QWEN.md", ".qwen/AGENTS.md"),
+    "opencode": (".config/opencode/AGENTS.md", ".claude/CLAUDE.md"),
+    "copilot": (),  # and so does this one when it has a persona
+}
+"""Where a person writes what a tool should know in all their projects, for those tools that can be kept from it."""
+
+
+@pytest.mark.parametrize("persona", ["", "You are the Operator of the night shift."])
+def test_nothing_that_a_person_keeps_for_their_own_work_reaches_a_provider(desk: Desk, persona: str) -> None:  # C9, C16
+    cache = desk.home / ".cache/rebut"
+    cache.mkdir(parents=True, exist_ok=True)
+    names = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md", ".github/copilot-instructions.md")
+    above = [cache, *(place for place in cache.parents if place.is_relative_to(desk.home.parent))]
+    files = [place / name for place in above for name in names] + [desk.home / name for name in GLOBAL[desk.name]]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"MY-OWN-NOTES of {file}")
+    who = Participant("challenger.1", ModelSpec(desk.name), persona=persona)
+    request = Request("r1/x@challenger.1", who, "Where do sessions belong?", timeout=SLOW, on_spawn=desk.pids.append)
+    asyncio.run(desk.command().complete(request))
+    assert persona in desk.server.heard
+    assert sorted(set(re.findall(r"MY-OWN-NOTES of [^\s\"\\<]+", desk.server.heard))) == []

@@ -78,6 +78,7 @@ async def settle(room: Room, q: Question) -> Answered | GivenUp:
             complaints=step.complaints,
             model=step.attempt.model,
             family=step.attempt.family,
+            unread=step.attempt.unread,
             ms=sum(a.ms for _, a in call.returned),
         )
         await room.append(answered)

@@ -164,6 +164,7 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
         usd=0.0 if reply.usd is None and connection.free else reply.usd,
         truncated=reply.truncated,
         notes=reply.notes,
+        unread=room.door(reply.unread),
     )
 
 

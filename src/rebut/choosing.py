@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rebut.errors import UsageError
@@ -51,7 +51,7 @@ def found_company(
         if named[role] or role == protocol.judge or not count:
             continue
         for n in range(1, (MOST_FOUND if count == MANY else count) + 1):
-            one = next((c for c in able if c.family not in families), None)
+            one = _another(able, families)
             one = one or next((c for c in able if c.spec.identity not in models), None)
             if one is None and count == MANY and n > 1:
                 break  # a second voice of a model that is heard already adds nothing
@@ -63,12 +63,24 @@ def found_company(
             models.add(one.spec.identity)
     if protocol.judge and protocol.third_judges and not seated and not named[protocol.judge]:
         # Where parties were named, their models are whom the user lets read this; a third is not added to them.
-        third = next((c for c in able if c.family not in families), None)
+        third = _third(able, families)
         if third:
             specs[protocol.judge] = [third.spec]
-            notes.append(f"the {protocol.judge} is {third.family}, a family of its own: {third.found.why}")
+            own = "with whatever model it is set to" if third.found.any_family else "a family of its own"
+            notes.append(f"the {protocol.judge} is {third.family}, {own}: {third.found.why}")
     notes += [f"not seated: {one.name} ({one.problem})" for one in found if one.here and one.problem]
     return Company(specs, tuple(notes), repeated)
+
+
+def _another(able: Sequence[Candidate], families: Collection[str]) -> Candidate | None:
+    """One of a family that does not sit yet: tools first, and of those the ones whose family is known."""
+    new = [c for c in able if c.family not in families]
+    return min(new, key=lambda c: (c.found.kind != "tool", c.found.any_family), default=None)
+
+
+def _third(able: Sequence[Candidate], families: Collection[str]) -> Candidate | None:
+    """Who judges: that it is of another family counts for more here than how it is reached."""
+    return min((c for c in able if c.family not in families), key=lambda c: c.found.any_family, default=None)
 
 
 def candidates(found: Sequence[Found], connect: Callable[[ModelSpec], Connection]) -> list[Candidate]:

@@ -133,7 +133,8 @@ def _lint(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection
     from rebut.backends.lint import FAMILY, Lint
 
     tables = config.analysers or analysers.load({})  # a config made by hand in Python has none
-    return Connection(Timed(Lint(tables, env, only=spec.model, effort=spec.effort)), free, family=FAMILY)
+    lint = Lint(tables, env, only=spec.model, effort=spec.effort)
+    return Connection(Timed(lint), free, family=FAMILY, whole_files=True)
 
 
 def _rules(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection:

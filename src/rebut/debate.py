@@ -182,7 +182,7 @@ class Debate(Outside):
                 if isinstance(g, Failure):
                     self._fail(question, g, reopened=True)
             await self._room.sync()
-            who = "; ".join(f"{f.who.seat} ({f.who.label}): {f.kind}, {f.message}" for f in answers.failed)
+            who = "; ".join(f"{f.who.seat} ({self.speaker(f.who)}): {f.kind}, {f.message}" for f in answers.failed)
             raise TooFewReplies(f"{step}: {len(answers.answered)} of {len(asks)} answered, {need} needed. {who}")
         return answers
 
@@ -239,6 +239,11 @@ class Debate(Outside):
         """The fallback that spoke for a seat; empty while its own model did."""
         fact = self._room.record.facts.get(f"fallback@{who.seat}")
         return str(fact.value["spec"]) if fact and isinstance(fact.value, dict) else ""
+
+    def speaker(self, who: Participant) -> str:
+        """Who speaks for a seat now, for messages: its own model, or the fallback that took its place."""
+        other = self.stand_in(who)
+        return f"{other}, in place of {who.label}" if other else who.label
 
     # facts
 

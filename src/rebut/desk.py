@@ -102,6 +102,7 @@ class Desk:
         seed: int | None = None,
         target: Target | None = None,
         redaction: bytes = b"",
+        naming: str = "",
         **named: Any,
     ) -> Plan:
         """Check everything that can be checked before a model is called."""
@@ -136,6 +137,7 @@ class Desk:
             attended=self.rehearsal or (sys.stdin is not None and sys.stdin.isatty()),
             find=self._find,
             programs=made.programs if target is not None and target.kind == "code" else None,
+            naming=naming,
         )
         plan = Plan(
             protocol=made,
@@ -151,6 +153,7 @@ class Desk:
             redaction=redaction,
         )
         self._affordable(plan)
+        self._readable(plan)
         return plan
 
     def _state_dir(self, protocol: Protocol, chosen: object, told: list[str]) -> str:
@@ -269,6 +272,21 @@ class Desk:
                 "Run rebut in a folder that holds it, or copy it there.",
             )
         return str(full)
+
+    def _readable(self, plan: Plan) -> None:
+        """One who reads files has nothing to read in a diff whose files are not here."""
+        target = plan.target
+        if target is None or not target.loose or len(target.changes) > 1:
+            return
+        asked = [p for p in plan.seats if p.seat not in (*plan.protocol.silent, plan.protocol.judge)]
+        for who in asked:
+            if self.connect(who.spec).whole_files and not plan.fallbacks.get(who.seat):
+                raise UsageError(
+                    f"{who.spec} ({who.seat}) reads files, and none here is as {target.origin} says, before it or "
+                    f"after: {', '.join(target.loose[:5])}",
+                    "Nothing was called. Run it where the diff was made, or name the change (rebut review A..B), "
+                    f"or seat a model as the {who.seat}.",
+                )
 
     def _affordable(self, plan: Plan) -> None:
         """A dollar limit means nothing for a model whose price is unknown (C4)."""

@@ -31,6 +31,7 @@ ADVICE = {
     "bad reply": "Try it by hand, outside of rebut.",
 }
 """Where a backend's own hint speaks of the debate, and there is none here."""
+OF_A_DEBATE = re.compile(r"(?i)\bresume|\bseat another|--timeout|at once|server's words|less to do")
 Connect = Callable[[ModelSpec], Connection]
 InFolder = Callable[[ModelSpec, Path], Connection]
 """How a tool is reached that finds its context file in a folder."""
@@ -61,7 +62,7 @@ class Health:
     found: str
     spec: str = ""
     family: str = ""
-    login: Literal["yes", "no", "?", "–"] = "?"
+    login: Literal["yes", "no", "probably", "probably not", "?", "–"] = "?"
     seconds: float | None = None
     """Of the round trip; None when there was none."""
     efforts: tuple[str, ...] = ()
@@ -173,7 +174,9 @@ async def _one(one: Found, rooms: Rooms, offline: bool, deep: bool) -> Health:
         return replace(health, spec=str(spec), problem=error.message, advice=error.hint)
     health = replace(health, spec=str(spec), family=connection.family or spec.identity)
     if offline:
-        return replace(health, login="no") if one.out else replace(health, can_debate=True)
+        if one.out:
+            return replace(health, login="probably not" if one.unsure else "no")
+        return replace(health, login="probably" if one.unsure else health.login, can_debate=True)
     health = await _round_trip(health, Trial(spec, connection, rooms.seconds))
     if not deep or not health.can_debate:
         return health
@@ -197,7 +200,7 @@ async def _round_trip(health: Health, trial: Trial) -> Health:
     except (ParticipantFailed, Paused) as error:
         kind = error.kind if isinstance(error, ParticipantFailed) else "waiting"
         login = "no" if kind == "auth" else health.login
-        return replace(health, login=login, problem=f"{kind}: {error.message}", advice=ADVICE.get(kind, error.hint))
+        return replace(health, login=login, problem=f"{kind}: {error.message}", advice=_advice(kind, error.hint))
     took = time.monotonic() - began
     login = "yes" if health.login == "?" else health.login
     health = replace(health, login=login, seconds=took, usd=reply.usd, family=reply.family or health.family)
@@ -207,6 +210,10 @@ async def _round_trip(health: Health, trial: Trial) -> Health:
     # What looked like no login was one: it may be named, though it will not be seated by itself.
     odd = "it answers, but shows no login, so that it is not seated by itself" if health.problem else ""
     return replace(health, can_debate=True, problem=odd, advice="Name it where you want it." if odd else "")
+
+
+def _advice(kind: str, hint: str) -> str:
+    return hint if hint and not OF_A_DEBATE.search(hint) else ADVICE.get(kind, hint)
 
 
 async def _deep(trial: Trial) -> tuple[Check, ...]:

@@ -8,7 +8,7 @@ from rebut.events import Asked
 from rebut.ledger import Ledger, from_json
 from rebut.outcome import Seated
 from rebut.record import Record
-from rebut.types import CUT_SHORT, ModelSpec
+from rebut.types import ModelSpec
 
 ALONE = "ONE MODEL ALONE"
 
@@ -52,6 +52,7 @@ def described(record: Record) -> list[str]:
         for attempt in call.attempts.values():
             notes += [f"{seat}: {note}" for note in attempt.notes]
         if call.answered:
+            notes += [f"{call.key}: {call.answered.unread}"] if call.answered.unread else []
             notes += [f"{call.key}: {complaint}" for complaint in call.answered.complaints]
     return notes
 
@@ -63,11 +64,7 @@ def caveats(record: Record, judge: str = "", silent: Sequence[str] = ()) -> tupl
     parties = [who for seat, who in asked.items() if seat != judge]
     if any(len(group) > 1 and len(set(group)) == 1 for group in (parties, list(asked.values()))):
         out.append(ALONE)
-    cut = {
-        call.key.rpartition("@")[2]
-        for call in record.calls.values()
-        if call.answered and any(n.startswith(CUT_SHORT) for a in call.attempts.values() for n in a.notes)
-    }
+    cut = {call.key.rpartition("@")[2] for call in record.calls.values() if call.answered and call.answered.unread}
     if cut:
         who = f"THE {cut.pop().upper()}" if len(cut) == 1 else f"{len(cut)} SEATS"
         out.append(f"{who} SAW ONLY PART OF IT")
@@ -85,6 +82,11 @@ def _speakers(record: Record) -> dict[str, str]:
         if one.provider != "human":
             out[seat] = one.identity
     return out
+
+
+def unread(record: Record) -> bool:
+    """Whether an answer rests on a part of its question: then what it led to is no whole result."""
+    return any(call.answered and call.answered.unread for call in record.calls.values())
 
 
 def progress(record: Record) -> str:

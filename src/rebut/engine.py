@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from rebut import __version__, session
 from rebut.budget import MAX_OUTPUT, Limits
 from rebut.debate import Debate
-from rebut.endings import ALONE, caveats, described, seated
+from rebut.endings import ALONE, caveats, described, seated, unread
 from rebut.errors import (
     Aborted,
     DeadlineReached,
@@ -234,7 +234,7 @@ def _filled(outcome: Outcome, room: Room, plan: Plan) -> Outcome:
     if unplaced:
         notes.append(_unplaced(unplaced))
     return outcome.filled(
-        conclusive=outcome.conclusive and not unplaced,
+        conclusive=outcome.conclusive and not unplaced and not unread(record),
         heading=", ".join([outcome.heading, *told]),
         caveats=(*outcome.caveats, *told),
         ledger=room.ledger,

@@ -107,6 +107,8 @@ class Attempt:
     patient: bool = False
     """A person answered: the time is not the debate's."""
     notes: Sequence[str] = ()
+    unread: str = ""
+    """What of the question it was not shown or could not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,8 @@ class Answered:
     model: str = ""
     family: str = ""
     ms: int = 0
+    unread: str = ""
+    """What of the question whoever answered was not shown or could not read."""
     copied_from: str = ""
     """The session from which a fork took this answer, at no cost."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +17,10 @@ from urllib.parse import urlsplit
 
 from rebut import analysers, tools, weights
 from rebut.analysers import Analyser
+from rebut.child import Ended
 from rebut.config import Config, Provider, is_loopback
 from rebut.errors import UsageError
+from rebut.text import cut
 from rebut.tools import Tool
 from rebut.types import ModelSpec
 
@@ -27,6 +30,7 @@ TOOL_SECONDS = 30.0
 """For all that a tool is asked about itself; some take ten seconds at their very first start."""
 SERVER_SECONDS = 0.5
 LOGGED_OUT = "not logged in, as far as can be told without a call"
+PERHAPS_OUT = "probably not logged in: where it keeps its login here is a guess"
 _LARGEST_LIST = 1_000_000
 _NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot argue."""
@@ -48,6 +52,10 @@ class Found:
     advice: str = ""
     out: bool = False
     """A tool that shows no login. It is not seated by itself; one who names it may know better."""
+    unsure: bool = False
+    """What it shows of a login is read by a guess."""
+    any_family: bool = False
+    """A tool that speaks with whatever model it is set to: nobody knows of which family before it has spoken."""
 
     @property
     def usable(self) -> bool:
@@ -56,7 +64,8 @@ class Found:
     @property
     def why(self) -> str:
         """What stands behind a seat that it takes, in a few words."""
-        words = {"tool": f"{self.name} {self.about} is installed", "key": f"{self.about} is set"}
+        login = " and probably logged in" if self.unsure else ""
+        words = {"tool": f"{self.name} {self.about} is installed{login}", "key": f"{self.about} is set"}
         return words.get(self.kind) or f"{self.about} is on this machine"
 
 
@@ -87,10 +96,11 @@ async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:
     if tools.find_executable(tool, env) is None:
         install = f"Install it: {tool.install}" if tool.install else ""
         return Found(tool.name, "tool", problem="not installed", advice=install)
-    version = ""
+    version, said = "", Ended(None)
     try:
         async with asyncio.timeout(TOOL_SECONDS):
-            version = await tools.version(tool, env)
+            said = await tools.ask(tool, env, tool.version_args)
+            version = tools.version_in(said)
             if version and not tools.too_old(version, tool.minimum):
                 return await _able(tool, env, version)
     except TimeoutError:
@@ -98,8 +108,7 @@ async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:
         return Found(tool.name, "tool", True, version or "?", (), late, "Run it by hand.")
     update = _update(tool)
     if not version:
-        said = f"`{tool.command} {' '.join(tool.version_args)}` tells no version"
-        return Found(tool.name, "tool", True, "?", (), said, update)
+        return Found(tool.name, "tool", True, "?", (), *_broken(tool, said))
     old = f"older than {tool.minimum}, from which on its lockdown is known to hold"
     return Found(tool.name, "tool", True, version, (), old, update)
 
@@ -109,9 +118,23 @@ async def _able(tool: Tool, env: Mapping[str, str], version: str) -> Found:
     if missing := await tools.missing_flags(tool, env):
         wants = f"this version does not know {', '.join(missing)}, which its lockdown needs"
         return Found(tool.name, "tool", True, version, (), wants, _update(tool))
-    if not await tools.logged_in(tool, env):
-        return Found(tool.name, "tool", True, version, (), LOGGED_OUT, tool.login or "Log in.", out=True)
-    return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),))
+    login = await tools.login(tool, env)
+    if not login.shown:
+        told, advice = LOGGED_OUT if login.sure else PERHAPS_OUT, tool.login or "Log in."
+        return Found(tool.name, "tool", True, version, (), told, advice, out=True, unsure=not login.sure)
+    vague = not tool.family and not tool.model
+    return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),), unsure=not login.sure, any_family=vague)
+
+
+def _broken(tool: Tool, said: Ended) -> tuple[str, str]:
+    """What is wrong with a tool that does not even tell its version, and what to do about it."""
+    command = f"`{tool.command} {' '.join(tool.version_args)}`"
+    if said.code == 0:
+        return f"{command} tells no version", _update(tool)
+    words = next((line.strip() for line in reversed(f"{said.out}\n{said.err}".splitlines()) if line.strip()), "")
+    hint = next((m.hint for m in tool.markers if m.hint and said.code in m.exits and re.search(m.match, words)), "")
+    words = cut("".join(c if c.isprintable() else " " for c in words), 120)
+    return f"{command} ends with code {said.code}" + (f": {words}" if words else ""), hint or _update(tool)
 
 
 def _update(tool: Tool) -> str:
@@ -133,9 +156,17 @@ def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> Found:
 async def _server(provider: Provider, env: Mapping[str, str]) -> Found:
     """A server on this machine. One model of each family that it lists could sit down."""
     place = urlsplit(provider.base_url).netloc
-    listed = await _listed(provider, env.get(provider.api_key_env, "") if provider.api_key_env else "")
+    key = env.get(provider.api_key_env, "").strip() if provider.api_key_env else ""
+    if not (key.isascii() and key.isprintable()):
+        odd, advice = "the key holds characters that no key has", f"Check {provider.api_key_env}."
+        return Found(provider.name, "server", True, place, (), odd, advice)
+    listed = await _listed(provider, key)
     if listed is None:
         return Found(provider.name, "server", problem=f"nothing answers at {place}", advice="Start it.")
+    if isinstance(listed, int):
+        # Anything may live at a usual port. So it is not here, but who looks for it learns what is.
+        said = f"{place} answered {listed} when asked for its models"
+        return Found(provider.name, "server", problem=said, advice=_of_refusal(provider, listed))
     able = [m for m in listed if not any(word in m.lower() for word in _NO_DEBATERS)]
     chosen = [provider.model] if provider.model else able
     specs = tuple(spec for spec in (ModelSpec(provider.name, m) for m in chosen) if _can_be_written(spec))
@@ -144,8 +175,18 @@ async def _server(provider: Provider, env: Mapping[str, str]) -> Found:
     return Found(provider.name, "server", True, f"{provider.name} at {place}", specs)
 
 
-async def _listed(provider: Provider, key: str) -> list[str] | None:
-    """The names of a server's models; None when there is no such server. Never through a proxy, never redirected."""
+def _of_refusal(provider: Provider, status: int) -> str:
+    name, variable = provider.name, provider.api_key_env
+    if status not in (401, 403):
+        return "If it is a model server, check base_url: most want /v1 at its end."
+    return f"Check the key in {variable}." if variable else f"Set api_key_env in [providers.{name}] of your config."
+
+
+async def _listed(provider: Provider, key: str) -> list[str] | int | None:
+    """The names of a server's models, the status if it tells none, None when there is no such server.
+
+    Never through a proxy, never redirected.
+    """
     import aiohttp
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -156,7 +197,7 @@ async def _listed(provider: Provider, key: str) -> list[str] | None:
             session.get(f"{provider.base_url}/models", headers=headers, allow_redirects=False) as response,
         ):
             if response.status != 200:
-                return None
+                return response.status
             body = json.loads(await response.content.read(_LARGEST_LIST))
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError, RecursionError):
         return None

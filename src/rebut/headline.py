@@ -20,7 +20,7 @@ def headline(target: Target) -> str:
 
 
 def _change(target: Target) -> str:
-    name = "uncommitted changes" if target.scope in ("", "uncommitted") else target.scope
+    name = "uncommitted changes" if target.scope == "uncommitted" else target.scope or target.origin or "given code"
     added, removed = tally(target.diff)
     count = len(target.changes)
     return f"{name}: {count} file{'' if count == 1 else 's'}, +{added} -{removed}"

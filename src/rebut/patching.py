@@ -44,7 +44,7 @@ def tidy(patch: str) -> str:
 
 def touched(patch: str) -> tuple[str, ...]:
     """The paths that a patch names, as they stand below the top."""
-    names = (_unquoted(name.strip()) for m in NAMED.finditer(patch) for name in m.groups() if name)
+    names = (unquoted(name.strip()) for m in NAMED.finditer(patch) for name in m.groups() if name)
     plain = (re.sub(r"^[ab]/", "", name) for name in names if name != "/dev/null")
     return tuple(dict.fromkeys(name for name in plain if confine(name, "/") not in (None, ".")))
 
@@ -60,7 +60,7 @@ async def try_patch(view: Workspace | None, patch: str) -> Patched:
     if FORBIDDEN.search(patch):
         return Patched(complaint="it changes a binary file, a link or a submodule; change text files only")
     before: dict[str, str | None] = {}
-    made_new = {re.sub(r"^b/", "", _unquoted(m[1].strip())) for m in CREATED.finditer(patch)}
+    made_new = {re.sub(r"^b/", "", unquoted(m[1].strip())) for m in CREATED.finditer(patch)}
     for name in names:
         read = await view.read(name)
         if isinstance(read, Text):
@@ -72,10 +72,10 @@ async def try_patch(view: Workspace | None, patch: str) -> Patched:
         return Patched(complaint=NO_GIT)
     with tempfile.TemporaryDirectory(prefix="rebut-patch-") as made:
         top = Path(made) / "tree"
-        await asyncio.to_thread(_lay, top, before)
+        await asyncio.to_thread(lay, top, before)
         file = Path(made) / "patch"
         await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "replace"))
-        git = _scratch(top, exe)
+        git = scratch(top, exe)
         await git.run("init", "-q", "--template=", ".")
         complaint = ""
         # A hunk whose counts are wrong and whose lines are right is what models write most.
@@ -102,9 +102,9 @@ async def difference(view: Workspace | None, files: Mapping[str, str | None]) ->
         return ""
     with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
         for side, texts in (("a", before), ("b", files)):
-            await asyncio.to_thread(_lay, Path(made) / side, texts)
+            await asyncio.to_thread(lay, Path(made) / side, texts)
         flags = ("--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-prefix", "--text")
-        said = await _scratch(Path(made), exe).run("diff", *flags, "a", "b", codes=(0, 1))
+        said = await scratch(Path(made), exe).run("diff", *flags, "a", "b", codes=(0, 1))
     return said.decode("utf-8", "replace")
 
 
@@ -114,17 +114,19 @@ async def exact(view: Workspace, name: str, read: Text) -> str:
     return "\n".join([*read.lines, ""]) if text is None else text
 
 
-def _scratch(top: Path, exe: str) -> Git:
+def scratch(top: Path, exe: str) -> Git:
+    """Git in a folder of our own, which takes every byte as it is."""
     return Git(top, exe, tuple(part for setting in (*OFF, *PLAIN) for part in ("-c", setting)))
 
 
-def _lay(top: Path, files: Mapping[str, str | None]) -> None:
+def lay(top: Path, files: Mapping[str, str | None] | Mapping[str, bytes | None]) -> None:
+    """Write files below a folder; None is a file that is not there."""
     top.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         if text is not None:
             place = top / name
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(text.encode("utf-8", "replace"))
+            place.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
 
 
 def _read(top: Path, names: Iterable[str]) -> dict[str, str | None]:
@@ -140,7 +142,7 @@ def _told(said: str, made: str) -> str:
     return said.replace(made + os.sep, "").strip()[:1500] or "git apply refuses it"
 
 
-def _unquoted(name: str) -> str:
+def unquoted(name: str) -> str:
     """A path as git writes it when it has odd characters: in quotes, with octal escapes for bytes."""
     if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
         return name

@@ -45,6 +45,8 @@ class Connection:
     """The file by which the backend itself hands a participant's persona over; without one, it leads the prompt."""
     far: bool = False
     """Something outside of this process may not be there: worth a round trip before a debate counts on it."""
+    whole_files: bool = False
+    """It reads files, and the text of a diff says nothing to it."""
 
     @cached_property
     def _usual(self) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import shutil
+import sys
 import tempfile
 import tomllib
 from collections.abc import Mapping
@@ -124,6 +125,18 @@ class Signs:
     """Variables, of which one is set."""
     files: Mapping[str, Regex] = field(default_factory=dict)
     """Files in the user's home, with what must stand in them; nothing: that it is not empty."""
+    perhaps: tuple[str, ...] = ()
+    """Variables that may be meant for other programs: with one of them set it is a guess."""
+    guessed: tuple[str, ...] = ()
+    """Systems (`linux`, `darwin`, `win32`) on which `files` are a guess: nobody has seen a login there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What the signs say: whether there is a login, and whether that is known or taken from a guess."""
+
+    shown: bool
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +188,8 @@ class Tool:
     with_context: Part = field(default_factory=Part)
     """Holds when the working folder has a context file for the tool to read."""
     context_file: str = ""
+    laid_as: str = ""
+    """Another name for that file, where the tool can be told one: nobody has a file of that name in a folder above."""
     lead: str = "Answer what follows from what it says alone. You have no tools here and need none."
     """The first line of every prompt: fixed, so that nobody's text can stand where a tool looks for commands."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 3600.0
@@ -299,17 +314,20 @@ async def missing_flags(tool: Tool, env: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(flag for flag in tool.probe if flag not in words)
 
 
-async def logged_in(tool: Tool, env: Mapping[str, str]) -> bool:
+async def login(tool: Tool, env: Mapping[str, str], system: str = sys.platform) -> Login:
     """Whether anything shows a login, as far as that can be told without asking a model."""
     signs, home = tool.signs, env.get("HOME", "")
     if signs == Signs() or any(env.get(name, "").strip() for name in signs.env):
-        return True
+        return Login(True)
+    if any(env.get(name, "").strip() for name in signs.perhaps):
+        return Login(True, sure=False)
+    known = system not in signs.guessed
     if home and any(_shows(Path(home) / name, match) for name, match in signs.files.items()):
-        return True
+        return Login(True, known)
     if not signs.args:
-        return False
+        return Login(False, known)
     said = await ask(tool, env, signs.args)
-    return said.code == 0 and bool(re.search(signs.match, said.out + said.err))
+    return Login(said.code == 0 and bool(re.search(signs.match, said.out + said.err)))
 
 
 def _shows(file: Path, match: str) -> bool:

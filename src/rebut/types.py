@@ -22,9 +22,6 @@ FAILURES: tuple[FailureKind, ...] = (
     "budget",
 )
 
-CUT_SHORT = "too long for this model"
-"""How the note of a backend begins that could show its model only a part of a prompt."""
-
 EFFORTS = ("low", "medium", "high", "max")
 
 
@@ -235,6 +232,8 @@ class Reply:
     """The provider cut the reply at the output limit."""
     notes: tuple[str, ...] = ()
     """What the user should know of this call, such as a retry or a fallback to schema-in-prompt."""
+    unread: str = ""
+    """What of the question it was not shown or could not read, if anything: an answer to a part is no whole one."""
 
 
 class Backend(Protocol):

@@ -94,7 +94,7 @@ class Command:
                 made.mkdir()
             persona = request.participant.persona if tool.context_file else ""
             if persona:
-                (work / tool.context_file).write_text(persona, encoding="utf-8", errors="replace")
+                (work / (tool.laid_as or tool.context_file)).write_text(persona, encoding="utf-8", errors="replace")
             elif self._workdir:
                 self._copied(self._workdir, work)
             argv, env = self._laid(path, folder, work, with_context=bool(persona or self._workdir))
@@ -195,7 +195,7 @@ class Command:
         if not name:
             raise UsageError(f"{self._tool.name} reads no context file", "Put the text into the prompt.")
         try:
-            shutil.copyfile(source / name, work / name)
+            shutil.copyfile(source / name, work / (self._tool.laid_as or name))
         except OSError as error:
             message = f"{self._tool.name}: its context file {name} cannot be read: {error.strerror}"
             raise ParticipantFailed("missing tool", message, f"Write {name} into {source}.") from error

@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import json
 import math
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -250,7 +251,10 @@ def failure(address: Address, status: int, detail: str, after: float | None = No
     if status == 402 or "insufficient_quota" in detail:
         return failed("rate limit", "The account has no credit left: add some, or seat another model.")
     if status == 404:
-        return failed("missing tool", "No such model or address there: check the model's name and base_url.")
+        bare = "" if re.search(r"/v\d", urlsplit(address.url).path) else " Most servers want /v1 at its end."
+        return failed("missing tool", f"No such model or address there: check the model's name and base_url.{bare}")
+    if status == 413:
+        return failed("crashed", "It takes no request as large as that: give less context, or seat another model.")
     if status == 429:
         return failed("rate limit", "Wait and resume, or lower how many calls run at once.", retryable=True)
     if status >= 500:
@@ -277,6 +281,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def broke_off(address: Address, why: str, *, retryable: bool) -> HttpFailed:
+    why = "the connection was closed in the middle" if "Not enough data" in why else why  # in the client's long words
     return HttpFailed(
         "crashed",
         f"{address.who}: the stream broke off: {address.quote(why)}",

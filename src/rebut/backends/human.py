@@ -51,6 +51,16 @@ def _to_stderr(text: str) -> None:
     sys.stderr.flush()
 
 
+def _readable(text: str) -> str:
+    """Long lines end at words where the terminal ends. Those that begin with spaces, as code does, stay as they are."""
+    if not sys.stderr.isatty():
+        return text
+    most = max(40, shutil.get_terminal_size((80, 24)).columns - 1)
+    wrap = partial(textwrap.wrap, width=most, break_long_words=False, break_on_hyphens=False)
+    lines = (line if len(line) <= most or line[:1].isspace() else "\n".join(wrap(line)) for line in text.split("\n"))
+    return "\n".join(lines)
+
+
 def _at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -106,9 +116,9 @@ class Human:
             for line in material.question.splitlines():
                 self._write("\n".join(textwrap.wrap(f"  {plain(line)}", width, subsequent_indent="    ")) + "\n")
             return
-        self._write(plain(request.followup if again else request.whole) + "\n\n")
+        self._write(_readable(plain(request.followup if again else request.whole)) + "\n\n")
         if request.schema is not None:
-            self._write(HOW_TO + "\n")
+            self._write(_readable(HOW_TO) + "\n")
 
     async def _press(self, keys: Sequence[str]) -> str:
         """One of the given letters."""

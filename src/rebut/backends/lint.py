@@ -30,6 +30,8 @@ MOST = 60
 INSTALL = "Run `pip install 'rebut[lint]'`."
 REPLACE = "Put the fix in place of the cited lines."
 ACTION = "Mend it, or say in the code why it is right."
+DIFFS = (".diff", ".patch")
+LOOSE = "the text of a diff, whose files are not here"
 PATCH = "NextPatch"
 """The form in which the fixes are asked for, once a judge has taken the critic's side."""
 
@@ -66,7 +68,9 @@ class Lint:
         if not wanted:
             paths = ", ".join(c.path for c in change[:5]) + (" …" if len(change) > 5 else "")
             raise ParticipantFailed(
-                "bad reply", f"no analyser reads what this change leaves behind: {paths}", "Seat a model as the critic."
+                "missing tool",
+                f"no analyser reads what this change leaves behind: {paths}",
+                "Seat a model as the critic.",
             )
         names = _needed(wanted, installed)
         base = private_folder(self._env)
@@ -81,6 +85,10 @@ class Lint:
         for number, readers in wanted.items():
             if number not in new.whole and number not in unread:
                 unread[number] = f"not installed: {', '.join(a.name for a in readers)}"
+        # The rest of a diff whose files are not here: passed over in silence it would count as clean.
+        strays = {n: LOOSE for n, c in enumerate(change, 1) if c.before is None and c.path.endswith(DIFFS)}
+        unread |= strays
+        loose = f"{change[next(iter(strays)) - 1].path} is {LOOSE}" if strays else ""
         if not new.whole and not new.caught:
             why = "; ".join(dict.fromkeys(unread.values()))
             raise ParticipantFailed("crashed", f"no analyser could read any changed file: {why}", INSTALL)
@@ -93,7 +101,7 @@ class Lint:
             answer = _critique(sifted, change, unread, old, model)
         # Bytes that were no text are shown as what they are elsewhere: unknown characters.
         text = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(answer, ensure_ascii=False))
-        return Reply(text, model, FAMILY, Usage(0, 0), 0.0, notes=tuple(notes))
+        return Reply(text, model, FAMILY, Usage(0, 0), 0.0, notes=tuple(notes), unread=loose)
 
     def _readers(self, changed: Changed) -> list[Analyser]:
         return [a for a in self._tables.values() if a.reads(changed.path, changed.after or "")]

@@ -19,6 +19,25 @@ _BATCH = 128
 _MOST_THREADS = 8
 
 
+OnPiece = Callable[[str], bool]
+
+
+def unheard(piece: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the model is to answer, and how."""
+
+    text: str
+    most: int
+    """Tokens of the answer."""
+    seed: int
+    schema: Mapping[str, Json] | None = None
+    temperature: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What the model wrote in one call."""
@@ -48,17 +67,8 @@ class Stopped(Exception):
 class Engine(Protocol):
     """What a seat needs of a loaded model: one blocking call."""
 
-    def chat(
-        self,
-        text: str,
-        *,
-        most: int,
-        seed: int,
-        schema: Mapping[str, Json] | None = None,
-        on_piece: Callable[[str], bool] = lambda piece: False,
-        temperature: float | None = None,
-    ) -> Said:
-        """Answer `text`. `on_piece` hears each piece (empty while the prompt is read) and stops by True."""
+    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+        """Answer. `on_piece` hears each piece (empty while the prompt is read) and stops by True."""
         ...
 
 
@@ -71,28 +81,19 @@ class Llama:
         self._server: Any = None
         self._turn = threading.Lock()
 
-    def chat(
-        self,
-        text: str,
-        *,
-        most: int,
-        seed: int,
-        schema: Mapping[str, Json] | None = None,
-        on_piece: Callable[[str], bool] = lambda piece: False,
-        temperature: float | None = None,
-    ) -> Said:
+    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
         asked: dict[str, Any] = {
-            "messages": [{"role": "user", "content": text}],
-            "max_tokens": most,
-            "seed": seed,
+            "messages": [{"role": "user", "content": turn.text}],
+            "max_tokens": turn.most,
+            "seed": turn.seed,
             **_SAMPLING,
-            **({} if temperature is None else {"temperature": temperature}),
+            **({} if turn.temperature is None else {"temperature": turn.temperature}),
             "stream": True,
             "stream_options": {"include_usage": True},
             "return_progress": True,
         }
-        if schema is not None:
-            asked["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+        if turn.schema is not None:
+            asked["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": turn.schema}}
         heard = _Heard(on_piece)
         with self._turn:
             if on_piece(""):

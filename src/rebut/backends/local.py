@@ -58,7 +58,7 @@ class Local:
             raise
         except Stopped:
             raise ParticipantFailed("crashed", f"{self._name} was stopped in the middle of its answer") from None
-        notes, self._notes = (*filter(None, self._notes), *window.notes), []  # what holds for every call is said once
+        notes, self._notes = tuple(filter(None, self._notes)), []  # what holds for every call is said once
         return Reply(
             text,
             model=self._name,
@@ -67,6 +67,7 @@ class Local:
             usd=0.0,
             truncated=window.cut,
             notes=notes,
+            unread=window.unread,
         )
 
     def _answer(self, request: Request, window: Window) -> str:

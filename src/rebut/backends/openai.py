@@ -17,19 +17,13 @@ _EFFORT = {"low": "low", "medium": "medium", "high": "high", "max": "high"}
 class OpenAI(Wire):
     """One model behind `POST {base_url}/chat/completions`."""
 
-    vendor = "openai"
+    vendor, path = "openai", "/chat/completions"
     notes: ClassVar[Mapping[str, str]] = {
         "max_tokens": "{} wants max_completion_tokens instead of max_tokens; went on with that",
         "stream_options": "{} does not tell usage in a stream; went on without it",
         "reasoning_effort": "{} has no effort setting; went on without it",
         "response_format": "{} takes no schema; put the schema into the prompt",
     }
-
-    def url(self, base: str, model: str) -> str:
-        return base if base.endswith("/chat/completions") else f"{base}/chat/completions"
-
-    def headers(self, key: str) -> dict[str, str]:
-        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
         sent = {"max_tokens", "stream_options"} - without

@@ -22,7 +22,7 @@ _EFFORT = {"low": "low", "medium": "medium", "high": "high", "max": "xhigh"}
 class Responses(Wire):
     """One model behind `POST {base_url}/responses`."""
 
-    vendor = "openai"
+    vendor, path = "openai", "/responses"
     knobs: ClassVar[Mapping[str, str]] = {"temperature": "temperature"}
     notes: ClassVar[Mapping[str, str]] = {
         "store": "{} cannot be told to forget; it may keep what was sent",
@@ -30,12 +30,6 @@ class Responses(Wire):
         "reasoning": "{} has no effort setting; went on without it",
         "text": "{} takes no schema; put the schema into the prompt",
     }
-
-    def url(self, base: str, model: str) -> str:
-        return base if base.endswith("/responses") else f"{base}/responses"
-
-    def headers(self, key: str) -> dict[str, str]:
-        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
         sent = {"store"} - without

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 
 class Decoder:
@@ -57,7 +57,7 @@ class Decoder:
     def _data(self, frames: list[bytes]) -> list[str]:
         if self._at_start and frames:
             self._at_start = False
-            frames[0] = frames[0].removeprefix(_BOM)
+            frames[0] = frames[0].removeprefix(BOM)
         out = []
         for frame in frames:
             if b"\n" not in frame and frame.startswith(b"data: "):

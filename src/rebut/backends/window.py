@@ -6,11 +6,10 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Mapping
-from functools import partial
 
-from rebut.backends.llama import Engine, Said, TooLong
+from rebut.backends.llama import Engine, Said, TooLong, Turn
 from rebut.errors import ParticipantFailed
-from rebut.types import CUT_SHORT, Json, Request
+from rebut.types import Json, Request
 
 
 class Window:
@@ -21,10 +20,10 @@ class Window:
         drawn = request.sampling
         own = "" if drawn.seed is None else f"#{drawn.seed}"
         self._seed = zlib.crc32(f"{request.key}#{request.attempt}{own}".encode())
-        self._chat = engine.chat if drawn.temperature is None else partial(engine.chat, temperature=drawn.temperature)
+        self._engine, self._temperature = engine, drawn.temperature
         self._shown = ""
         self._show: Callable[[int], str] = lambda most: ""
-        self.notes: list[str] = []
+        self.unread = ""
         self.input = self.output = 0
         self.cut = False
 
@@ -49,7 +48,7 @@ class Window:
             text = joined(self._shown, question)
             self._seed += 1
             try:
-                said = self._chat(text, most=most, seed=self._seed, schema=schema, on_piece=self._on_piece)
+                said = self._engine.chat(Turn(text, most, self._seed, schema, self._temperature), self._on_piece)
             except TooLong as error:
                 self._shorten(error.tokens, error.window, most)
                 continue
@@ -72,7 +71,7 @@ class Window:
 
     def _note(self, whole: str) -> None:
         left = len(whole) - len(self._shown)
-        self.notes = [f"{CUT_SHORT}: {left:,} of {len(whole):,} characters, in the middle, were left out"]
+        self.unread = f"too long for this model: {left:,} of {len(whole):,} characters, in the middle, were left out"
 
 
 def joined(text: str, more: str) -> str:

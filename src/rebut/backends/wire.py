@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rebut.backends.families import family_of
 from rebut.backends.heard import Heard
 from rebut.backends.http import Address, HttpClient, HttpFailed, broke_off, failure, shared, told
-from rebut.backends.sse import Decoder
+from rebut.backends.sse import BOM, Decoder
 from rebut.types import Json, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class Wire(ABC):
 
     vendor: ClassVar[str]
     """Provider and family when nobody names them."""
+    path: ClassVar[str] = ""
+    """What follows the base of an address, where that is all."""
     notes: ClassVar[Mapping[str, str]]
     """The parts of a request that a server may refuse, and what to tell the user when it does."""
     knobs: ClassVar[Mapping[str, str]] = {"temperature": "temperature", "seed": "seed"}
@@ -82,13 +84,13 @@ class Wire(ABC):
         self._headers = {"Content-Type": "application/json", **self.headers(self._address.key), **(headers or {})}
         self._refused: set[str] = set()
 
-    @abstractmethod
     def url(self, base: str, model: str) -> str:
-        """The address to post to."""
+        """The address to post to. Some configs already name the whole of it."""
+        return base if base.endswith(self.path) else f"{base}{self.path}"
 
-    @abstractmethod
     def headers(self, key: str) -> dict[str, str]:
         """What goes along with every call; the key only if there is one."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
     @abstractmethod
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
@@ -212,10 +214,10 @@ class Wire(ABC):
             body += chunk
             if len(body) > LARGEST:
                 raise self._unusable("reply larger than 4 MB", heard)
-        if body.lstrip()[:1] == b"{":
-            self._take(request, [body.decode("utf-8", "replace")], heard)
+        if (whole := body.removeprefix(BOM).strip())[:1] == b"{":
+            self._take(request, [whole.decode("utf-8", "replace")], heard)
             heard.done = True
-        elif body.lstrip(b"\xef\xbb\xbf\r\n").startswith((b"data:", b":", b"event:", b"id:")):
+        elif body.lstrip(BOM + b"\r\n").startswith((b"data:", b":", b"event:", b"id:")):
             decoder = Decoder()
             self._take(request, decoder.feed(bytes(body)) + decoder.close(), heard)
         else:

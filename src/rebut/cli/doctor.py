@@ -50,6 +50,8 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     async def see() -> list[Health]:
         if wanted and not named:
             return []
+        if sys.stderr.isatty() and not as_json:  # some tools take ten seconds to tell their version
+            say("  looking what is here; nobody is called yet …", sys.stderr)
         names = {spec.provider for spec in named}
         found = doctor.patients(await look(desk.config, desk.env, lambda n: not names or n in names), named)
         if not offline and not as_json:

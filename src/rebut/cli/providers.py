@@ -45,6 +45,8 @@ def _list(as_json: bool) -> int:
     from rebut.finding import look, look_at_analysers, programs
 
     desk = Desk()
+    if sys.stderr.isatty() and not as_json:  # some tools take ten seconds to tell their version
+        say("  looking what is here; nobody is called …", sys.stderr)
 
     async def see() -> tuple[list[Found], list[Found]]:
         return await look(desk.config, desk.env), await look_at_analysers(desk.config, desk.env)
@@ -61,6 +63,7 @@ def _list(as_json: bool) -> int:
                 "about": one.about or None,
                 "specs": [str(spec) for spec in one.specs],
                 "problem": one.problem or None,
+                "login_is_a_guess": one.unsure,
                 "advice": one.advice or None,
                 "allowed": desk.config.allowed(one.name),
             }
@@ -80,7 +83,8 @@ def _list(as_json: bool) -> int:
             heading = kinds[one.kind]
             say(f"  {heading}")
         about = f"{one.about} set" if one.kind == "key" and one.here else one.about
-        state = ", ".join(word for word in (about, one.problem) if word)
+        guess = "probably logged in" if one.unsure and not one.out else ""
+        state = ", ".join(word for word in (about, guess, one.problem) if word)
         barred = "" if desk.config.allowed(one.name) else "  (not in [egress] allow)"
         advice = f"  → {one.advice}" if one.problem and one.advice else ""
         say(folded(f"    {one.name:<13} {state}{barred}{advice}", sys.stdout, 18))

@@ -151,6 +151,7 @@ def _go(
         raise click.UsageError("--quick and --deep are two wishes; give one")
     shown = {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}
     named["fallbacks"] = fallbacks(named.pop("fallback"))
+    named["naming"] = "--with A,B"
     chosen = given_limits(named)
     of_verb = QUICK if quick else DEEP if deep else FIRST_LOOK
     named["limits"] = {**chosen, **{k: v for k, v in of_verb.items() if chosen.get(k) is None}}

@@ -65,7 +65,7 @@ def split_mixed(text: str) -> tuple[tuple[Block, ...], str]:
         if opening := _opens(lines[at]):
             body, at = _fenced(lines, at, opening)
             ending = _ending(opening["info"], body)
-        elif end := _diff_end(lines, at):
+        elif end := diff_end(lines, at):
             body, ending = lines[at:end], "diff"
             at = end
         else:
@@ -120,10 +120,10 @@ def _ending(info: str, body: Sequence[str]) -> str:
     word = words[0] if words else ""
     known = ENDINGS.get(word) or (word if word in SAME else "")
     first = next((n for n, line in enumerate(body) if line.strip()), 0)
-    return known or ("diff" if _diff_end(body, first) else "txt")
+    return known or ("diff" if diff_end(body, first) else "txt")
 
 
-def _diff_end(lines: Sequence[str], at: int) -> int:
+def diff_end(lines: Sequence[str], at: int) -> int:
     """Where the diff that begins at a line ends; 0 if none begins there."""
     if at >= len(lines) or not (lines[at].startswith("diff --git ") or _is_head(lines, at)):
         return 0

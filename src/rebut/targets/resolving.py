@@ -17,12 +17,14 @@ from rebut.targets.drawing import draw
 from rebut.targets.message import Message
 from rebut.targets.mixed import Block, prose_of, snippets, split_mixed
 from rebut.targets.patch import added, all_new, section
+from rebut.targets.rebuilding import rebuild
 from rebut.targets.scope import FORMS, Scope
 from rebut.targets.scopes import compared
 from rebut.targets.target import KINDS, Kind, Target, Wanted
 from rebut.types import Changed
 from rebut.workspace import NEVER_READ
 
+DIFFS = (".diff", ".patch")
 GIVE = "Give a text as an argument, --artifact-file, standard input, --context-file or --from-transcript"
 
 
@@ -41,13 +43,16 @@ async def resolve(root: Path, wanted: Wanted, redact: Redact, never: Sequence[st
     # A hook feeds its own lines to standard input: beside a scope they are no text to debate.
     given = replace(wanted, stdin="") if scope and wanted.target != "mixed" else wanted
     message = await asyncio.to_thread(messages.find, root, given, never)
+    raw = message.text if message else ""
     if message is not None:
-        message = replace(message, text=redact(message.text))
+        message = replace(message, text=redact(raw))
     if scope is not None:
         return await _scoped(root, scope, wanted, message, redact, never)
     if message is None:
         return await _found(root, wanted, redact, never)
     target = _written(message, wanted)
+    if target.kind == "code" and any(c.path.endswith(DIFFS) for c in target.changes):
+        target = await _placed(root, target, raw, redact, never)
     if target.kind == "mixed" and not target.changes:
         code = await _change(root, Scope("uncommitted"), redact, never)
         notes = (*target.notes, "the text holds no code, so the uncommitted changes were taken")
@@ -107,7 +112,7 @@ def _written(message: Message, wanted: Wanted) -> Target:
         kind: Kind = next(kind for kind in KINDS if kind == wanted.target)
         guess = Guess(kind, "high", f"--target {kind}")
     why = guess.why if wanted.target != "auto" else f"{message.origin}: {guess.why}"
-    target = Target(guess.kind, guess.confidence, why, notes=_unused(message))
+    target = Target(guess.kind, guess.confidence, why, notes=_unused(message), origin=_origin(message))
     if guess.kind == "proposal":
         return replace(target, text=text)
     blocks, rest = split_mixed(text)
@@ -120,6 +125,12 @@ def _written(message: Message, wanted: Wanted) -> Target:
     left = prose_of(blocks, rest)
     note = f"{len(left):,} characters of words around the code are not part of the target; --target mixed takes them in"
     return replace(target, notes=(*target.notes, note)) if left else target
+
+
+def _origin(message: Message) -> str:
+    what = "a diff" if any(block.is_diff for block in split_mixed(message.text)[0]) else "code"
+    where = message.origin if message.origin == "standard input" else message.name or message.origin
+    return f"{what} {'on' if where == 'standard input' else 'in'} {where}"
 
 
 def _is_code_file(name: str) -> bool:
@@ -136,6 +147,32 @@ def _coded(target: Target, blocks: Sequence[Block]) -> Target:
         block.text if block.is_diff else section(block.name, None, block.text, all_new(block.text)) for block in blocks
     )
     return replace(target, diff=diff, changes=snippets(blocks))
+
+
+async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: Sequence[str]) -> Target:
+    """A diff with the files that it is about, as far as they are here: only those can be read whole."""
+    done = await rebuild(root, raw, redact, never)
+    if not (done.changes or done.loose or done.left_out):
+        return target
+    if not (done.changes or done.loose):
+        raise UsageError(f"there is nothing to read in {target.origin}", f"Left out: {'; '.join(done.left_out[:5])}")
+    kept = [c for c in target.changes if not c.path.endswith(DIFFS)]
+    notes = list(target.notes)
+    loose: tuple[Changed, ...] = ()
+    if done.loose:
+        name = next(c.path for c in target.changes if c.path.endswith(DIFFS))
+        loose = snippets([Block(name, done.loose)])
+        more = f" and {len(done.strays) - 5} more" if len(done.strays) > 5 else ""
+        notes.append(f"no file here is as this diff says, before it or after: {', '.join(done.strays[:5])}{more}")
+    written = "".join(section(c.path, None, c.after, all_new(c.after or "")) for c in kept)
+    return replace(
+        target,
+        diff=written + done.diff + done.loose,
+        changes=(*kept, *done.changes, *loose),
+        left_out=(*target.left_out, *done.left_out),
+        notes=tuple(notes),
+        loose=done.strays,
+    )
 
 
 async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]) -> Target:

@@ -50,6 +50,10 @@ class Target:
     left_out: tuple[str, ...] = ()
     """One line for each file that belongs to it and cannot be read here, such as "logo.png: binary"."""
     notes: tuple[str, ...] = ()
+    origin: str = ""
+    """What was given and where, for code that came as a text: "a diff on standard input"."""
+    loose: tuple[str, ...] = ()
+    """Files that a given diff changes and that are not here as it says, so that nobody can read them whole."""
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -73,6 +77,8 @@ class Target:
             "new": self.new,
             "left_out": list(self.left_out),
             "notes": list(self.notes),
+            "origin": self.origin,
+            "loose": list(self.loose),
         }
 
     @classmethod
@@ -95,6 +101,8 @@ class Target:
             new=str(data.get("new", "")),
             left_out=_lines(data.get("left_out")),
             notes=_lines(data.get("notes")),
+            origin=str(data.get("origin", "")),
+            loose=_lines(data.get("loose")),
         )
 
 

@@ -49,7 +49,9 @@ async def run(debate: Debate) -> Outcome:
     if len(texts) < len(PARTIES):
         [(who, text)] = texts.items()
         lost = answers.failed[0]
-        return _alone(who, text, f"the {lost.who.seat} ({lost.who.label}) did not answer: {lost.kind}, {lost.message}")
+        return _alone(
+            who, text, f"the {lost.who.seat} ({debate.speaker(lost.who)}) did not answer: {lost.kind}, {lost.message}"
+        )
     compared = await _compare(debate, texts)
     alone = {role: _position(a) for role, a in zip(PARTIES, answers.all, strict=True)}
     if compared.same:
@@ -72,7 +74,7 @@ async def _compare(debate: Debate, texts: dict[str, str]) -> Comparison:
         answer = await debate.ask(judge, "comparison", prompt, schema=Comparison)
     except ParticipantFailed as error:
         raise Aborted(
-            f"the judge ({judge.label}) did not compare the answers: {error.kind}, {error.message}",
+            f"the judge ({debate.speaker(judge)}) did not compare the answers: {error.kind}, {error.message}",
             error.hint or "Both answers are kept. Resume when it can answer, or fork with another --judge.",
         ) from error
     return answer.value

@@ -85,7 +85,7 @@ async def _critique(r: Round, course: Course) -> tuple[Answer[Any], ...]:
     except TooFewReplies as error:
         who = r.seat("critic")
         raise Aborted(
-            f"the critic ({who.label}) did not answer, so nothing was reviewed: {error.message}",
+            f"the critic ({r.speaker(who)}) did not answer, so nothing was reviewed: {error.message}",
             "Everything is kept. Resume when it can answer, or fork with another --seat critic=SPEC.",
         ) from error
     course.unread = bool(answers.failed) and bool(answers.answered)
@@ -106,7 +106,7 @@ def _without_judge(r: Round, course: Course, error: ParticipantFailed) -> str:
         r.stop(error.message)
         return "limit"
     raise Aborted(
-        f"the judge ({r.seat('judge').label}) did not weigh round {r.n}: {error.kind}, {error.message}",
+        f"the judge ({r.speaker(r.seat('judge'))}) did not weigh round {r.n}: {error.kind}, {error.message}",
         error.hint or "Everything said is kept. Resume when it can answer, or fork with another --judge.",
         data(r, course, "failed"),
     ) from error

@@ -80,7 +80,7 @@ async def opening(r: Round) -> Said:
         raise Aborted(
             f"debate failed: {failed}"
             if error.kind == "timeout"
-            else f"the proposer ({who.label}) did not open: {failed}",
+            else f"the proposer ({r.speaker(who)}) did not open: {failed}",
             error.hint or "Without an opening there is nothing to debate. Resume when it can answer.",
         ) from error
     form = answer.value
@@ -211,7 +211,7 @@ def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: d
     """Without money for a judge the program ends the debate without a winner; one that failed can be asked again."""
     if error.kind != "budget":
         raise Aborted(
-            f"the judge ({debate.seat('judge').label}) gave no verdict: {error.kind}, {error.message}",
+            f"the judge ({debate.speaker(debate.seat('judge'))}) gave no verdict: {error.kind}, {error.message}",
             error.hint or "Everything said is kept. Resume when it can answer, or fork with another --judge.",
             data,
         ) from error

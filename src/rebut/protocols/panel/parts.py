@@ -32,7 +32,7 @@ async def touched(debate: Debate, course: Course, key: str) -> dict[str, str]:
 
 def lead_failed(debate: Debate, error: ParticipantFailed, what: str) -> Aborted:
     return Aborted(
-        f"the lead ({debate.seat('lead').label}) {what}: {error.kind}, {error.message}",
+        f"the lead ({debate.speaker(debate.seat('lead'))}) {what}: {error.kind}, {error.message}",
         error.hint or "Without the lead there is no position to test. Resume when it can answer.",
     )
 

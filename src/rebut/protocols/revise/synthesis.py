@@ -72,7 +72,7 @@ async def _ask(debate: Debate, course: Course, schema: type[F], check: Callable[
         if error.kind == "budget":
             raise NoMoney(error.message) from error
         raise Aborted(
-            f"the synthesizer ({who.label}) gave no {course.stage.name}: {error.kind}, {error.message}",
+            f"the synthesizer ({debate.speaker(who)}) gave no {course.stage.name}: {error.kind}, {error.message}",
             error.hint or "Everything written is kept. Resume when it can answer, or fork with --seat synthesizer=….",
         ) from error
     return again.value

@@ -40,7 +40,9 @@ class Course:
     def take(self, version: Version, r: Round) -> None:
         self.versions.append(version)
         self.written_in = r.n
-        r.take_up(version.files, version.text)
+        r.take_up(version.files, version.text, version.modes)
+        if version.caveat:
+            self.notes.append(f"version {version.n}: {version.caveat}")
 
     @property
     def changed(self) -> bool:

@@ -10,15 +10,17 @@ import base64
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from rebut import bytewise, session
 from rebut.bytewise import NotExact, Standing, rewritten
+from rebut.contract import Contract
 from rebut.errors import RebutError
 from rebut.gitview import OFF, Git, GitFailed
 from rebut.opening import keys_of, sides_of, target_of, view_of
+from rebut.outcome import Outcome
 from rebut.overlay import Overlay
 from rebut.patching import NO_GIT, exact, touched, try_patch
 from rebut.plan import Table
@@ -34,10 +36,29 @@ class NotApplied(RebutError):
     """The working tree was left alone, and why."""
 
 
+def final_patch(outcome: Outcome) -> str:
+    """The patch that a review decided for, as it was debated; empty if there is none."""
+    made, versions = outcome.data.get("contract"), outcome.data.get("versions")
+    last = versions[-1] if isinstance(versions, list) and versions else None
+    taken = isinstance(made, dict) and Contract.from_json(made).decision in ("Compromise", "Accept Opposite")
+    return str(last.get("patch", "")) if taken and isinstance(last, dict) else ""
+
+
+async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
+    """Whether the working tree has what a final patch makes, whoever put it there: the patch could be taken back."""
+    top = session.repository(Path(record.opened.workspace))
+    redactor = Redactor(base64.b64decode(keys_of(record)["redaction"]), known)
+    try:
+        now = await _standing(patch, top, redactor) if patch else {}
+    except NotApplied:
+        return False
+    return bool(now) and not (await try_patch(_seen(now, redactor, top), patch, reverse=True)).complaint
+
+
 async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple[str, ...]:
     """Write what a patch changes into the working tree; says which files. All of it is written, or nothing."""
     top = session.repository(Path(record.opened.workspace))
-    redactor = _redactor(record, table)
+    redactor = Redactor(base64.b64decode(keys_of(record)["redaction"]), table.known_secrets)
     sides = sides_of(view_of(record, folder, table), target_of(record), redactor.redact, str(top), table)
     if sides is None or sides.opened is None:
         raise NotApplied("nothing was kept of the workspace, so nothing can be compared with it")
@@ -60,10 +81,6 @@ async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple
         raise NotApplied(f"{error.message}, so the patch was not applied") from error
     await _put(top, made, [*now])
     return tuple(now)
-
-
-def _redactor(record: Record, table: Table) -> Redactor:
-    return Redactor(base64.b64decode(keys_of(record)["redaction"]), table.known_secrets)
 
 
 async def _standing(patch: str, top: Path, redactor: Redactor) -> dict[str, Standing | None]:

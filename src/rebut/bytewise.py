@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from rebut.errors import RebutError
 from rebut.patching import exact, touched
 from rebut.redaction import PLACEHOLDER
 from rebut.snapshot import FILE_CAP, Redact, decode, read_plain
+from rebut.targets.parts import parts
 from rebut.targets.patch import Sides, Span, section
 from rebut.text import clean
 from rebut.workspace import Text, Workspace
@@ -25,8 +26,6 @@ HELD_BACK = "holds placeholders of secrets, so that git cannot apply it; --apply
 BOM = "\ufeff"
 LINK = "120000"
 ENDS = re.compile("(\r\n|\n|\r)")
-HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-MODE = re.compile(r"^(?:(old|deleted file)|new(?: file)?) mode (\d{6})$", re.M)
 
 
 class NotExact(RebutError):
@@ -40,15 +39,6 @@ class Standing:
     real: str
     seen: str
     is_link: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What a patch does to one file."""
-
-    path: str
-    modes: tuple[str, str]
-    spans: tuple[Span, ...]
 
 
 def standing(data: bytes, redact: Redact, *, is_link: bool = False) -> Standing | None:
@@ -75,33 +65,6 @@ def at(top: Path, name: str, redact: Redact) -> Standing | None:
     if data is None or (found := standing(data, redact)) is None:
         raise NotExact(f"{name} cannot be read as text")
     return found
-
-
-def parts(patch: str) -> Iterator[Part]:
-    """The files of a patch that git wrote. Lines of a file begin with a sign, so that none looks like a head."""
-    for text in re.split(r"^(?=diff --git )", patch, flags=re.M):
-        head, *hunks = re.split(r"^(?=@@ )", text, flags=re.M)
-        if names := touched(text):
-            modes = {bool(m[1]): m[2] for m in MODE.finditer(head)}
-            spans = tuple(span for hunk in hunks for span in _spans(hunk))
-            yield Part(names[0], (modes.get(True, ""), modes.get(False, "")), spans)
-
-
-def _spans(hunk: str) -> Iterator[Span]:
-    found = HUNK.match(hunk)
-    assert found is not None
-    old, new = int(found[1]) - (found[2] != "0"), int(found[3]) - (found[4] != "0")
-    first_old, first_new = old, new
-    for line in [*hunk.split("\n")[1:], " "]:
-        if line[:1] == "-":
-            old += 1
-        elif line[:1] == "+":
-            new += 1
-        elif line[:1] != "\\":
-            if (old, new) != (first_old, first_new):
-                yield Span(first_old, old, first_new, new)
-            old, new = old + 1, new + 1
-            first_old, first_new = old, new
 
 
 def rewritten(

@@ -83,8 +83,8 @@ def _modes(patch: str, before: Mapping[str, str]) -> dict[str, str]:
     return {name: mode for name, mode in out.items() if mode}
 
 
-async def try_patch(view: Workspace | None, patch: str) -> Patched:
-    """Apply a patch to a copy of the files that it names, as `view` shows them."""
+async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False) -> Patched:
+    """Apply a patch to a copy of the files that it names, as `view` shows them; or take it back there."""
     if view is None:
         return Patched(complaint="nothing was kept that could be changed")
     patch = tidy(patch)
@@ -114,7 +114,8 @@ async def try_patch(view: Workspace | None, patch: str) -> Patched:
         await git.run("init", "-q", "--template=", ".")
         complaint = ""
         # A hunk whose counts are wrong and whose lines are right is what models write most.
-        for more in ((), ("--recount",)):
+        way = ("--reverse",) if reverse else ()
+        for more in (way, (*way, "--recount")):
             try:
                 await git.run("apply", "--check", *more, str(file))
                 await git.run("apply", *more, str(file))

@@ -36,6 +36,8 @@ class Version:
     """Path → its mode, for files that a patch made executable, or no longer so."""
     exact: str = ""
     """The patch as the bytes of the real files have it, in base64; empty where that is `patch` itself."""
+    round: int = 0
+    """The round in which it was written."""
     caveat: str = ""
     """What keeps `git apply` from taking the patch, if anything."""
 

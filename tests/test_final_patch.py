@@ -331,3 +331,23 @@ def test_what_git_could_not_finish_is_taken_back(shop: Path, tmp_path: Path) -> 
     assert kept.take_back() == []
     assert tree(shop) == {ORDERS: ("file", AFTER), "README.md": ("file", b"# Shop\n")}
     assert not (shop / "new").exists()
+
+
+def test_a_long_file_is_put_together_without_comparing_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:  # J10
+    """A comparison of two long texts that share few lines takes minutes; where the patch changes them is known."""
+    from rebut import bytewise
+    from rebut.targets import patch as lines
+
+    def never(*about: object, **more: object) -> None:
+        raise AssertionError("lines are compared")
+
+    monkeypatch.setattr(lines, "SequenceMatcher", never)
+    seen = "".join(f"x = {n % 7}\n" for n in range(20_000))
+    after = "first\n" + "".join(f"y = {n % 5}\n" for n in range(19_998)) + "x = 0\n"
+    minus, plus = (
+        "".join(f"{sign}{line}\n" for line in text.split("\n")[:-1]) for sign, text in (("-", seen), ("+", after))
+    )
+    patch = f"diff --git a/l.py b/l.py\n--- a/l.py\n+++ b/l.py\n@@ -1,20000 +1,20000 @@\n{minus}{plus}"
+    file = bytewise.Standing(seen.replace("\n", "\r\n"), seen)
+    made = bytewise.rewritten(patch, {"l.py": file}, {"l.py": after}, {}).decode()
+    assert made.count("\r\n") == 40_000 and "+first\r\n" in made and made.count("@@ -") == 1

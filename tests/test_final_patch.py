@@ -13,9 +13,15 @@ import crosses
 import pytest
 from repositories import commit, git
 
+import rebut
+from rebut import session
 from rebut.api import Desk
 from rebut.cli.starting import applied
+from rebut.debate import Debate
+from rebut.protocols import cross
+from rebut.protocols.cross import versions
 from rebut.targets import Wanted
+from rebut.types import Json
 
 AFTER, MENDED = crosses.AFTER.encode(), crosses.MENDED.encode()
 ORDERS = "api/orders.py"
@@ -351,3 +357,37 @@ def test_a_long_file_is_put_together_without_comparing_its_lines(monkeypatch: py
     file = bytewise.Standing(seen.replace("\n", "\r\n"), seen)
     made = bytewise.rewritten(patch, {"l.py": file}, {"l.py": after}, {}).decode()
     assert made.count("\r\n") == 40_000 and "+first\r\n" in made and made.count("@@ -") == 1
+
+
+# a review that an earlier version of the protocol began
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_what_an_earlier_version_derived_is_carried_on_and_named(
+    shop: Path, fork: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C3
+    """Its record of a patch knows neither modes nor bytes, and its marks were made by other rules."""
+    write(shop, crlf(AFTER))
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("C"),
+        "r1/version.code@judge": crosses.patch(),
+        "r2/critique@critic": crosses.critique(crosses.raised("No.", "api/orders.py:6", category="security")),
+    }
+
+    async def drawn(r: Debate, files: dict[str, str | None], modes: object) -> dict[str, Json]:
+        return {"patch": await r.difference(files)}
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(cross, "version", "1")
+        earlier.setattr(versions, "_drawn", drawn)
+        with pytest.raises(rebut.Aborted):
+            crosses.review(shop, said)
+    id = session.sessions(session.home())[0].opened.id
+    said["r2/judgement@judge"] = crosses.judgement("B", {"F2": "invalid P1"})
+    said["r2/version.code@critic"] = {"fail": "crashed"}
+    crosses.seats(shop.parent / "seats", said)
+    outcome = asyncio.run(rebut.fork(id) if fork else rebut.resume(id))
+    [note] = [note for note in outcome.notes if "as an earlier version worked it out" in note]
+    assert "the protocol was 1, is 2" in note and "r1/version" in note
+    assert outcome.data["versions"][0]["patch"] and not outcome.data["versions"][0]["exact"]

@@ -223,6 +223,10 @@ def _debate(room: Room, plan: Plan) -> Debate:
 def _filled(outcome: Outcome, room: Room) -> Outcome:
     record = room.record
     notes = [*outcome.notes, *described(record), *room.notes]
+    if carried := list(room.carried):
+        more = f" and {len(carried) - 3} more" if len(carried) > 3 else ""
+        why = room.carried[carried[-1]]
+        notes.append(f"{', '.join(carried[:3])}{more}: as an earlier version worked it out ({why})")
     if any(e.note == NOTHING_KEPT for e in room.ledger.evidence):
         notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
     unplaced = room.ledger.unplaced
@@ -295,6 +299,7 @@ def _room(
         journal=journal,
         parent=parent,
         upgraded=_upgraded(record, plan.protocol),
+        elder=_upgraded(parent, plan.protocol) if parent else "",
         control=table.control,
         sides=sides_of(view, target, redactor.redact, str(plan.workspace), table),
         target=target,

@@ -457,3 +457,15 @@ def test_a_sarif_that_fails_after_the_review_does_not_hide_its_ending(folder: Pa
         told = json.loads(rebut(folder, *words, "--json").stdout)
     assert (told["exit"], "could not be written" in told["error"]) == (code, True) and told["decision"]
     assert rebut(folder, *words).returncode == (0 if fail_on == "P1" else 1) and (out / "x.sarif").is_file()
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "4d" * 32 + "\nsize 12345\n"
+
+
+@pytest.mark.parametrize(("name", "code"), [("model.bin", 3), ("logo.png", 0)])
+def test_what_a_pointer_of_git_lfs_stands_for_was_read_by_nobody(folder: Path, name: str, code: int) -> None:
+    # J2, C17: as with any other binary, a picture casts no doubt
+    (folder / name).write_text(POINTER)
+    done = rebut(folder, "cross", *seats(folder), "--fail-on", "P1")
+    assert done.returncode == code, done.stdout
+    assert f"{name}: a Git LFS pointer; what it stands for is not read" in " ".join(done.stderr.split())

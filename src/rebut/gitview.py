@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -325,6 +326,25 @@ class Git:
         batch, self.batch = self.batch, None
         if batch is not None:
             await end(batch)
+
+
+async def refusal(folder: Path) -> tuple[str, str]:
+    """Why git does not read the repository that holds a folder, and what to do; empty where there is no repository."""
+    exe = shutil.which("git")
+    if exe is None:
+        return "git is not installed", "Install git, or name a file with --scope file:PATH."
+    held = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    if held is None:
+        return "", ""
+    try:
+        safe = tuple(part for setting in OFF for part in ("-c", setting))
+        await Git(folder, exe, safe).run("rev-parse", "--show-toplevel")
+    except GitFailed as error:
+        owned = "dubious ownership" in error.said
+        said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
+        trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(held))}"
+        return f"git does not read {held}: {said}", trust if owned else f"Look at {held / '.git'}."
+    return f"{held / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
 
 
 def _holds(top: Path, folder: Path) -> bool:

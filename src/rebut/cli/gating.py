@@ -104,7 +104,12 @@ class Gating:
 
 def writable(file: Path) -> None:
     """Refuse, before anything is called, what cannot be written, and to replace what is not a review of ours."""
-    if not file.exists():
+    try:
+        there = file.exists()
+    except OSError as error:
+        hint = "Nothing was called. Name another file for --sarif."
+        raise UsageError(f"{file} cannot be written: {error.strerror}", hint) from error
+    if not there:
         if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
             raise UsageError(
                 f"{file} cannot be written: {file.parent} is no folder to write to",

@@ -157,6 +157,21 @@ def test_without_a_terminal_it_waits_with_code_4_and_goes_on_at_one(shop: Path) 
     assert len(voices.record().calls["r1/critique@critic"].asked) == 1, "nothing on record was asked again"
 
 
+def test_ctrl_c_at_the_choice_ends_it_on_a_line_of_its_own_and_resume_asks_again(shop: Path) -> None:  # J4, C14
+    said = FOUND | NEXT | {"r1/judgement@judge": crosses.judgement("C")}
+    terminal = Terminal(shop, "cross", "--uncommitted", "--mode", "manual", *flags(shop, said))
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("\x03")
+    assert terminal.end() == 130, terminal.seen
+    assert "\n  stopped. 2 answers are on record, nothing is in doubt." in terminal.seen
+    assert "rebut resume" in terminal.seen
+    terminal = Terminal(shop, "resume", "last")
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("b")
+    assert terminal.end() == 0 and "ACCEPT OPPOSITE" in terminal.seen
+    assert len(voices.record().calls["r1/critique@critic"].asked) == 1, "nothing on record was asked again"
+
+
 def test_a_kind_that_is_not_clear_is_asked_once_or_refused(shop: Path) -> None:  # J1
     vague = "It should be better somehow. " * 120
     said = {"r1/critique@critic": crosses.proposal()}

@@ -281,3 +281,17 @@ def test_a_branch_is_reviewed_against_where_it_left(shop: Path) -> None:  # J2
     said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
     done = voices.cli("cross", "--base", "main", *flags(shop, said), cwd=shop)
     assert done.returncode == 0 and "F1 api/orders.py:5" in done.stdout, done.stderr
+
+
+def test_what_several_parts_of_a_critique_found_is_counted_once(shop: Path) -> None:  # J7, C14
+    said = {
+        "r1/critique.code@critic": crosses.critique(crosses.raised()),
+        "r1/critique.text@critic": crosses.proposal(crosses.raised("Why?", "", severity="P3", evidence=[])),
+        "r1/judgement@judge": crosses.judgement("A", {"F1": "valid P1", "F2": "valid P3"}),
+    }
+    (shop.parent / "why.md").write_text("# Design\n\nCommit first.\n")
+    words = ("--uncommitted", "--target", "mixed", "--artifact-file", str(shop.parent / "why.md"))
+    done = voices.cli("cross", *words, *flags(shop, said), cwd=shop)
+    assert done.returncode == 0, done.stderr
+    assert "critique.code" in done.stderr and "critique.text" in done.stderr
+    assert done.stderr.count("2 findings: 1 P1, 1 P3") == 1 and "together" in done.stderr

@@ -10,8 +10,9 @@ import base64
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +47,7 @@ from rebut.text import at_the_door, clean, cut
 from rebut.types import Json
 
 if TYPE_CHECKING:
+    from rebut.targets import Target
     from rebut.view import View
 
 
@@ -63,8 +65,7 @@ async def start(plan: Plan, table: Table) -> Outcome:
         # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
         view = await snapshot(plan, folder, lambda text: redact(clean(text)), table, facts)
         if plan.target is not None:
-            # What was resolved with this session's redactor passes unchanged; what anybody made by hand does not.
-            facts["target"] = at_the_door(plan.target.to_json(), lambda text: redact(clean(text)))
+            facts["target"] = _entered(plan.target, lambda text: redact(clean(text)), plan.searched)
         if plan.protocol.folder:
             facts["folder"] = await _claimed(plan, folder, topic)
         journal.write(opened(plan, folder, topic, alias=_alias(plan)))
@@ -310,6 +311,19 @@ def _room(
         trips=table.trips,
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
     )
+
+
+def _entered(target: Target, door: Callable[[str], str], searched: bool) -> Json:
+    """The target as it goes on record. What was read by this session's key passes unchanged; other texts may not."""
+    if not searched:
+        return at_the_door(target.to_json(), door)
+    bare = tuple(replace(change, before=None, after=None) for change in target.changes)
+    data = at_the_door(replace(target, changes=bare).to_json(), door)
+    assert isinstance(data, dict) and isinstance(data["changes"], list)
+    for row, change in zip(data["changes"], target.changes, strict=True):
+        assert isinstance(row, dict)
+        row |= {"before": change.before, "after": change.after}
+    return data
 
 
 async def _claimed(plan: Plan, folder: Path, topic: str) -> str:

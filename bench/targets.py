@@ -67,7 +67,7 @@ async def _measure(folder: Path) -> list[Row]:
     floor = median(bare) * 1000
     return [
         Row("target of a 20,000-line diff, beside git diff", median(plain) * 1000, "ms", floor, 3, ratio),
-        Row("the same, its 3 MB searched for secrets", median(clean) * 1000, "ms", floor, ratio=both),
+        Row("the same, its 3 MB searched for secrets", median(clean) * 1000, "ms", floor, 3, both),
     ]
 
 

@@ -157,6 +157,21 @@ def test_without_a_terminal_it_waits_with_code_4_and_goes_on_at_one(shop: Path) 
     assert len(voices.record().calls["r1/critique@critic"].asked) == 1, "nothing on record was asked again"
 
 
+def test_ctrl_c_at_the_choice_ends_it_on_a_line_of_its_own_and_resume_asks_again(shop: Path) -> None:  # J4, C14
+    said = FOUND | NEXT | {"r1/judgement@judge": crosses.judgement("C")}
+    terminal = Terminal(shop, "cross", "--uncommitted", "--mode", "manual", *flags(shop, said))
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("\x03")
+    assert terminal.end() == 130, terminal.seen
+    assert "\n  stopped. 2 answers are on record, nothing is in doubt." in terminal.seen
+    assert "rebut resume" in terminal.seen
+    terminal = Terminal(shop, "resume", "last")
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("b")
+    assert terminal.end() == 0 and "ACCEPT OPPOSITE" in terminal.seen
+    assert len(voices.record().calls["r1/critique@critic"].asked) == 1, "nothing on record was asked again"
+
+
 def test_a_kind_that_is_not_clear_is_asked_once_or_refused(shop: Path) -> None:  # J1
     vague = "It should be better somehow. " * 120
     said = {"r1/critique@critic": crosses.proposal()}
@@ -266,3 +281,17 @@ def test_a_branch_is_reviewed_against_where_it_left(shop: Path) -> None:  # J2
     said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
     done = voices.cli("cross", "--base", "main", *flags(shop, said), cwd=shop)
     assert done.returncode == 0 and "F1 api/orders.py:5" in done.stdout, done.stderr
+
+
+def test_what_several_parts_of_a_critique_found_is_counted_once(shop: Path) -> None:  # J7, C14
+    said = {
+        "r1/critique.code@critic": crosses.critique(crosses.raised()),
+        "r1/critique.text@critic": crosses.proposal(crosses.raised("Why?", "", severity="P3", evidence=[])),
+        "r1/judgement@judge": crosses.judgement("A", {"F1": "valid P1", "F2": "valid P3"}),
+    }
+    (shop.parent / "why.md").write_text("# Design\n\nCommit first.\n")
+    words = ("--uncommitted", "--target", "mixed", "--artifact-file", str(shop.parent / "why.md"))
+    done = voices.cli("cross", *words, *flags(shop, said), cwd=shop)
+    assert done.returncode == 0, done.stderr
+    assert "critique.code" in done.stderr and "critique.text" in done.stderr
+    assert done.stderr.count("2 findings: 1 P1, 1 P3") == 1 and "together" in done.stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import crosses
@@ -257,3 +259,54 @@ def test_dismissing_twice_keeps_the_later_reason(reviewed: Path, capsys: pytest.
     run(capsys, "dismiss", "F1", "--reason", "two")
     said = run(capsys, "dismiss", "--list")[1]
     assert "two" in said and "one" not in said
+
+
+FIRST = """
+import sys
+from pathlib import Path
+from rebut import dismissals
+
+load = dismissals.load
+def loaded(file):
+    found = load(file)
+    print("read", flush=True)
+    sys.stdin.readline()
+    return found
+dismissals.load = loaded
+from rebut.dismissal import Dismissal
+dismissals.add(Path(sys.argv[1]), Dismissal("a.py", "style", "1", "first"), private=True)
+"""
+SECOND = """
+import fcntl, sys
+from pathlib import Path
+from rebut import dismissals
+from rebut.dismissal import Dismissal
+
+flock = fcntl.flock
+def waiting(*about):
+    print("at the lock", flush=True)
+    flock(*about)
+fcntl.flock = waiting
+dismissals.add(Path(sys.argv[1]), Dismissal("b.py", "style", "2", "second"), private=True)
+print("done", flush=True)
+"""
+
+
+def test_two_who_dismiss_at_once_both_have_their_dismissal_kept(tmp_path: Path) -> None:  # C13
+    """One process has read the list and not yet written it when another comes."""
+    file = tmp_path / "list.jsonl"
+
+    def start(code: str) -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", code, str(file)]
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    with start(FIRST) as first:
+        assert first.stdout and first.stdin and first.stdout.readline() == "read\n"
+        with start(SECOND) as second:
+            assert second.stdout
+            second.stdout.readline()  # it waits at the lock, or without one it is done already
+            first.stdin.write("go on\n")
+            first.stdin.flush()
+            assert (first.wait(), second.wait()) == (0, 0)
+    assert {one.reason for one in dismissals.load(file)} == {"first", "second"}
+    assert [path.name for path in tmp_path.iterdir()] == ["list.jsonl"]

@@ -46,7 +46,7 @@ def test_only_findings_that_stand_count(changes: dict[str, object], counts: bool
 
 def test_what_the_last_version_mends_no_longer_counts_once_that_version_was_applied() -> None:
     made = reviews.ending(reviews.finding(status="resolved"), reviews.finding("F2", status="raised"))
-    assert [f.id for f in gate.judge(made, Policy("P1"), mended=True).failing] == ["F2"]
+    assert [f.id for f in gate.judge(made, Policy("P1"), applied=True).failing] == ["F2"]
 
 
 def test_a_dismissed_finding_does_not_count_and_is_told() -> None:

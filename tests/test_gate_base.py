@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import crosses
@@ -304,6 +305,79 @@ def test_a_finding_that_only_a_patch_mends_fails_the_gate_until_the_patch_is_app
     assert (folder / "api/orders.py").read_text() == crosses.MENDED
 
 
+def patched(
+    folder: Path, choice: str, rulings: dict[str, str], *findings: Any, patch: str = crosses.PATCH
+) -> list[str]:
+    """The words of a review of one round whose last version is a patch."""
+    writer = "critic" if choice == "B" else "judge"
+    said = {
+        "r1/critique@critic": crosses.critique(*findings),
+        "r1/judgement@judge": crosses.judgement(choice, rulings),
+        f"r1/version.code@{writer}": crosses.patch(patch),
+    }
+    sat = [f"--{role}={spec}" for role, spec in crosses.seats(folder.parent / "s", said).items()]
+    return ["cross", "--uncommitted", *sat, "--max-rounds", "1", "--fail-on", "P1"]
+
+
+ELSEWHERE = "It imports what it never uses."
+
+
+@pytest.mark.parametrize("choice", ["B", "C"])
+def test_what_an_applied_patch_mends_no_longer_fails_the_gate(folder: Path, choice: str) -> None:  # J10, C17
+    words = patched(folder, choice, {"F1": "valid P1"}, crosses.raised())
+    if choice == "C":
+        words += ["--on-inconclusive", "pass"]
+    assert rebut(folder, *words).returncode == 1
+    done = rebut(folder, *words, "--apply", "--again")
+    assert done.returncode == 0 and "GATE PASSED" in done.stdout, done.stdout + done.stderr
+    assert "nobody has looked at F1 since" in " ".join(done.stdout.split())
+    asked = ("gate", "last", "--fail-on", "P1", "--on-inconclusive", "pass")
+    done = rebut(folder, *asked, "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["gate"]["mended"] == ["F1"]
+    (folder / "api/orders.py").write_text(crosses.AFTER)
+    done = rebut(folder, *asked)
+    assert done.returncode == 1 and "GATE FAILED: 1 finding" in done.stdout, "the patch is no longer there"
+
+
+def test_a_patch_applied_by_hand_counts_for_the_gate_like_any_other(folder: Path) -> None:  # C17
+    assert rebut(folder, *patched(folder, "B", {"F1": "valid P1"}, crosses.raised())).returncode == 1
+    assert rebut(folder, "gate", "last").returncode == 1
+    [final] = (folder / ".git/review-loop").glob("*/final.patch")
+    git(folder, "apply", str(final))
+    assert rebut(folder, "gate", "last").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("ruling", "place"), [("missing evidence P1", "api/orders.py:5"), ("valid P1", "api/orders.py:1")]
+)
+def test_what_the_patch_leaves_or_nobody_held_valid_still_fails_after_apply(
+    folder: Path, ruling: str, place: str
+) -> None:  # C17
+    quote = "commit(order)" if place.endswith("5") else "import os"
+    other = crosses.raised(ELSEWHERE, place, category="security", evidence=[duels.cite(place, quote)])
+    words = patched(folder, "B", {"F1": "valid P1", "F2": ruling}, crosses.raised(), other)
+    done = rebut(folder, *words, "--apply", "--json")
+    told = json.loads(done.stdout)["gate"]
+    assert done.returncode == 1 and (told["failing"], told["mended"]) == (["F2"], ["F1"]), done.stdout
+    assert (folder / "api/orders.py").read_text() == crosses.MENDED
+
+
+def test_a_finding_that_was_raised_again_stands_after_apply(folder: Path) -> None:  # C17
+    """The lines are not what they were, but the critic has seen the new ones and is not content."""
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("C"),
+        "r1/version.code@judge": crosses.patch(),
+        "r2/critique@critic": crosses.critique(crosses.raised("Still so.", "api/orders.py:6", same_as="F1")),
+        "r2/judgement@judge": crosses.judgement("D"),
+    }
+    sat = [w for role, spec in crosses.seats(folder.parent / "s", said).items() for w in (f"--{role}", spec)]
+    words = ("cross", "--uncommitted", *sat, "--fail-on", "P1", "--max-rounds", "2", "--apply", "--json")
+    done = rebut(folder, *words)
+    assert (folder / "api/orders.py").read_text() == crosses.MENDED
+    assert done.returncode == 1 and json.loads(done.stdout)["gate"]["failing"] == ["F1"], done.stdout
+
+
 def test_the_door_is_the_same_review(folder: Path) -> None:
     """A review that was run from Python is judged like any other."""
     outcome = crosses.review(
@@ -362,3 +436,36 @@ def test_a_mixed_target_takes_its_text_from_standard_input_beside_a_scope(folder
     done = subprocess.run(command, cwd=folder, input=crosses.PROPOSAL, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "Target: mixed" in done.stdout, done.stderr
     assert reviews.last().target.text == crosses.PROPOSAL
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("P1", 3), ("P2", 1)])
+def test_a_sarif_that_fails_after_the_review_does_not_hide_its_ending(folder: Path, fail_on: str, code: int) -> None:
+    # C17: what was paid for is shown, then what failed, and no pipeline goes on as if nothing was
+    out = folder.parent / "out"
+    out.mkdir()
+
+    def full(*about: object, **more: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    words = ["cross", *seats(folder), "--fail-on", fail_on, "--sarif", str(out / "x.sarif")]
+    with mock.patch.object(Path, "write_text", full):
+        done = rebut(folder, *words)
+    assert done.returncode == code and "KEEP ORIGINAL" in done.stdout and "GATE" in done.stdout
+    assert "x.sarif could not be written: No space left on device" in " ".join(done.stderr.split())
+    assert "export" in done.stderr and [*out.iterdir()] == []
+    with mock.patch.object(Path, "write_text", full):
+        told = json.loads(rebut(folder, *words, "--json").stdout)
+    assert (told["exit"], "could not be written" in told["error"]) == (code, True) and told["decision"]
+    assert rebut(folder, *words).returncode == (0 if fail_on == "P1" else 1) and (out / "x.sarif").is_file()
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "4d" * 32 + "\nsize 12345\n"
+
+
+@pytest.mark.parametrize(("name", "code"), [("model.bin", 3), ("logo.png", 0)])
+def test_what_a_pointer_of_git_lfs_stands_for_was_read_by_nobody(folder: Path, name: str, code: int) -> None:
+    # J2, C17: as with any other binary, a picture casts no doubt
+    (folder / name).write_text(POINTER)
+    done = rebut(folder, "cross", *seats(folder), "--fail-on", "P1")
+    assert done.returncode == code, done.stdout
+    assert f"{name}: a Git LFS pointer; what it stands for is not read" in " ".join(done.stderr.split())

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import crosses
 import pytest
 from repositories import commit, git, small
 from targeting import applies, changed, paths, refused, target
 
-from rebut.redaction import Redactor
+import rebut
+from rebut.api import Desk
+from rebut.redaction import Redacted, Redactor
+from rebut.targets import Wanted
 from rebut.targets.redacting import BETWEEN, redact_all
 from rebut.targets.sides import Folder
 
@@ -284,3 +290,37 @@ def test_a_file_that_became_a_pipe_is_not_waited_for(repo: Path) -> None:
     found = target(repo, "uncommitted")
     assert paths(found) == ["a.py"] and found.left_out == ("README.md: not a regular file",)
     assert "no file README.md" in refused(repo, "file:README.md")
+
+
+# at the door of a session
+
+
+def test_files_that_were_read_for_a_session_are_searched_for_secrets_once_and_altered_ones_again(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C8
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    (repo / "src/cache.py").write_text(f'TOKEN = "{token}"\nvalue = 1\n')
+    said = {"r1/critique@critic": crosses.critique()}
+    sat = crosses.seats(repo.parent / "seats", said)
+    looked: list[str] = []
+    count = Redactor.redact_counting
+
+    def counting(self: Redactor, text: str, found: dict[str, str] | None = None) -> Redacted:
+        looked.append(text)
+        return count(self, text, found)
+
+    async def run(alter: bool) -> str:
+        desk = Desk(workspace=repo)
+        target, key = await desk.resolve(Wanted(scope="uncommitted"))
+        if alter:
+            bad = replace(target.changes[0], after=f"{target.changes[0].after}# {token}\n")
+            target = replace(target, changes=(bad,))
+        looked.clear()
+        await rebut.start("cross", desk=desk, target=target, redaction=key, **sat)
+        return (desk.find("last") / "journal.jsonl").read_text()
+
+    monkeypatch.setattr(Redactor, "redact_counting", counting)
+    record = asyncio.run(run(alter=False))
+    assert token not in record and "[secret:" in record
+    assert not any(text.startswith("TOKEN = ") and "[secret:" in text for text in looked)
+    assert token not in asyncio.run(run(alter=True)), "what anybody made by hand passes the door"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import voices
 from repositories import commit, git, small
 from targeting import paths, refused, target
+
+from rebut import applying
 
 SCOPES = ("uncommitted", "commit:HEAD", "base:old", "range:old..HEAD", "range:old...HEAD", "file:src/cache.py", "")
 HOOKS = (
@@ -166,7 +171,7 @@ def test_a_repository_cannot_claim_a_folder_that_is_not_its_own(
     if claimed == "repository":
         git(tmp_path, "init", "-q")
     git(repo, "config", "core.worktree", str(tmp_path))
-    assert "no git working tree that git agrees to read" in refused(repo, scope)
+    assert "calls another folder its working tree" in refused(repo, scope)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -217,3 +222,30 @@ def test_a_missing_object_is_not_fetched(repo: Path, tmp_path: Path) -> None:
     assert not marker.exists(), marker.read_text()
     assert "src/cache.py: git has not got its content" in " ".join(found.left_out)
     assert "fresh.py" in paths(found)
+
+
+def test_a_patch_is_put_in_place_and_nothing_runs(repo: Path, tmp_path: Path) -> None:
+    # J10
+    marker = arm(repo, tmp_path)
+    head = "--- a/src/cache.py\n+++ b/src/cache.py\n@@ -1,2 +1,2 @@\n"
+    before = (repo / "src/cache.py").read_text()
+    first, second = before.split("\n")[:2]
+    made = f"{head}-{first}\n+import other\n {second}\n".encode()
+    asyncio.run(applying._put(repo, made, ["src/cache.py"]))
+    assert (repo / "src/cache.py").read_text() == before.replace(first, "import other", 1)
+    assert not marker.exists()
+
+
+def test_a_repository_of_another_owner_is_refused_with_gits_reason_and_the_way_out(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # J2
+    real, shim = shutil.which("git"), tmp_path / "bin/git"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {real} "$@"\n')
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+    said = refused(repo, "uncommitted")
+    assert "dubious ownership" in said and f"safe.directory {repo}" in said
+    done = voices.cli("review", cwd=repo)
+    assert done.returncode == 2 and "dubious ownership" in done.stderr and "safe.directory" in done.stderr

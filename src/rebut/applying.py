@@ -1,40 +1,58 @@
-"""Applying a final patch to the working tree: only where it stands as it was reviewed, and with its secrets back."""
+"""Applying a final patch to the working tree: only where it stands as it was reviewed, and with its secrets back.
+
+Git itself puts it in place, as it would by hand, so that both give the same bytes. All of it, or nothing.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import base64
-import difflib
 import os
-import tempfile
-from collections.abc import Mapping
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from rebut import session
+from rebut import bytewise, session
+from rebut.bytewise import NotExact, Standing, rewritten
+from rebut.contract import Contract
 from rebut.errors import RebutError
+from rebut.gitview import OFF, Git, GitFailed
 from rebut.opening import keys_of, sides_of, target_of, view_of
+from rebut.outcome import Outcome
 from rebut.overlay import Overlay
-from rebut.patching import exact, touched, try_patch
+from rebut.patching import NO_GIT, exact, touched, try_patch
 from rebut.plan import Table
 from rebut.record import Record
-from rebut.redaction import PLACEHOLDER, Redactor
-from rebut.text import clean
+from rebut.redaction import Redactor
 from rebut.workspace import Text
 
-BOM = "\ufeff"
+NO_ATTRIBUTES = "core.attributesFile=/dev/null"
+BY_HAND = "Bring the tree back to that state, or apply final.patch by hand."
 
 
 class NotApplied(RebutError):
     """The working tree was left alone, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A file of the working tree as it is, and as the debate sees it."""
+def final_patch(outcome: Outcome) -> str:
+    """The patch that a review decided for, as it was debated; empty if there is none."""
+    made, versions = outcome.data.get("contract"), outcome.data.get("versions")
+    last = versions[-1] if isinstance(versions, list) and versions else None
+    taken = isinstance(made, dict) and Contract.from_json(made).decision in ("Compromise", "Accept Opposite")
+    return str(last.get("patch", "")) if taken and isinstance(last, dict) else ""
 
-    real: str
-    seen: str
+
+async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
+    """Whether the working tree has what a final patch makes, whoever put it there: the patch could be taken back."""
+    top = session.repository(Path(record.opened.workspace))
+    redactor = Redactor(base64.b64decode(keys_of(record)["redaction"]), known)
+    try:
+        now = await _standing(patch, top, redactor) if patch else {}
+    except NotApplied:
+        return False
+    return bool(now) and not (await try_patch(_seen(now, redactor, top), patch, reverse=True)).complaint
 
 
 async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple[str, ...]:
@@ -44,120 +62,111 @@ async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple
     sides = sides_of(view_of(record, folder, table), target_of(record), redactor.redact, str(top), table)
     if sides is None or sides.opened is None:
         raise NotApplied("nothing was kept of the workspace, so nothing can be compared with it")
-    now: dict[str, Standing | None] = {}
+    now = await _standing(patch, top, redactor)
     try:
-        for name in touched(patch):
+        for name, file in now.items():
             read = await sides.opened.read(name)
             reviewed = await exact(sides.opened, name, read) if isinstance(read, Text) else None
-            now[name] = file = _standing(top, name, redactor)
             if (file.seen if file else None) != reviewed:
-                raise NotApplied(
-                    f"{name} is not as it was reviewed, so the patch was not applied",
-                    "Bring the tree back to that state, or apply final.patch by hand.",
-                )
+                raise NotApplied(f"{name} is not as it was reviewed, so the patch was not applied", BY_HAND)
     finally:
         await sides.close()
-    seen: dict[str, str | None] = {name: file.seen if file else None for name, file in now.items()}
-    done = await try_patch(Overlay(None, seen, redactor.redact, root=str(top)), patch)
+    done = await try_patch(_seen(now, redactor, top), patch)
     if done.complaint:
         raise NotApplied(f"the patch does not apply: {done.complaint}")
     known = {m: s for file in now.values() if file for m, s in redactor.taken_out(file.real).items()}
-    made = {name: None if text is None else restored(now.get(name), text, known) for name, text in done.files.items()}
-    _write_all(top, made)
-    return tuple(made)
-
-
-def _standing(top: Path, name: str, redactor: Redactor) -> Standing | None:
-    place = top / name
-    if place.is_symlink() or not place.parent.resolve().is_relative_to(top.resolve()):
-        raise NotApplied(f"{name} is a link or lies behind one, so the patch was not applied")
-    if not place.exists():
-        return None
     try:
-        real = place.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotApplied(f"{name} cannot be read as text, so the patch was not applied") from error
-    # A debate sees no byte order mark; its first line keeps it here.
-    return Standing(real, redactor.redact(clean(real.removeprefix(BOM))))
+        made = rewritten(patch, now, done.files, known)
+    except NotExact as error:
+        raise NotApplied(f"{error.message}, so the patch was not applied") from error
+    await _put(top, made, [*now])
+    return tuple(now)
 
 
-def restored(file: Standing | None, text: str, known: Mapping[str, str]) -> str:
-    """The new text with its real values and line ends: lines that stay are taken as they are in the real file."""
-    real = file.real.split("\n") if file else []
-    seen = file.seen.split("\n") if file else []
-    if len(real) != len(seen):
-        raise NotApplied("a file has line ends of several kinds, so the patch was not applied")
-    ending = "\r" if file and "\r\n" in file.real else ""
-    new = text.split("\n")
-    least, head, tail = min(len(seen), len(new)), 0, 0
-    while head < least and seen[head] == new[head]:
-        head += 1
-    while tail < least - head and seen[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    # Only what lies between is compared line by line, which takes long for long files.
-    between = difflib.SequenceMatcher(None, seen[head : len(seen) - tail], new[head : len(new) - tail], autojunk=False)
-    out = real[:head]
-    for kind, a1, a2, b1, b2 in between.get_opcodes():
-        if kind == "equal":
-            out += real[head + a1 : head + a2]
-        elif kind != "delete":
-            last = len(new) - 1
-            out += [_with_values(new[n], known) + (ending if n < last else "") for n in range(head + b1, head + b2)]
-    out += real[len(real) - tail :]
-    mark = BOM if file and file.real.startswith(BOM) else ""
-    return mark + "\n".join(out).removeprefix(BOM)
-
-
-def _with_values(line: str, known: Mapping[str, str]) -> str:
-    for mark in PLACEHOLDER.findall(line):
-        if mark not in known or "\n" in known[mark]:
-            raise NotApplied(f"what {mark} stands for is not known here, so the patch was not applied")
-        line = line.replace(mark, known[mark])
-    return line
-
-
-def _write_all(top: Path, made: Mapping[str, str | None]) -> None:
-    """Lay every new text beside its place first; what could still fail then is a rename, and that is taken back."""
-    laid: dict[Path, Path | None] = {}
-    old: dict[Path, bytes | None] = {}
-    name = ""
+async def _standing(patch: str, top: Path, redactor: Redactor) -> dict[str, Standing | None]:
     try:
-        for name, text in made.items():
-            laid[top / name] = None if text is None else _laid(top / name, text)
-        for place, fresh in laid.items():
-            name = str(place.relative_to(top))
-            old[place] = place.read_bytes() if place.exists() else None
-            if fresh is None:
-                place.unlink(missing_ok=True)
-            else:
-                fresh.replace(place)
-    except OSError as error:
-        for place, data in old.items():
-            with suppress(OSError):
-                place.unlink(missing_ok=True) if data is None else place.write_bytes(data)
-        for fresh in filter(None, laid.values()):
-            fresh.unlink(missing_ok=True)
+        return {name: await asyncio.to_thread(bytewise.at, top, name, redactor.redact) for name in touched(patch)}
+    except NotExact as error:
+        raise NotApplied(f"{error.message}, so the patch was not applied") from error
+
+
+def _seen(files: Mapping[str, Standing | None], redactor: Redactor, top: Path) -> Overlay:
+    links = {name: "120000" for name, file in files.items() if file and file.is_link}
+    texts = {name: file.seen if file else None for name, file in files.items()}
+    return Overlay(None, texts, redactor.redact, root=str(top), modes=links)
+
+
+async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
+    """Have git apply it. What could still fail, a full disk for instance, is taken back from links to the old files."""
+    git = await Git.open(top)
+    exe = shutil.which("git")
+    if git is None:
+        if exe is None:
+            raise NotApplied(NO_GIT)
+        git = Git(top, exe, tuple(part for setting in OFF for part in ("-c", setting)))
+    # The user's own attributes count by hand, too, and what they could start is off.
+    at = git.options.index(NO_ATTRIBUTES)
+    git.options = (*git.options[: at - 1], *git.options[at + 1 :], "-c", "apply.whitespace=nowarn")
+    kept = _Kept(top)
+    try:
+        await git.run("apply", "--check", "-", feed=patch)
+        for name in names:
+            kept.keep(name)
+        await git.run("apply", "-", feed=patch)
+    except (GitFailed, OSError) as error:
+        left = kept.take_back()
+        said = error.said if isinstance(error, GitFailed) else error.strerror or str(error)
+        why = " ".join(line.removeprefix("error: ").strip() for line in said.splitlines()) or str(error)
         raise NotApplied(
-            f"{name} cannot be written ({error.strerror}), so the patch was not applied",
-            "No file was changed. Mend that, or apply final.patch by hand.",
+            f"the patch was not applied: {why}",
+            f"Look at {', '.join(left)}, which could not be put back."
+            if left
+            else "No file was changed. Mend that, or apply final.patch by hand.",
         ) from error
+    kept.drop()
 
 
-def _laid(place: Path, text: str) -> Path:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    mode = place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask()
-    fd, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(text.encode("utf-8"))
-        Path(name).chmod(mode)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return Path(name)
+class _Kept:
+    """The files as they were, for as long as they may have to come back."""
 
+    def __init__(self, top: Path) -> None:
+        self.top, self.old = top, dict[Path, tuple[Path, int] | None]()
+        self.made: list[Path] = []
 
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+    def keep(self, name: str) -> None:
+        place = self.top / name
+        folder = place.parent
+        while not folder.exists():
+            self.made.append(folder)
+            folder = folder.parent
+        if not os.path.lexists(place):
+            self.old[place] = None
+            return
+        copy = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+        try:
+            os.link(place, copy, follow_symlinks=False)  # git makes a new file in its place, so that this one stays
+        except OSError:
+            shutil.copy2(place, copy, follow_symlinks=False)
+        self.old[place] = copy, place.lstat().st_mode
+
+    def take_back(self) -> list[str]:
+        """Put back what was there; says what could not be."""
+        left = []
+        for place, old in self.old.items():
+            try:
+                place.unlink(missing_ok=True) if old is None else old[0].replace(place)
+            except OSError:
+                left.append(str(place))
+        for folder in self.made:
+            with suppress(OSError):
+                folder.rmdir()
+        return left
+
+    def drop(self) -> None:
+        """Let go of them. A file that nobody else could read stays so, whatever git makes of a new one."""
+        for place, old in self.old.items():
+            if old is not None:
+                old[0].unlink(missing_ok=True)
+                if place.is_file() and not place.is_symlink():
+                    runs = place.stat().st_mode & 0o100
+                    place.chmod(old[1] & 0o666 | (old[1] & 0o444) >> 2 if runs else old[1] & 0o666)

@@ -22,12 +22,20 @@ class Artifact:
 
     path: str
     text: str
+    """Lone surrogates stand for bytes that are no UTF-8, as Python has them."""
     merge: Callable[[str], str] | None = None
     """For a file that sessions share: what becomes of it as another session left it."""
 
 
 def sha(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    return hashlib.sha256(_bytes(text)).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return text.encode("utf-8", "replace")
 
 
 def place(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> Path:
@@ -43,8 +51,8 @@ def beside(path: Path, record: Record) -> Path:
 def text_at(path: Path) -> str | None:
     """What stands there; None for nothing that could be read."""
     try:
-        return path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError):
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
         return None
 
 
@@ -54,8 +62,8 @@ def save(path: Path, text: str, fresh: bool = False) -> bool:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
+            with os.fdopen(fd, "wb") as file:
+                file.write(_bytes(text))
                 file.flush()
                 os.fsync(file.fileno())
             return _put(Path(name), path, fresh)
@@ -84,11 +92,8 @@ def _put(made: Path, path: Path, fresh: bool) -> bool:
 
 def is_ours(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> bool:
     """Whether the file is as this session, the session that it names or one of its kin wrote it."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return False
-    if path.is_symlink():
+    text = text_at(path)
+    if text is None or path.is_symlink():
         return False
     if _wrote(record, path, text):
         return True

@@ -47,6 +47,8 @@ class Held:
     round: int = 0
     struck: bool = False
     """What it cites is absent, so that it cannot stand as P1."""
+    mended: bool = False
+    """The judge holds it valid and the final version changes the lines that it cites. Nobody has looked at it since."""
     dismissed: str = ""
     """Why somebody dismissed it. Never on record: a dismissal is read anew each time, and lapses."""
 

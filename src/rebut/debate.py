@@ -264,6 +264,8 @@ class Debate(Outside):
                 continue
             if copied:
                 room.write(fact)
+            if (why := room.elder if copied else room.upgraded) and fact.cls == "derived":
+                room.carried[full] = why
             return fact.value
         if room.offline and room.parent is None:
             raise NotOnRecord(f"{full} was never settled on this record")

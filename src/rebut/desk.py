@@ -56,6 +56,7 @@ class Desk:
         self.rehearsal = rehearsal  # nothing will be called, so no key is needed and nobody need be watching
         self.connect = connector(self.config, self.env, self.workspace, backends, rehearsal=rehearsal)
         self._backends, self._config = backends, config
+        self._resolved: tuple[Target, bytes] | None = None
         self.table = Table(
             connect=self.connect,
             root=session.home(self.env),
@@ -151,6 +152,7 @@ class Desk:
             notes=(*seats.notes, *told, *(target.notes if target else ()), *self.config.notices),
             target=target,
             redaction=redaction,
+            searched=target is not None and (target, redaction) == self._resolved,
         )
         self._affordable(plan)
         self._readable(plan)
@@ -180,6 +182,7 @@ class Desk:
         target = await resolve(
             self.workspace, wanted, lambda text: redactor.redact(clean(text)), (*self.table.never, *OWN_OUTPUT)
         )
+        self._resolved = target, key
         return target, key
 
     def _find(self, wanted: Callable[[str], bool]) -> Sequence[Found]:

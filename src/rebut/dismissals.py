@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from rebut import session
+from rebut import claims, session
 from rebut.basis import LARGEST_LIST, SHARED
 from rebut.dismissal import Dismissal, parse
 from rebut.errors import ConfigError, UsageError
@@ -40,25 +42,36 @@ def load(file: Path) -> tuple[Dismissal, ...]:
 
 def add(file: Path, one: Dismissal, *, private: bool) -> None:
     """Keep a dismissal; the same one again takes the place of the first."""
-    _write(file, [*(d for d in load(file) if d.id != one.id), one], private=private)
+    with _alone(file):
+        _write(file, [*(d for d in load(file) if d.id != one.id), one], private=private)
 
 
 def remove(file: Path, id: str, *, private: bool) -> Dismissal | None:
-    every = load(file)
-    gone = next((d for d in every if d.id == id), None)
-    if gone is not None:
-        _write(file, [d for d in every if d.id != id], private=private)
+    with _alone(file):
+        every = load(file)
+        gone = next((d for d in every if d.id == id), None)
+        if gone is not None:
+            _write(file, [d for d in every if d.id != id], private=private)
     return gone
+
+
+def _alone(file: Path) -> AbstractContextManager[None]:
+    """From reading a list to writing it: of two that do so at once, the later would undo what the first one added."""
+    return claims.alone(session.home(), file)
 
 
 def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
     """All at once, so that nobody ever reads half a list."""
+    fresh = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
-        fresh = file.with_name(f".{file.name}.{os.getpid()}")
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as out:
             out.writelines(one.to_line() for one in every)
+            out.flush()
+            os.fsync(out.fileno())
         fresh.replace(file)
     except OSError as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error

@@ -10,8 +10,9 @@ import base64
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,7 @@ from rebut.types import Json
 from rebut.worth import Worth
 
 if TYPE_CHECKING:
+    from rebut.targets import Target
     from rebut.view import View
 
 
@@ -64,8 +66,7 @@ async def start(plan: Plan, table: Table) -> Outcome:
         # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
         view = await snapshot(plan, folder, lambda text: redact(clean(text)), table, facts)
         if plan.target is not None:
-            # What was resolved with this session's redactor passes unchanged; what anybody made by hand does not.
-            facts["target"] = at_the_door(plan.target.to_json(), lambda text: redact(clean(text)))
+            facts["target"] = _entered(plan.target, lambda text: redact(clean(text)), plan.searched)
         if plan.protocol.folder:
             facts["folder"] = await _claimed(plan, folder, topic)
         journal.write(opened(plan, folder, topic, alias=_alias(plan)))
@@ -228,6 +229,10 @@ def _filled(outcome: Outcome, room: Room, plan: Plan) -> Outcome:
     found = caveats(record, plan.protocol.judge or "", plan.protocol.silent)
     told = [one for one in found if one != ALONE or not outcome.caveats]  # a protocol may have said it in its own words
     notes = [*outcome.notes, *described(record), *room.notes]
+    if carried := list(room.carried):
+        more = f" and {len(carried) - 3} more" if len(carried) > 3 else ""
+        why = room.carried[carried[-1]]
+        notes.append(f"{', '.join(carried[:3])}{more}: as an earlier version worked it out ({why})")
     if any(e.note == NOTHING_KEPT for e in room.ledger.evidence):
         notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
     unplaced = room.ledger.unplaced
@@ -304,6 +309,7 @@ def _room(
         journal=journal,
         parent=parent,
         upgraded=_upgraded(record, plan.protocol),
+        elder=_upgraded(parent, plan.protocol) if parent else "",
         control=table.control,
         sides=sides_of(view, target, redactor.redact, str(plan.workspace), table),
         target=target,
@@ -314,6 +320,19 @@ def _room(
         trips=table.trips,
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
     )
+
+
+def _entered(target: Target, door: Callable[[str], str], searched: bool) -> Json:
+    """The target as it goes on record. What was read by this session's key passes unchanged; other texts may not."""
+    if not searched:
+        return at_the_door(target.to_json(), door)
+    bare = tuple(replace(change, before=None, after=None) for change in target.changes)
+    data = at_the_door(replace(target, changes=bare).to_json(), door)
+    assert isinstance(data, dict) and isinstance(data["changes"], list)
+    for row, change in zip(data["changes"], target.changes, strict=True):
+        assert isinstance(row, dict)
+        row |= {"before": change.before, "after": change.after}
+    return data
 
 
 async def _claimed(plan: Plan, folder: Path, topic: str) -> str:

@@ -25,6 +25,8 @@ class Ruling:
     """Why the review is inconclusive."""
     dismissed: tuple[str, ...] = ()
     """Findings that would fail it, were they not dismissed."""
+    mended: tuple[str, ...] = ()
+    """Findings that would fail it, had the final version not been applied."""
 
     @property
     def passed(self) -> bool:
@@ -38,19 +40,22 @@ class Ruling:
             "on_inconclusive": policy.on_inconclusive,
             "failing": [f.id for f in self.failing],
             "dismissed": list(self.dismissed),
+            "mended": list(self.mended),
             "doubts": list(self.doubts),
             "notices": list(policy.notices),
         }
 
 
-def stands(finding: Held, *, mended: bool = False) -> bool:
-    """Whether a finding holds against the change as it was reviewed.
+def stands(finding: Held, *, applied: bool = False) -> bool:
+    """Whether a finding holds against the change.
 
-    What only a later version has mended still stands in the change, unless that version is what is there now.
+    What only a later version mends still stands in the change, unless that version is what is there now. Then a
+    finding is over that was not raised again against it; and one that the judge holds valid and whose cited lines
+    it changes. All others stand, whatever was said of them.
     """
     if finding.ruling == "invalid" or finding.struck or finding.status == "withdrawn":
         return False
-    return finding.status != "resolved" or not mended
+    return not applied or not (finding.status == "resolved" or finding.mended)
 
 
 def judge(
@@ -60,16 +65,18 @@ def judge(
     dismissed: Mapping[str, Dismissal] | None = None,
     doubts: Sequence[str] = (),
     complete: bool = True,
-    mended: bool = False,
+    applied: bool = False,
 ) -> Ruling:
-    """Judge an ending. `dismissed` are those dismissals that count here; `mended`: its last version was applied."""
+    """Judge an ending. `dismissed` are those dismissals that count here; `applied`: its last version was applied."""
     gone = dismissed or {}
-    grave = [f for f in made.findings if policy.fails(f.severity) and stands(f, mended=mended)]
-    failing = tuple(f for f in grave if f.id not in gone)
+    grave = [f for f in made.findings if policy.fails(f.severity) and stands(f)]
+    mended = tuple(f.id for f in grave if not stands(f, applied=applied))
+    failing = tuple(f for f in grave if f.id not in gone and f.id not in mended)
     if not complete:
         code = PARTIAL
     elif failing:
         code = FOUND
     else:
         code = INCONCLUSIVE if doubts and policy.on_inconclusive == "fail" else PASSED
-    return Ruling(code, policy, failing, tuple(doubts), tuple(f.id for f in grave if f.id in gone))
+    hidden = tuple(f.id for f in grave if f.id in gone and f.id not in mended)
+    return Ruling(code, policy, failing, tuple(doubts), hidden, mended)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -150,7 +151,7 @@ class Git:
                     off.append(f"--config-env=filter.{name}.{key}=REBUT_{'FALSE' if value else 'EMPTY'}")
         return tuple(off)
 
-    async def _start(self, *args: str, feed: bool = False) -> asyncio.subprocess.Process:
+    async def _start(self, *args: str, feed: bool = False, quiet: bool = False) -> asyncio.subprocess.Process:
         env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV}
         try:
             return await asyncio.create_subprocess_exec(
@@ -162,19 +163,27 @@ class Git:
                 env=env | SET_ENV,
                 stdin=asyncio.subprocess.PIPE if feed else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL if feed else asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL if quiet else asyncio.subprocess.PIPE,
                 start_new_session=True,
                 limit=1 << 20,
             )
         except OSError as error:
             raise GitFailed(f"git could not be started in {self.top}: {error.strerror}") from error
 
-    async def run(self, *args: str, codes: tuple[int, ...] = (0,), cap: int = OUTPUT_CAP) -> bytes:
-        """What one git command prints. Ends the process when it is cancelled, late, or prints beyond `cap`."""
-        process = await self._start(*args)
+    async def run(
+        self, *args: str, codes: tuple[int, ...] = (0,), cap: int = OUTPUT_CAP, feed: bytes | None = None
+    ) -> bytes:
+        """What one git command prints. Ends the process when it is cancelled, late, or prints beyond `cap`.
+
+        `feed` is for commands that read all of it before they print.
+        """
+        process = await self._start(*args, feed=feed is not None)
         assert process.stdout is not None and process.stderr is not None
         try:
             async with asyncio.timeout(TIMEOUT):
+                if process.stdin is not None:
+                    process.stdin.write(feed or b"")
+                    process.stdin.close()
                 complaint = asyncio.ensure_future(process.stderr.read())
                 parts, size = [], 0
                 while chunk := await process.stdout.read(1 << 16):
@@ -235,7 +244,7 @@ class Git:
         """
         async with self.lock:
             if self.batch is None:
-                self.batch = await self._start("cat-file", "--batch", feed=True)
+                self.batch = await self._start("cat-file", "--batch", feed=True, quiet=True)
             whole = False
             try:
                 async with asyncio.timeout(TIMEOUT):
@@ -276,7 +285,7 @@ class Git:
         found: dict[str, bytes | int] = {}
         if not ids:
             return found
-        process = await self._start("cat-file", "--batch", "--buffer", feed=True)
+        process = await self._start("cat-file", "--batch", "--buffer", feed=True, quiet=True)
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write("".join(f"{oid}\n" for oid in ids).encode())
         try:
@@ -317,6 +326,25 @@ class Git:
         batch, self.batch = self.batch, None
         if batch is not None:
             await end(batch)
+
+
+async def refusal(folder: Path) -> tuple[str, str]:
+    """Why git does not read the repository that holds a folder, and what to do; empty where there is no repository."""
+    exe = shutil.which("git")
+    if exe is None:
+        return "git is not installed", "Install git, or name a file with --scope file:PATH."
+    held = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    if held is None:
+        return "", ""
+    try:
+        safe = tuple(part for setting in OFF for part in ("-c", setting))
+        await Git(folder, exe, safe).run("rev-parse", "--show-toplevel")
+    except GitFailed as error:
+        owned = "dubious ownership" in error.said
+        said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
+        trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(held))}"
+        return f"git does not read {held}: {said}", trust if owned else f"Look at {held / '.git'}."
+    return f"{held / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
 
 
 def _holds(top: Path, folder: Path) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rebut import session
 from rebut.artifacts import Artifact
 from rebut.errors import ProtocolError
 from rebut.room import Room
@@ -84,10 +85,10 @@ class Outside:
         opened = self._room.record.opened
         return opened.aliases[0] if opened.aliases else opened.id
 
-    def take_up(self, files: Mapping[str, str | None], text: str = "") -> None:
+    def take_up(self, files: Mapping[str, str | None], text: str = "", modes: Mapping[str, str] | None = None) -> None:
         """Discuss a later version from here on: citations are checked against it, and `need` is served from it."""
         if self._room.sides is not None:
-            self._room.sides.take_up(dict(files), text)
+            self._room.sides.take_up(dict(files), text, modes)
 
     async def try_patch(self, patch: str) -> Patched:
         """What a patch would make of the version under discussion; nothing is changed. Call it in `once` or a check."""
@@ -95,9 +96,17 @@ class Outside:
 
         return await try_patch(self._room.view, patch)
 
-    async def difference(self, files: Mapping[str, str | None]) -> str:
+    async def difference(self, files: Mapping[str, str | None], modes: Mapping[str, str] | None = None) -> str:
         """The diff from the version that the debate opened with to the given files. Call it in `once`."""
         from rebut.patching import difference
 
         sides = self._room.sides
-        return await difference(sides.opened if sides else None, files)
+        return await difference(sides.opened if sides else None, files, modes)
+
+    async def as_it_stands(self, patch: str, files: Mapping[str, str | None]) -> tuple[bytes, str]:
+        """Such a diff in terms of the bytes that are really there, and what keeps it from that. Call it in `once`."""
+        from rebut.bytewise import as_it_stands
+
+        room = self._room
+        top = session.repository(Path(room.record.opened.workspace))
+        return await as_it_stands(patch, files, room.sides.opened if room.sides else None, top, room.redact)

@@ -20,9 +20,10 @@ class Overlay(Workspace):
         *,
         root: str = "",
         never: Sequence[str] = (),
+        modes: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(under.root if under else root, redact, under.never if under else never)
-        self.under, self.files = under, dict(files)
+        self.under, self.files, self.modes = under, dict(files), dict(modes or {})
 
     async def _look(self, path: str) -> Read:
         if path in self.files:
@@ -40,6 +41,12 @@ class Overlay(Workspace):
         if path in self.files:
             return self.files[path]
         return await self.under.raw(path) if self.under else None
+
+    async def mode(self, path: str) -> str:
+        return self.modes.get(path) or (await self.under.mode(path) if self.under else "")
+
+    async def stored(self, path: str) -> bytes | None:
+        return await self.under.stored(path) if self.under else None
 
     async def _list(self) -> Iterable[str]:
         below = set(await self.under.names()) if self.under else set[str]()

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from rebut.gitview import OFF, Git, GitFailed
 from rebut.workspace import Missing, Text, Workspace, confine
@@ -18,7 +19,12 @@ FORBIDDEN = re.compile(r"^(?:GIT binary patch|(?:new|old) (?:file )?mode 1[26]00
 _NAME = r'("(?:[^"\\]|\\.)*"|[^\t\n]+)'
 # Both lines of a head: `--- x` alone is also how a line `-- x` looks that is taken away.
 NAMED = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}|^(?:rename|copy) (?:from|to) {_NAME}", re.M)
+# What has no lines to change has no such head: an empty file, a mode.
+HEAD = re.compile(r"^diff --git (.+)$", re.M)
+MODES = re.compile(r"^new (?:file )?mode (100(?:644|755))$", re.M)
+MOVED = re.compile(rf"^(?:rename|copy) from {_NAME}\n(?:rename|copy) to {_NAME}", re.M)
 CREATED = re.compile(r"^--- /dev/null\n\+\+\+ ([^\t\n]+)", re.M)
+NOT_TEXT = "it changes a binary file, a link or a submodule; change text files only"
 NO_GIT = "git is not installed, so a patch cannot be tried"
 PLAIN = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=false", "apply.whitespace=nowarn")
 
@@ -29,6 +35,8 @@ class Patched:
 
     files: Mapping[str, str | None] = field(default_factory=dict)
     """Path → its text, None where the patch takes the file away."""
+    modes: Mapping[str, str] = field(default_factory=dict)
+    """Path → its mode, where the patch says something about that."""
     complaint: str = ""
 
 
@@ -44,13 +52,40 @@ def tidy(patch: str) -> str:
 
 def touched(patch: str) -> tuple[str, ...]:
     """The paths that a patch names, as they stand below the top."""
-    names = (unquoted(name.strip()) for m in NAMED.finditer(patch) for name in m.groups() if name)
+    names = [unquoted(name.strip()) for m in NAMED.finditer(patch) for name in m.groups() if name]
+    names += [name for part in _sections(patch) if not NAMED.search(part) and (name := _headed(part))]
     plain = (re.sub(r"^[ab]/", "", name) for name in names if name != "/dev/null")
     return tuple(dict.fromkeys(name for name in plain if confine(name, "/") not in (None, ".")))
 
 
-async def try_patch(view: Workspace | None, patch: str) -> Patched:
-    """Apply a patch to a copy of the files that it names, as `view` shows them."""
+def _sections(patch: str) -> list[str]:
+    return [part for part in re.split(r"^(?=diff --git )", patch, flags=re.M) if part.startswith("diff --git ")]
+
+
+def _headed(section: str) -> str:
+    """The name in the head of a section that changes no lines; it stands there twice."""
+    found = HEAD.match(section)
+    both = found[1] if found else ""
+    first, second = both[: len(both) // 2], both[len(both) // 2 + 1 :]
+    first, second = (re.sub(r"^[ab]/", "", unquoted(name)) for name in (first, second))
+    return second if first == second else ""
+
+
+def _modes(patch: str, before: Mapping[str, str]) -> dict[str, str]:
+    """The modes that a patch gives to files, and those that files take along to another name."""
+    out: dict[str, str] = {}
+    for part in _sections(patch):
+        head = part.partition("\n@@ ")[0]
+        if moved := MOVED.search(head):
+            source, name = (unquoted(one.strip()) for one in moved.groups())
+            out[name] = before.get(source, "")
+        if (said := MODES.search(head)) and (names := touched(part)):
+            out[names[-1]] = said[1]
+    return {name: mode for name, mode in out.items() if mode}
+
+
+async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False) -> Patched:
+    """Apply a patch to a copy of the files that it names, as `view` shows them; or take it back there."""
     if view is None:
         return Patched(complaint="nothing was kept that could be changed")
     patch = tidy(patch)
@@ -58,8 +93,9 @@ async def try_patch(view: Workspace | None, patch: str) -> Patched:
     if not patch.strip() or not names:
         return Patched(complaint="there is no unified diff in it: begin with --- a/PATH and +++ b/PATH")
     if FORBIDDEN.search(patch):
-        return Patched(complaint="it changes a binary file, a link or a submodule; change text files only")
+        return Patched(complaint=NOT_TEXT)
     before: dict[str, str | None] = {}
+    modes = {name: await view.mode(name) for name in names}
     made_new = {re.sub(r"^b/", "", unquoted(m[1].strip())) for m in CREATED.finditer(patch)}
     for name in names:
         read = await view.read(name)
@@ -72,37 +108,45 @@ async def try_patch(view: Workspace | None, patch: str) -> Patched:
         return Patched(complaint=NO_GIT)
     with tempfile.TemporaryDirectory(prefix="rebut-patch-") as made:
         top = Path(made) / "tree"
-        await asyncio.to_thread(lay, top, before)
+        await asyncio.to_thread(lay, top, before, modes)
         file = Path(made) / "patch"
         await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "replace"))
         git = scratch(top, exe)
         await git.run("init", "-q", "--template=", ".")
         complaint = ""
         # A hunk whose counts are wrong and whose lines are right is what models write most.
-        for more in ((), ("--recount",)):
+        way = ("--reverse",) if reverse else ()
+        for more in (way, (*way, "--recount")):
             try:
                 await git.run("apply", "--check", *more, str(file))
                 await git.run("apply", *more, str(file))
             except GitFailed as error:
                 complaint = complaint or _told(error.said or error.message, made)
                 continue
-            return Patched(await asyncio.to_thread(_read, top, names))
+            after = _modes(patch, modes)
+            if "120000" in after.values():  # a link under another name
+                return Patched(complaint=NOT_TEXT)
+            return Patched(await asyncio.to_thread(_read, top, names), after)
         return Patched(complaint=complaint)
 
 
-async def difference(view: Workspace | None, files: Mapping[str, str | None]) -> str:
+async def difference(
+    view: Workspace | None, files: Mapping[str, str | None], modes: Mapping[str, str] | None = None
+) -> str:
     """The unified diff from what `view` shows to the given files; empty if they are the same."""
     exe = shutil.which("git") if view else None
-    before = dict[str, str | None]()
+    before, old_modes = dict[str, str | None](), dict[str, str]()
     for name in files if view else ():
         assert view is not None
         read = await view.read(name)
         before[name] = await exact(view, name, read) if isinstance(read, Text) else None
-    if exe is None or before == dict(files):
+        old_modes[name] = await view.mode(name)
+    new_modes = {**old_modes, **(modes or {})}
+    if exe is None or (before == dict(files) and new_modes == old_modes):
         return ""
     with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
-        for side, texts in (("a", before), ("b", files)):
-            await asyncio.to_thread(lay, Path(made) / side, texts)
+        for side, texts, held in (("a", before, old_modes), ("b", files, new_modes)):
+            await asyncio.to_thread(lay, Path(made) / side, texts, held)
         flags = ("--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-prefix", "--text")
         said = await scratch(Path(made), exe).run("diff", *flags, "a", "b", codes=(0, 1))
     return said.decode("utf-8", "replace")
@@ -119,14 +163,23 @@ def scratch(top: Path, exe: str) -> Git:
     return Git(top, exe, tuple(part for setting in (*OFF, *PLAIN) for part in ("-c", setting)))
 
 
-def lay(top: Path, files: Mapping[str, str | None] | Mapping[str, bytes | None]) -> None:
+def lay(
+    top: Path,
+    files: Mapping[str, str | None] | Mapping[str, bytes | None],
+    modes: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Write files below a folder; None is a file that is not there."""
     top.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         if text is not None:
             place = top / name
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
+            body = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+            if modes.get(name) == "120000":
+                place.symlink_to(os.fsdecode(body))
+                continue
+            place.write_bytes(body)
+            place.chmod(0o755 if modes.get(name) == "100755" else 0o644)
 
 
 def _read(top: Path, names: Iterable[str]) -> dict[str, str | None]:

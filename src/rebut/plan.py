@@ -61,6 +61,8 @@ class Plan:
     redaction: bytes = b""
     """The key by which the target's secrets were replaced; the session goes on with it, so that one secret has one
     placeholder throughout."""
+    searched: bool = False
+    """Whether the target's files have been searched for secrets by that key: they are long, and it takes its time."""
 
 
 def debatable(topic: str) -> None:

@@ -103,7 +103,7 @@ class Redactor:
     def _spans(self, text: str) -> list[Span]:
         """All that is to be removed, in order, overlaps grown together."""
         words = Words.of(text)
-        found = [*_pem_blocks(text), *shapes.spans(text, words), *_contexts(text), *self._known(text)]
+        found = [*_pem_blocks(text), *shapes.spans(text, words), *_contexts(text, words), *self._known(text)]
         if not found:
             return []
         own = [m.span() for m in PLACEHOLDER.finditer(text)]
@@ -159,6 +159,8 @@ KEYS = (
 TAIL = r"(?:[_-]?\d{1,3}|[_-](?:prod|production|staging|dev|test|live|value|primary|secondary|base64|base))?"
 # Where a name may begin. `key` and `pass` alone are none: something that makes them one has to stand before.
 START = re.compile(r"p(?=ass[wp]|wd)|s(?=ecret)|t(?=oken)|c(?=red)|key|pass(?![a-z])")
+STARTS = ("pass", "pwd", "secret", "token", "cred", "key")
+"""One of these is wherever `START` finds something."""
 BEFORE = r"\\?[\"'`]?\]?\s{0,8}"
 SIGN = (
     r"(?P<sign>:\s{0,8}[\w.\[\]| ]{1,40}=(?!=)|(?::{0,2}|[!?]|\|\|)={1,3}>?|:[ \t]{0,4}[>|][+-]?[ \t]{0,4}(?=\r?\n)|:"
@@ -203,13 +205,14 @@ TECHNICAL = re.compile(
 TEMPLATE = re.compile(r"\$[({]|\{\{|\{[A-Za-z_][\w.!:]*\}|%\(|%[sdr]|<[^>]*>|\$[A-Za-z_]\w*$|^%\w+%$|^\{\}$|^\.\.\.|…")
 
 
-def _contexts(text: str) -> Iterator[Span]:
+def _contexts(text: str, words: Words) -> Iterator[Span]:
     low = _lowered(text)
-    for named in shapes.named(text, low):
+    for named in shapes.named(text, low, words):
         if (_random(named["value"]) or shapes.mixed(named["value"])) and not _filler(named["value"]):
             yield named.span("value")
     done = 0
-    for start in START.finditer(low):
+    # Looking for a few plain words is many times quicker than the pattern, and most texts have none of them.
+    for start in START.finditer(low) if any(word in low for word in STARTS) else ():
         at = start.start()
         if at >= done and _begins(start[0], low[max(0, at - 13) : at]) and (found := ASSIGNED.match(text, at)):
             done = found.end()

@@ -15,6 +15,7 @@ from rebut.outcome import Outcome
 from rebut.reading import outcome_of, status
 from rebut.record import Record
 from rebut.targets import Target
+from rebut.targets.drawing import STANDS_FOR
 from rebut.types import Json
 
 MEDIA = re.compile(
@@ -76,8 +77,9 @@ def target_of(record: Record) -> Target | None:
 
 
 def _is_unread(line: str) -> bool:
-    if line.endswith(": binary"):
-        return not MEDIA.search(line.removesuffix(": binary"))
+    for why in (": binary", f": {STANDS_FOR}"):
+        if line.endswith(why):
+            return not MEDIA.search(line.removesuffix(why))
     return not re.search(r": (?:a submodule, removed|rebut's own output \([^)]*\))$", line)
 
 

@@ -124,6 +124,10 @@ class Room:
     """The record that a fork takes over what still fits from."""
     upgraded: str = ""
     """Says what changed, when rebut or the protocol is not the version that began this debate."""
+    elder: str = ""
+    """The same of the debate that this one was forked from."""
+    carried: dict[str, str] = field(default_factory=dict)
+    """What an earlier version derived and this one goes by: key → what changed."""
     control: Control = field(default_factory=Control)
     sides: Sides | None = None
     """What citations are looked up in; None where nothing was kept."""

@@ -84,10 +84,14 @@ class Words:
     """The words of a text that could be a secret or hold one, for quick looks: far less than the whole text."""
 
     long: str
+    valued: bool = True
+    """Whether one of them holds what `VALUE` looks for, and a digit: where none does, nothing need be searched for."""
 
     @classmethod
     def of(cls, text: str) -> Words:
-        return cls("\n".join([word for word in set(text.split()) if len(word) >= SHORTEST and RUN.search(word)]))
+        every = [word for word in set(text.split()) if len(word) >= SHORTEST - 1]
+        long = "\n".join([word for word in every if len(word) >= SHORTEST and RUN.search(word)])
+        return cls(long, any(DIGIT.search(m[0]) for word in every for m in VALUE.finditer(word)))
 
 
 def spans(text: str, words: Words) -> Iterator[Span]:
@@ -102,10 +106,10 @@ def spans(text: str, words: Words) -> Iterator[Span]:
         yield from (m.span(group) for m in shape.pattern.finditer(text) if shape.holds(m[group]))
 
 
-def named(text: str, low: str) -> Iterator[re.Match[str]]:
+def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
     """Values of the right form beside a service's name. They may yet be fillers. `low` is the text in small letters."""
     # The name stands shortly before its value: only what lies before something like a value is searched for names.
-    values = (m for m in VALUE.finditer(text) if DIGIT.search(m[0]))
+    values = (m for m in VALUE.finditer(text) if DIGIT.search(m[0])) if words.valued else ()
     near = "\n".join([low[max(0, m.start() - BEFORE) : m.end()] for m in values])
     for gate, shapes in _keyed() if near else ():
         if gate in near:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rebut.overlay import Overlay
@@ -38,12 +38,12 @@ class Sides:
         old = Overlay(_at(view, target.base) if target.base else None, before, redact, root=root, never=never)
         return cls(new, old if target.changes else None, target.text or None, opened=new)
 
-    def take_up(self, files: dict[str, str | None], text: str) -> None:
+    def take_up(self, files: dict[str, str | None], text: str, modes: Mapping[str, str] | None = None) -> None:
         """Discuss a later version from here on: the files that it changes, and its text."""
         self.version = fingerprint([dict(files), text])
         self.artifact = text or None
         if self.opened is not None:
-            self.new = Overlay(self.opened, files, self.opened.redact)
+            self.new = Overlay(self.opened, files, self.opened.redact, modes=modes)
 
     def of_version(self, value: Json) -> Json:
         """What a derived fact depends on: a mark that was made on one version does not hold for another."""

@@ -86,6 +86,8 @@ class Snapshot:
     """False when there was more than could be listed: then an unknown path is not known to be absent."""
     folder: str = ""
     """Where the debate was started, as a path from `root`: people name files from where they stand."""
+    modes: Mapping[str, str] = field(default_factory=dict)
+    """Path of a changed or executable file of the working tree → its mode, as git writes it."""
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -101,6 +103,7 @@ class Snapshot:
             "included": list(self.included),
             "complete": self.complete,
             "folder": self.folder,
+            "modes": dict(self.modes),
         }
 
     @classmethod
@@ -123,11 +126,14 @@ class Snapshot:
             _names(data.get("included")),
             data.get("complete") is not False,
             str(data.get("folder", "")),
+            _texts(data.get("modes")),
         )
 
     def at(self, commit: str) -> Snapshot:
         """The same repository at a commit, without the working tree: the old side of a diff."""
-        return replace(self, head=commit, copies={}, deleted=(), skipped={}, links={}, notes={}, complete=True)
+        return replace(
+            self, head=commit, copies={}, deleted=(), skipped={}, links={}, notes={}, modes={}, complete=True
+        )
 
 
 def _texts(value: Json) -> dict[str, str]:
@@ -215,6 +221,7 @@ class _Keep:
         self.skipped: dict[str, str] = {}
         self.links: dict[str, str] = {}
         self.notes: dict[str, str] = {}
+        self.modes: dict[str, str] = {}
         self.included = included
         self.complete = True
         self.folder = ""
@@ -223,7 +230,7 @@ class _Keep:
     def snapshot(self, kind: Kind, head: str) -> Snapshot:
         deleted = tuple(sorted(self.deleted))
         more = (self.skipped, self.links, self.notes, self.never, self.included, self.complete, self.folder)
-        return Snapshot(kind, str(self.top), head, self.copies, deleted, *more)
+        return Snapshot(kind, str(self.top), head, self.copies, deleted, *more, modes=self.modes)
 
     def changes(self, changes: Changes, named: Sequence[str]) -> None:
         ignored = {name.rstrip("/") for name in changes.ignored}
@@ -290,6 +297,8 @@ class _Keep:
             elif not stat.S_ISREG(mode):
                 self.skip(name, "not a regular file")
             else:
+                if oid or mode & 0o100:
+                    self.modes[key] = "100755" if mode & 0o100 else "100644"
                 self.copy(name, key, place, oid)
         except (FileNotFoundError, NotADirectoryError):
             self.deleted.append(key)

@@ -69,8 +69,8 @@ async def grounds(workspace: Path, sessions: Path, target: Target, config: Confi
     )
 
 
-def stand(review: Review, held: Grounds, *, mended: bool = False) -> Standing:
-    """Hold a review against its grounds. `mended`: its last version has been applied."""
+def stand(review: Review, held: Grounds, *, applied: bool = False) -> Standing:
+    """Hold a review against its grounds. `applied`: its last version has been put in place."""
     made, target = review.contract, review.target
     counting = matching(made, target, held.counting)
     seen = matching(made, target, (*held.basis.dismissals, *held.private, *held.pending))
@@ -80,7 +80,7 @@ def stand(review: Review, held: Grounds, *, mended: bool = False) -> Standing:
         dismissed=counting,
         doubts=review.doubts,
         complete=review.outcome.complete,
-        mended=mended,
+        applied=applied,
     )
     pending = tuple(f.id for f in ruling.failing if f.id in seen)
     shown, counted = (made.dismissing({id: one.reason for id, one in found.items()}) for found in (seen, counting))

@@ -140,6 +140,19 @@ class View(Workspace):
             return self.redact(read[0]) if read else None
         return None
 
+    async def mode(self, path: str) -> str:
+        if path in self.snapshot.links:
+            return "120000"
+        entries = await self._entries() or {}
+        return self.snapshot.modes.get(path) or (entries[path].mode if path in entries else "")
+
+    async def stored(self, path: str) -> bytes | None:
+        entries = await self._entries() or {}
+        if path not in entries or self._git is None:
+            return None
+        body = await self._git.object(entries[path].oid, READ_CAP)
+        return body if isinstance(body, bytes) else None
+
     async def _blob(self, git: Git, path: str, oid: str) -> Read:
         try:
             body = await git.object(oid, READ_CAP)

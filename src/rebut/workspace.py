@@ -123,6 +123,14 @@ class Workspace(ABC):
         """A file's text with its own line ends, for those that write; None where only its lines are known."""
         return None
 
+    async def mode(self, path: str) -> str:
+        """A file's mode as git writes it; empty where it is not known."""
+        return ""
+
+    async def stored(self, path: str) -> bytes | None:
+        """The bytes of a file that a commit holds; None where no commit is read."""
+        return None
+
     async def names(self) -> tuple[str, ...]:
         """The path of every file that may be shown, sorted."""
         if self._names is None:

@@ -102,6 +102,9 @@ class Human:
             except EOFError:
                 self._write("\n")
                 raise WaitingForPerson(f"the person in the {seat}'s seat stopped before answering", HINT) from None
+            except asyncio.CancelledError:
+                self._write("\n")  # Ctrl-C: what is said next begins a line of its own
+                raise
         return Reply(text, model="human", family="human")
 
     def _show(self, request: Request) -> None:

@@ -12,6 +12,7 @@ from rebut.errors import ParticipantFailed
 from rebut.types import Finding, Json, Reply, Request, Usage
 
 NAME, FAMILY, FORM = "rules 1", "rules", "Judgement"
+MOST_NAMED = 8
 _STANDS = ("found", "moved")
 _OVER = ("resolved", "withdrawn")
 
@@ -88,4 +89,5 @@ def _choose(
 
 
 def _ids(findings: Sequence[Finding]) -> str:
-    return ", ".join(one.id for one in findings)
+    more = f" and {len(findings) - MOST_NAMED} more" if len(findings) > MOST_NAMED else ""
+    return ", ".join(one.id for one in findings[:MOST_NAMED]) + more

@@ -13,6 +13,7 @@ from rebut.cli.options import gate_options, json_flag
 from rebut.cli.reading import folder_of, root
 
 if TYPE_CHECKING:
+    from rebut.outcome import Outcome
     from rebut.policy import Wish
     from rebut.record import Record
     from rebut.standing import Grounds, Standing
@@ -39,12 +40,24 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
     record = session.load(folder_of(id))
     review = Review.of(record)
     held = with_threshold(grounds_of(record, Wish(fail_on, on_inconclusive)), USUAL)
-    standing = stand(review, held)
+    standing = stand(review, held, applied=is_there(record, review.outcome))
     if as_json:
         say_json({"session": review.session, "gate": standing.ruling.to_json(), "exit": standing.ruling.code})
     else:
         say("\n".join(rows(standing, held, width())), emphasis=True)
     return standing.ruling.code
+
+
+def is_there(record: Record, outcome: Outcome) -> bool:
+    """Whether the final version of a review stands in its working tree by now."""
+    from rebut import config, session
+    from rebut.applying import final_patch, is_applied
+
+    workspace = Path(record.opened.workspace)
+    if not (patch := final_patch(outcome)) or not workspace.is_dir():
+        return False
+    settings = config.load(workspace=session.repository(workspace), env=os.environ)
+    return asyncio.run(is_applied(patch, record, tuple(settings.known_secrets(os.environ))))
 
 
 def grounds_of(record: Record, flags: Wish) -> Grounds:
@@ -70,6 +83,11 @@ def rows(standing: Standing, held: Grounds, width: int) -> list[str]:
         out += wrapped(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
     for doubt in ruling.doubts:
         out += wrapped(f"  {'in doubt':<12}  {doubt}", width, 16)
+    if ruling.mended:
+        told = f"{', '.join(ruling.mended)}, by the final version, which stands in the working tree"
+        unseen = [f.id for f in standing.contract.findings if f.id in ruling.mended and f.status != "resolved"]
+        told += f"; nobody has looked at {', '.join(unseen)} since, only the cited lines have changed" if unseen else ""
+        out += wrapped(f"  {'mended':<12}  {told}", width, 16)
     reasons = {f.id: f.dismissed for f in standing.contract.findings}
     for id in ruling.dismissed:
         out += wrapped(f"  {'dismissed':<12}  {id}: {reasons[id]}", width, 16)

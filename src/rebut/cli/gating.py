@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from rebut.api import Desk
 from rebut.cli.gate import rows
 from rebut.cli.saying import say, width
 from rebut.cli.stage import Judged
-from rebut.errors import Aborted, ParticipantFailed, RebutError, TooFewReplies, UsageError
+from rebut.errors import Aborted, ParticipantFailed, RebutError, RecordError, TooFewReplies, UsageError
 from rebut.outcome import Outcome
 from rebut.plan import Plan
 from rebut.policy import Wish
@@ -35,7 +36,7 @@ class Gating:
     sarif: Path | None = None
     github: bool = False
     again: bool = False
-    mended: bool = False
+    applied: bool = False
     """The last version was applied, so that what it mends no longer stands."""
     held: Grounds = field(default_factory=Grounds)
     target: Target | None = None
@@ -81,24 +82,34 @@ class Gating:
         """The ending as it stands, and the gate's word on it."""
         if self.target is None:
             return Judged(outcome, outcome.exit_code)
-        found = stand(Review.ended(outcome.session, outcome, self.target), self.held, mended=self.mended)
-        self._write(found)
+        found = stand(Review.ended(outcome.session, outcome, self.target), self.held, applied=self.applied)
+        failed = self._write(found)
         extra: dict[str, object] = {"reused": self.reused}
         if not self.held.asked_for:
-            return Judged(found.outcome, outcome.exit_code, (), extra)
+            return Judged(found.outcome, outcome.exit_code, (), extra, failed)
         extra["gate"] = found.ruling.to_json()
-        return Judged(found.outcome, found.ruling.code, tuple(rows(found, self.held, width())), extra)
+        return Judged(found.outcome, found.ruling.code, tuple(rows(found, self.held, width())), extra, failed)
 
-    def _write(self, found: Standing) -> None:
-        if self.sarif is not None:
-            save(self.sarif, found)
+    def _write(self, found: Standing) -> RebutError | None:
+        """Write what was asked for besides. The review is paid for and over: that it fails must not hide the ending."""
         if self.github and (lines := commands(found)):
             print(lines, flush=True)
+        try:
+            if self.sarif is not None:
+                save(self.sarif, found)
+        except RecordError as error:
+            return error
+        return None
 
 
 def writable(file: Path) -> None:
     """Refuse, before anything is called, what cannot be written, and to replace what is not a review of ours."""
-    if not file.exists():
+    try:
+        there = file.exists()
+    except OSError as error:
+        hint = "Nothing was called. Name another file for --sarif."
+        raise UsageError(f"{file} cannot be written: {error.strerror}", hint) from error
+    if not there:
         if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
             raise UsageError(
                 f"{file} cannot be written: {file.parent} is no folder to write to",
@@ -114,8 +125,19 @@ def writable(file: Path) -> None:
 
 
 def save(file: Path, found: Standing) -> None:
+    """Whole or not at all: half a file, or an earlier review's, would be taken for this one's."""
     text = json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
+    file = file.resolve()
+    fresh = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
-        file.write_text(text, encoding="utf-8", errors="replace")
+        try:
+            fresh.write_text(text, encoding="utf-8", errors="replace")
+            fresh.replace(file)
+        finally:
+            fresh.unlink(missing_ok=True)
     except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+        old = f"What stands in {file} is of an earlier review. " if file.exists() else ""
+        raise RecordError(
+            f"{file} could not be written: {error.strerror}",
+            f"{old}The review itself is kept: `rebut export {found.review.session} --format sarif` writes it anew.",
+        ) from error

@@ -58,10 +58,13 @@ def to_rewrite(file: str) -> tuple[str, list[str]]:
 
 async def _present(root: Path) -> str:
     """The changed tree, else this branch against the default branch."""
-    from rebut.gitview import Git
+    from rebut.gitview import Git, refusal
 
     git = await Git.open(root)
     if git is None:
+        why, hint = await refusal(root)
+        if why:
+            raise UsageError(why, hint)
         raise UsageError("this is no git repository, so there is no change to look at", "Name a file to review.")
     try:
         changes = await git.changes()

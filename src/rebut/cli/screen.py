@@ -124,7 +124,10 @@ class Screen:
             return
         for one in mine:
             self._held.remove(one)
-            self._turn(one, ledger)
+            # Parts of one step have one entry between them, which none of them brought alone.
+            self._turn(one, ledger if len(mine) == 1 else None)
+        if len(mine) > 1:
+            self._line(f"    {'together':<{self._column}} {'; '.join(report.counted(ledger))}".rstrip())
 
     def _flush(self, ledger: Fact | None = None) -> None:
         held, self._held = self._held, []

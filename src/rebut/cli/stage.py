@@ -57,6 +57,8 @@ class Judged:
     code: int
     rows: tuple[str, ...] = ()
     extra: Mapping[str, object] = field(default_factory=dict)
+    failed: RebutError | None = None
+    """What else was asked for and could not be done: told after the ending, which must not be lost with it."""
 
 
 def _broken(error: Exception, source: str) -> ProtocolError:
@@ -174,9 +176,11 @@ class Stage:
 
     def ended(self, outcome: Outcome) -> int:
         judged = self.judge(outcome) if self.judge else Judged(outcome, outcome.exit_code)
-        outcome = judged.outcome
+        outcome, failed = judged.outcome, judged.failed
+        code = judged.code or (failed.exit_code if failed else 0)
         if self.as_json:
-            say_json({**brief(outcome, judged.extra), "exit": judged.code})
+            error = {"error": failed.message, "hint": failed.hint} if failed else {}
+            say_json({**brief(outcome, {**judged.extra, **error}), "exit": code})
         else:
             say("", sys.stderr)
             short = session.short(self.root, outcome.session) if self.root else outcome.session
@@ -186,7 +190,9 @@ class Stage:
                 say("\n".join(["", *judged.rows]), emphasis=True)
             if self.record is None and outcome.complete:
                 say(f"\n  this session is closed; go on from it with   rebut fork {short} …", sys.stderr)
-        return judged.code
+        if failed:
+            say(folded(f"rebut: {failed}", sys.stderr), sys.stderr)
+        return code
 
     def told(self, came_of_it: Outcome | RebutError) -> dict[str, object]:
         """How it ended, for machines."""

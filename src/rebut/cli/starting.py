@@ -89,7 +89,7 @@ def launch(
                 return outcome
             done = await applied(desk, outcome, refused)
             if gating and done.notes[-1].startswith(APPLIED):
-                gating.mended = True
+                gating.applied = True
             return done
 
         return act
@@ -136,15 +136,10 @@ def repeated(named: dict[str, Any]) -> Repeat | None:
 
 async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:
     """The outcome, with a note on what became of its patch; what was refused is also in `refused`."""
-    from rebut.applying import NotApplied, apply
-    from rebut.contract import Contract
+    from rebut.applying import NotApplied, apply, final_patch
 
-    made = outcome.data.get("contract")
-    versions = outcome.data.get("versions")
-    last = versions[-1] if isinstance(versions, list) and versions else None
-    patch = str(last.get("patch", "")) if isinstance(last, dict) else ""
-    taken = isinstance(made, dict) and Contract.from_json(made).decision in ("Compromise", "Accept Opposite")
-    if not patch or not taken:
+    patch = final_patch(outcome)
+    if not patch:
         return outcome.filled(notes=(*outcome.notes, "there is no final patch, so nothing was applied"))
     folder = desk.find(outcome.session)
     try:

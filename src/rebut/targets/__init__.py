@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rebut.targets.mixed import split_mixed
-from rebut.targets.patch import written
+from rebut.targets.parts import Part, meets, parts
+from rebut.targets.patch import Sides, written
 from rebut.targets.question import Question, question, unanswerable
 from rebut.targets.resolving import resolve
 from rebut.targets.showing import whole_files
@@ -11,9 +12,13 @@ from rebut.targets.splitting import split, told
 from rebut.targets.target import Target, Wanted
 
 __all__ = [
+    "Part",
     "Question",
+    "Sides",
     "Target",
     "Wanted",
+    "meets",
+    "parts",
     "question",
     "resolve",
     "split",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ from rebut.types import Changed
 from rebut.workspace import NEVER_READ
 
 MOST_FILES = 5_000
+POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:[a-z0-9.-]+ [^\n]{1,200}\n){2,20}\Z")
+STANDS_FOR = "a Git LFS pointer; what it stands for is not read"
 
 
 @dataclass(slots=True)
@@ -166,6 +169,8 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
         else:
             sections.append(section(path, before, after, spans, old_path=old_path, modes=modes, sides=sides))
         changes.append(Changed(path, before, after, added(spans), old_path))
+        if (new or old) is not None and POINTER.match((new or old).data):  # type: ignore[union-attr]
+            drawn.left_out.append(f"{shown(path)}: {STANDS_FOR}")
         note = (new or old).note if (new or old) else ""  # type: ignore[union-attr]
         if note:
             drawn.notes.append(f"{shown(path)}: {note}")

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from rebut.context import shown
 from rebut.errors import UsageError
-from rebut.gitview import Git
+from rebut.gitview import Git, refusal
 from rebut.snapshot import Redact, clean_name, is_never_sent
 from rebut.targets import message as messages
 from rebut.targets.detecting import Guess, detect
@@ -181,8 +181,11 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
     name = scope.kind if not scope.first else f"{scope.kind}:{scope.first}"
     git = await Git.open(root)
     if git is None:
+        why, hint = await refusal(root)
+        if why:
+            raise UsageError(f"{why}; so there is no scope {name}", hint)
         raise UsageError(
-            f"{root} is in no git working tree that git agrees to read, so there is no scope {name}",
+            f"{root} is in no git working tree, so there is no scope {name}",
             f"{GIVE}, or name a file with --scope file:PATH.",
         )
     try:

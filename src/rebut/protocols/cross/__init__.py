@@ -6,7 +6,7 @@ from rebut.protocols.cross.run import partial, run
 from rebut.protocols.cross.settings import Settings, calls, implied, limits, notices
 
 name = "cross"
-version = "1"
+version = "2"
 seats = {"author": 1, "critic": 1, "judge": 1, "decider": 0}
 judge = "judge"
 letter = "F"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping
@@ -29,11 +30,11 @@ def artifacts(ended: Ended) -> list[Artifact]:
         if version["text"] and version["text"] != target.text:
             files[f"artifact-v{version['version']}.md"] = f"{version['text'].rstrip()}\n"
         if version["patch"]:
-            files[f"artifact-v{version['version']}.patch"] = version["patch"]
+            files[f"artifact-v{version['version']}.patch"] = patch_of(version)
     if made:
         files["decision.json"] = _json(decision(ended, made, versions))
         files["summary.md"] = made.markdown()
-        patch = versions[-1]["patch"] if versions else ""
+        patch = patch_of(versions[-1]) if versions else ""
         if patch and made.decision in ("Compromise", "Accept Opposite"):
             files["final.patch"] = patch
     base = f"{ended.settings.state_dir}/{name_of(record)}" if ended.settings.state_dir else FOLDER
@@ -41,6 +42,12 @@ def artifacts(ended: Ended) -> list[Artifact]:
 
 
 FOLDER = "review-loop"
+
+
+def patch_of(version: Mapping[str, Any]) -> str:
+    """The patch as git takes it, where that is on record; bytes that are no UTF-8 as lone surrogates."""
+    exact = base64.b64decode(version.get("exact") or "")
+    return exact.decode("utf-8", "surrogateescape") if exact else str(version["patch"])
 
 
 def name_of(record: Record) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rebut.contract import Contract, Recommended
 from rebut.debate import Debate, Round
-from rebut.protocols.cross import rules, weighing
+from rebut.protocols.cross import mending, rules, weighing
 from rebut.protocols.cross.forms import Judgement
 from rebut.protocols.cross.versions import Version
 from rebut.targets import Target
@@ -38,9 +38,11 @@ class Course:
         return self.versions[-1]
 
     def take(self, version: Version, r: Round) -> None:
-        self.versions.append(version)
+        self.versions.append(replace(version, round=r.n))
         self.written_in = r.n
-        r.take_up(version.files, version.text)
+        r.take_up(version.files, version.text, version.modes)
+        if version.caveat:
+            self.notes.append(f"version {version.n}: {version.caveat}")
 
     @property
     def changed(self) -> bool:
@@ -75,7 +77,7 @@ def contract(debate: Debate, course: Course, cause: str) -> Contract:
         artifact=reference(debate.target, final, decision, course),
         folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
         content=final.text if final.n > 1 else "",
-        findings=weighing.held(ledger),
+        findings=weighing.held(ledger, mending.mended(ledger, course.versions, final)),
         history=tuple(course.history),
         unresolved=tuple(dict.fromkeys(unresolved)),
         next_actions=tuple(dict.fromkeys(actions)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,6 +32,14 @@ class Version:
     """From the first version to this one."""
     by: str = ""
     changes: tuple[str, ...] = ()
+    modes: Mapping[str, str] = field(default_factory=dict)
+    """Path → its mode, for files that a patch made executable, or no longer so."""
+    exact: str = ""
+    """The patch as the bytes of the real files have it, in base64; empty where that is `patch` itself."""
+    round: int = 0
+    """The round in which it was written."""
+    caveat: str = ""
+    """What keeps `git apply` from taking the patch, if anything."""
 
     def change(self, target: Target) -> tuple[Changed, ...]:
         """The target's change as this version has it."""
@@ -56,6 +65,7 @@ class Version:
             "patch": self.patch,
             "files": [*sorted(self.files)],
             "changes": [*self.changes],
+            "exact": self.exact,
         }
 
 
@@ -93,16 +103,41 @@ async def _taken(r: Debate, writer: Participant, now: Version, answers: Sequence
 
         async def apply(patch: str = patch) -> Json:
             done = await r.try_patch(patch)
-            files = {**now.files, **done.files}
-            return {"files": dict[str, Json](files), "patch": await r.difference(files), "complaint": done.complaint}
+            files, modes = {**now.files, **done.files}, {**now.modes, **done.modes}
+            drawn = await _drawn(r, files, modes)
+            return {
+                **drawn,
+                "files": dict[str, Json](files),
+                "modes": dict[str, Json](modes),
+                "complaint": done.complaint,
+            }
 
         made = await r.once("version", apply, of=[patch, now.patch])
         assert isinstance(made, dict) and isinstance(made["files"], dict)
         if made["complaint"]:
             return f"version {version.n} was not taken: {made['complaint']}"
         files = {path: None if text is None else str(text) for path, text in made["files"].items()}
-        version = replace(version, files=files, patch=str(made["patch"]))
+        version = replace(version, files=files, **_read(made))
     return version
+
+
+async def _drawn(r: Debate, files: Mapping[str, str | None], modes: Mapping[str, str]) -> dict[str, Json]:
+    """The patch to these files, as it was debated and as git takes it."""
+    patch = await r.difference(files, modes)
+    exact, caveat = await r.as_it_stands(patch, files)
+    same = exact == patch.encode()
+    return {"patch": patch, "exact": "" if same else base64.b64encode(exact).decode(), "caveat": caveat}
+
+
+def _read(made: Mapping[str, Json]) -> dict[str, Any]:
+    """What is on record of a patch. Records of earlier versions hold its text alone."""
+    modes = made.get("modes")
+    return {
+        "patch": str(made["patch"]),
+        "exact": str(made.get("exact", "")),
+        "caveat": str(made.get("caveat", "")),
+        "modes": {path: str(mode) for path, mode in modes.items()} if isinstance(modes, dict) else {},
+    }
 
 
 def _applies(r: Debate) -> Any:
@@ -132,11 +167,12 @@ async def _composed(r: Debate, writer: Participant, now: Version, points: Sequen
     files: dict[str, str | None] = {**now.files, **fixed}
 
     async def diff() -> Json:
-        return await r.difference(files)
+        return {**await _drawn(r, files, now.modes), "modes": dict[str, Json](now.modes)}
 
-    patch = str(await r.once("version", diff, of=[dict(files)]))
+    found = await r.once("version", diff, of=[dict(files)])
+    made = _read(found if isinstance(found, dict) else {"patch": found})
     done = tuple(f"{p.id}: {p.action or p.text}" for p in points if p.id in taken)
-    return replace(now, n=now.n + 1, files=files, patch=patch, by=writer.seat, changes=done)
+    return replace(now, n=now.n + 1, files=files, by=writer.seat, changes=done, **made)
 
 
 def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, str], set[str]]:

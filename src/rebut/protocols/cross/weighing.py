@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from rebut.contract import Held
@@ -67,8 +67,8 @@ def raised_in(ledger: Ledger, n: int) -> tuple[Point, ...]:
     return tuple(p for p in ledger.points if (p.round == n and "critic" in p.voices) or p.id in pressed)
 
 
-def held(ledger: Ledger) -> tuple[Held, ...]:
-    """Every finding for the ending."""
+def held(ledger: Ledger, mended: Collection[str] = ()) -> tuple[Held, ...]:
+    """Every finding for the ending. `mended`: those whose lines the final version changes."""
     out = []
     for p in ledger.points:
         first = p.evidence[0] if p.evidence else None
@@ -91,6 +91,7 @@ def held(ledger: Ledger) -> tuple[Held, ...]:
                 voices=p.voices,
                 round=p.round,
                 struck=struck(p),
+                mended=p.id in mended,
             )
         )
     return tuple(out)

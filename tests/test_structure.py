@@ -39,12 +39,12 @@ LAYERS: list[set[str]] = [
         "weights",
     },
     {"laying", "scaffold", "hosts"},
-    {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
+    {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "glance", "artifacts"},
     {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "headline"},
     {"cited", "policy"},
     {"dismissal"},
     {"gate"},
-    {"room"},
+    {"room", "hearing"},
     {"calling"},
     {"asking", "noting", "leaving", "outside"},
     {"answers"},
@@ -71,7 +71,19 @@ LAYERS: list[set[str]] = [
 """From the ground up. A module may import from layers below its own and from its own, never from above."""
 
 SEEN_BY_PROTOCOLS = {
-    *("answers", "contract", "debate", "errors", "forms", "ledger", "outcome", "prompts", "protocol", "record"),
+    *(
+        "answers",
+        "contract",
+        "debate",
+        "errors",
+        "forms",
+        "glance",
+        "ledger",
+        "outcome",
+        "prompts",
+        "protocol",
+        "record",
+    ),
     *("reaching", "targets", "text", "types"),
 }
 READERS = (
@@ -285,7 +297,7 @@ def test_the_door_is_exact() -> None:
     assert sorted(rebut.__all__) == sorted(
         [
             *("start", "resume", "fork", "replay", "run", "Connection", "Control"),
-            *("Debate", "Round", "Ask", "Answer", "Answers", "Failure", "Outcome", "Verdict"),
+            *("Debate", "Round", "Ask", "Answer", "Answers", "Failure", "Outcome", "Verdict", "Glance"),
             *("Claim", "Point", "Move", "Evidence", "Ledger", "Form", "Cite", "fill"),
             *("Participant", "ModelSpec", "Request", "Reply", "Backend", "Usage"),
             *("RebutError", "UsageError", "ParticipantFailed", "TooFewReplies", "Aborted", "RecordError"),

@@ -178,6 +178,7 @@ async def replay(plan: Plan, table: Table, record: Record) -> Outcome:
 
 
 async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
+    table.control.calls = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
     if table.on_ready:
         table.on_ready(room.record, folder)
     table.control.begin()
@@ -262,6 +263,9 @@ async def _leave(room: Room, plan: Plan, ended: Ended) -> list[str]:
 
 
 async def _close(room: Room) -> None:
+    for looking in list(room.aside):  # what was looked up for the screen alone is wanted no longer
+        looking.cancel()
+    await asyncio.gather(*room.aside, return_exceptions=True)
     if room.sides is not None:
         await room.sides.close()
 

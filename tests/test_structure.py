@@ -54,7 +54,7 @@ LAYERS: list[set[str]] = [
     {"plan"},
     {"opening", "resuming"},
     {"engine"},
-    {"config", "config_files", "report", "reading", "checking"},
+    {"config", "config_files", "history", "report", "reading", "checking"},
     {"basis", "reviewed", "export", "adr"},
     {"dismissals", "reuse"},
     {"standing"},

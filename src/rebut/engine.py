@@ -291,6 +291,7 @@ def _room(
         seats=plan.seats,
         connect=table.connect,
         redact=redactor.redact,
+        reach=redactor.reach,
         fence_key=base64.b64decode(keys["fence"]),
         limits=Limits.from_json(record.limits) if record.lines else plan.limits,
         closing=closing,

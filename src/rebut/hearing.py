@@ -16,6 +16,7 @@ from rebut import glance
 from rebut.errors import RebutError
 from rebut.glance import Glance
 from rebut.ledger import Evidence
+from rebut.redaction import LATE
 from rebut.streaming import LONGEST_WORDS, Stream
 from rebut.text import at_the_door, squeeze
 from rebut.types import Json
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 MOST = 60
 """Points of one answer that are shown and looked up as they come."""
-HELD_BACK = 80
-"""Characters at the end of a text that are not shown yet: they may be half of a secret, which nobody could tell."""
 FEWEST_WORDS = 3
 """A text of fewer is a name, a place or a grade: nothing to read along."""
 
@@ -80,7 +79,7 @@ class Hearing:
             self._tell()
 
     def words(self) -> str:
-        """The text that is being written, its end held back, in one line; empty when there is nothing to read along."""
+        """The text that is being written, in one line, its end held back; empty when there is nothing to read along."""
         if self._shown[0] != self.size:
             self._shown = (self.size, self._readable())
         return self._shown[1]
@@ -89,12 +88,16 @@ class Hearing:
         if self._muted:
             return ""
         said = self._stream.words if self._stream and self._stream.began else "".join(self._prose)
-        if "PRIVATE KEY" in said:
+        if LATE.search(said):
             return ""
-        # The redactor sees more than is shown: what it could not know yet lies in the end that is held back.
-        safe = self._room.door(said)[:-HELD_BACK].rpartition(" ")[0]
+        safe = self._room.door(said) if said else ""
+        if self._stream is None or not self._stream.began or self._stream.writing:
+            # The redactor sees more than is shown: what it cannot know yet lies in the end that is held back.
+            safe = safe[: -self._room.reach]
+            safe = safe[: len(safe) - len(safe.split(" ")[-1].split("\n")[-1])]
         words = squeeze(safe.replace("`", ""))
-        return words if len(words.split()) >= FEWEST_WORDS else ""
+        # Until there is more to read, what was to be read last stands.
+        return words if len(words.split()) >= FEWEST_WORDS else self._shown[1]
 
     # points
 
@@ -102,8 +105,8 @@ class Hearing:
         if len(self.points) >= MOST or self._muted or not isinstance(value, dict):
             return
         spelt = json.dumps(value, ensure_ascii=False)
-        # A key may go on in the next point, and is known for one only when its end has come.
-        self._muted = "PRIVATE KEY" in spelt
+        # What may go on in the next point, and cannot be told before that, ends the reading along.
+        self._muted = LATE.search(spelt) is not None
         element, told = self._lists[name]
         filled = None if self._muted else _filled(element, spelt, self._room.door)
         text = squeeze(str(getattr(filled, told.words, ""))) if filled is not None else ""

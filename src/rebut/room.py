@@ -115,6 +115,8 @@ class Room:
     connect: Callable[[ModelSpec], Connection]
     redact: Callable[[str], str]
     fence_key: bytes
+    reach: int = 80
+    """Characters at the end of a text in the making that may be half of a secret."""
     limits: Limits = Limits()
     closing: Amount = Amount()
     """Set aside for the closing call until it is made."""

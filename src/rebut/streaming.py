@@ -71,6 +71,11 @@ class Stream:
         return done
 
     @property
+    def writing(self) -> bool:
+        """Whether the text of `words` goes on."""
+        return self._quoted and not self._is_key
+
+    @property
     def words(self) -> str:
         """The text that is being written, or was last: values alone, never names or signs. Empty when it is too long.
 

@@ -1,0 +1,69 @@
+"""Points as rows: while an answer is being written, and below a turn once they are on record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rebut.events import Fact
+from rebut.hearing import Heard
+from rebut.text import cut
+
+INDENT = " " * 6
+MOST = 5
+"""How many stay below a turn."""
+TAG = 3
+
+
+def row(point: Heard, width: int) -> str:
+    """One line: how grave, the words as far as they fit, and at the end of the line where and what was found there."""
+    tag = " ".join(part for part in (point.about, point.tag) if part)
+    lead = f"{INDENT}{tag:<{TAG}} " if tag else INDENT
+    room = width - len(lead) - 1
+    # Neither side may starve the other: on a narrow terminal a long place loses its front, where folders stand.
+    place = _ending(point.place, max(12, room // 3)) if point.place else ""
+    mark = point.mark if point.looked_up else "…"
+    end = " ".join(part for part in (place, mark) if part)
+    words = cut(point.text, max(10, room - len(end) - 2 if end else room))
+    return f"{lead}{words:<{max(0, room - len(end))}}{end}".rstrip()
+
+
+def spoken(point: Heard) -> str:
+    """The same for a screen reader: nothing is cut, nothing stands in columns."""
+    tag = " ".join(part for part in (point.about, point.tag) if part)
+    end = " ".join(part for part in (point.place, point.mark) if part)
+    return ", ".join(part for part in (tag, point.text.rstrip("."), end) if part)
+
+
+def latest(points: Sequence[Heard], most: int, width: int) -> list[str]:
+    """The last of them, as many as there is room for, and how many stand above."""
+    above = len(points) - most
+    if above <= 0:
+        return [row(point, width) for point in points]
+    shown = [row(point, width) for point in points[above + 1 :]]
+    return [f"{INDENT}… {above + 1} before", *shown]
+
+
+def recorded(fact: Fact, width: int) -> list[str]:
+    """What a turn brought to the ledger, as it was checked: claims and points, the first few of them."""
+    found = [_point(entry) for entry in _entries(fact) if entry.get("entry") in ("claim", "point")]
+    rows = [row(point, width) for point in found[:MOST]]
+    return rows + ([f"{INDENT}and {len(found) - MOST} more"] if len(found) > MOST else [])
+
+
+def _entries(fact: Fact) -> Sequence[dict[str, Any]]:
+    rows = fact.value.get("entries") if isinstance(fact.value, dict) else None
+    return [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
+
+
+def _point(entry: dict[str, Any]) -> Heard:
+    cited = entry.get("evidence") or ()
+    first = next((e for e in cited if e.get("mark") == "absent"), cited[0] if cited else {})
+    bare = "unsupported" if entry["entry"] == "claim" and not cited else ""
+    place, mark = str(first.get("place", "")), str(first.get("mark", "")) or bare
+    return Heard(str(entry.get("text", "")), str(entry.get("severity", "")), "", place, mark, looked_up=True)
+
+
+def _ending(place: str, limit: int) -> str:
+    place = " ".join(place.split())
+    return place if len(place) <= limit else "…" + place[-(limit - 1) :]

@@ -159,7 +159,14 @@ def test_prose_is_shown_as_words(tmp_path: Path, workspace: Path, monkeypatch: p
     assert any("a store of sessions" in row for row in seen)
 
 
-LONG = "github" + "_pat_11ABCDEFG0123456789abc_" + "0a1B2c3D4e5F6g7H8i9J" * 3
+LONG = ".".join(
+    (
+        "ey" + "JhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9",
+        "ey" + "JzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0",
+        "SflKx" * 8,
+    )
+)
+"""A token of which nothing can be told before its third part begins."""
 BEHIND = "Zq81hunter2vWx77"
 
 

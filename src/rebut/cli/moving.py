@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import textwrap
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -74,7 +75,8 @@ class Moving:
         if self.stopping:
             left = max(0.0, self.stopping - time.monotonic())
             who = " and ".join(f"the {seat_of(key)}" for key in list(self.asked))
-            rows.append(f"  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
+            told = f"  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …"
+            rows += textwrap.wrap(told, width, subsequent_indent="  ")  # how to drop it must be seen at any width
         return rows
 
     def _speaking(self, key: str, asked: Asked, took: float, column: int, width: int) -> str:

@@ -46,7 +46,9 @@ def latest(points: Sequence[Heard], most: int, width: int) -> list[str]:
 
 def recorded(fact: Fact, width: int) -> list[str]:
     """What a turn brought to the ledger, as it was checked: claims and points, the first few of them."""
-    found = [_point(entry) for entry in _entries(fact) if entry.get("entry") in ("claim", "point")]
+    entries = [entry for entry in _entries(fact) if entry.get("entry") in ("claim", "point")]
+    several = len({entry.get("by") for entry in entries}) > 1
+    found = [_point(entry, str(entry.get("by", "")) if several else "") for entry in entries]
     rows = [row(point, width) for point in found[:MOST]]
     return rows + ([f"{INDENT}and {len(found) - MOST} more"] if len(found) > MOST else [])
 
@@ -56,12 +58,12 @@ def _entries(fact: Fact) -> Sequence[dict[str, Any]]:
     return [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
 
 
-def _point(entry: dict[str, Any]) -> Heard:
+def _point(entry: dict[str, Any], by: str) -> Heard:
     cited = entry.get("evidence") or ()
     first = next((e for e in cited if e.get("mark") == "absent"), cited[0] if cited else {})
     bare = "unsupported" if entry["entry"] == "claim" and not cited else ""
     place, mark = str(first.get("place", "")), str(first.get("mark", "")) or bare
-    return Heard(str(entry.get("text", "")), str(entry.get("severity", "")), "", place, mark, looked_up=True)
+    return Heard(str(entry.get("text", "")), str(entry.get("severity", "")), by, place, mark, looked_up=True)
 
 
 def _ending(place: str, limit: int) -> str:

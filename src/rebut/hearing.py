@@ -74,7 +74,9 @@ class Hearing:
                 self._point(name, value)
         if self._stream is None or not self._stream.began:
             self._prose_size += len(piece)
-            self._prose = [*self._prose, piece] if self._prose_size <= LONGEST_WORDS else []
+            self._prose.append(piece)
+            if self._prose_size > LONGEST_WORDS:
+                self._prose.clear()
         if len(self.points) > before:
             self._tell()
 

@@ -70,11 +70,12 @@ class Redactor:
         if len(text) > SHORT:
             return self.redact_counting(text).text
         # The names of models and the like, which come again with every call.
-        if text not in self._seen:
+        found = self._seen.get(text)
+        if found is None:
             if len(self._seen) >= MOST_SEEN:
-                self._seen.clear()
-            self._seen[text] = self.redact_counting(text).text
-        return self._seen[text]
+                self._seen.clear()  # a screen may be drawn from a thread of its own: nothing is looked up again
+            found = self._seen[text] = self.redact_counting(text).text
+        return found
 
     def count(self, text: str) -> int:
         """How many distinct secrets `redact` would remove."""

@@ -111,6 +111,7 @@ class Screen:
                 self._brought(e, key.removesuffix("#ledger"))
             case Failed(key=key) as e if key not in self._gone or not e.reopened:
                 self._flush()
+                self.moving.heard.pop(key, None)
                 self._gone.add(key)
                 step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                 self._heading(e.key)

@@ -16,8 +16,9 @@ from pydantic import BaseModel
 import rebut
 from rebut import Form, Glance, glance
 from rebut.api import Desk, start
+from rebut.cli import points
 from rebut.cli.stage import Stage
-from rebut.hearing import Hearing
+from rebut.hearing import Heard, Hearing
 from rebut.outcome import Outcome
 from rebut.types import Reply, Request
 from tests import duels, panels, voices
@@ -283,6 +284,70 @@ def test_several_speak_at_once_each_with_points_below_it(workspace: Path, monkey
     debate.play("panel", lead="fake:lead", challenger=["fake:a", "fake:b", "fake:c"], judge="fake:judge", rounds=2)
     order = [row.split()[0] for row in together if not row.startswith("    so far")]
     assert order == ["challenger.1", "P1", "challenger.2", "challenger.3", "P3"]
+
+
+def test_points_stay_below_a_turn_also_when_nobody_streamed_them(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # C14: command-line tools answer in one piece
+    debate = Debate(monkeypatch, {})
+    said = duels.answers()
+    debate.stage.backends = {"fake": Voice(lambda request: json.dumps(said[request.key]))}
+    debate.play()
+    lines = [line for line in debate.printed.splitlines() if line.startswith("      P1  No replica")]
+    assert len(lines) == 1 and lines[0].endswith("src/session.py:1 located")
+
+
+STAYS = """
+from typing import ClassVar
+
+from rebut import Glance
+
+
+class Flaw(Form):
+    glance: ClassVar[Glance] = Glance(stays={stays})
+    text: str
+    severity: str
+
+
+class Flaws(Form):
+    flaws: list[Flaw]
+
+
+seats = {{"author": 1, "critic": 1}}
+
+
+async def run(debate):
+    found = await debate.ask(debate.seat("critic"), "look", "Look.", schema=Flaws)
+    await debate.note("look", [Point(f.text, "critic", 1, f.severity) for f in found.value.flaws])
+    return done()
+"""
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_form_whose_points_the_ending_lists_leaves_none_of_them_below_its_turn(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, stays: bool
+) -> None:
+    path = voices.protocol(tmp_path, STAYS.format(stays=stays))
+    debate = Debate(monkeypatch, {"look@critic": {"flaws": [{"text": "It leaks.", "severity": "P2"}]}})
+    seen: set[str] = set()
+
+    async def watch(request: Request, sofar: str) -> None:
+        seen.update(debate.rows())
+
+    debate.watch = watch
+    debate.play(str(path), author="fake:a", critic="fake:b")
+    assert any("P2  It leaks." in row for row in seen), "while it was written it was shown"
+    assert ("      P2  It leaks." in debate.printed.splitlines()) == stays
+
+
+@pytest.mark.parametrize("width", [40, 50, 80])
+def test_a_row_fits_its_width_whatever_the_characters(width: int) -> None:
+    for text in ("会话必须在重启后继续存在，" * 9, "plain words " * 20, "x" * 200):
+        for place in ("", "src/session.py:2", "a/very/long/path/to/some/file_with_a_name.py:1200-1300"):
+            row = points.row(Heard(text, "P1", "", place, "uncheckable", looked_up=True), width)
+            assert points.cells(row) <= width, row
+            assert row.endswith("uncheckable") and row.startswith("      P1  ")
 
 
 # what a form says of itself

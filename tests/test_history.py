@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from rebut import history, session
-from rebut.cli.moving import expected as told, roughly
+from rebut.cli.moving import Moving, expected as told, roughly
+from rebut.events import Asked
 from rebut.history import Expected, History, Took, look_back
 from tests import console, duels
 from tests.test_human import needs_pty
@@ -135,6 +137,16 @@ def test_a_rehearsal_says_what_to_expect_once_something_is_known(workspace: Path
     assert line in console.piped(*words, cwd=workspace).stdout.splitlines()
     told_to_machines = json.loads(console.piped(*words, "--json", cwd=workspace).stdout)
     assert told_to_machines["expected"] == {"seconds": 2 * 50 + 2 * 60 + 20, "by": 3}
+
+
+def test_whoever_has_said_nothing_yet_is_shown_with_what_is_usual() -> None:
+    # C14
+    asked = Asked(key="r1/opening@proposer", seat="proposer", fp="", spec="a")
+    moving = Moving(history=History((Took("a", "opening", "proposer", 41),)), seats=SEATS)
+    moving.asked[asked.key] = (asked, time.monotonic())
+    assert moving.rows(80)[0].endswith(" s, usually 41 s")
+    moving.asked[asked.key] = (asked, time.monotonic() - 42)
+    assert "usually" not in moving.rows(80)[0], "what is overrun is no longer said"
 
 
 @needs_pty

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from unicodedata import east_asian_width
 
 from rebut.events import Fact
 from rebut.hearing import Heard
@@ -13,19 +14,26 @@ INDENT = " " * 6
 MOST = 5
 """How many stay below a turn."""
 TAG = 3
+FEWEST = 14
+"""Columns below which words say nothing."""
 
 
 def row(point: Heard, width: int) -> str:
     """One line: how grave, the words as far as they fit, and at the end of the line where and what was found there."""
     tag = " ".join(part for part in (point.about, point.tag) if part)
     lead = f"{INDENT}{tag:<{TAG}} " if tag else INDENT
-    room = width - len(lead) - 1
+    room = width - cells(lead) - 1
     # Neither side may starve the other: on a narrow terminal a long place loses its front, where folders stand.
     place = _ending(point.place, max(12, room // 3)) if point.place else ""
     mark = point.mark if point.looked_up else "…"
     end = " ".join(part for part in (place, mark) if part)
-    words = cut(point.text, max(10, room - len(end) - 2 if end else room))
-    return f"{lead}{words:<{max(0, room - len(end))}}{end}".rstrip()
+    if place and room - cells(end) < FEWEST:
+        end = mark  # words come first, and the mark before its place
+    left = max(10, room - cells(end) - 2 if end else room)
+    words = cut(point.text, left)
+    while cells(words) > left:  # some characters take two columns
+        words = cut(words, len(words) - 1)
+    return f"{lead}{words}{' ' * max(0, room - cells(words) - cells(end))}{end}".rstrip()
 
 
 def spoken(point: Heard) -> str:
@@ -64,6 +72,11 @@ def _point(entry: dict[str, Any], by: str) -> Heard:
     bare = "unsupported" if entry["entry"] == "claim" and not cited else ""
     place, mark = str(first.get("place", "")), str(first.get("mark", "")) or bare
     return Heard(str(entry.get("text", "")), str(entry.get("severity", "")), by, place, mark, looked_up=True)
+
+
+def cells(text: str) -> int:
+    """Columns that a text takes on a terminal."""
+    return len(text) if text.isascii() else sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _ending(place: str, limit: int) -> str:

@@ -16,7 +16,8 @@ import console
 import pytest
 from pydantic import BaseModel, Field
 
-from rebut.backends.human import Human, plain
+from rebut.backends.human import Human
+from rebut.backends.showing import plain
 from rebut.errors import WaitingForPerson
 from rebut.types import Json, ModelSpec, Participant, Reply, Request
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         UsageError as UsageError,
     )
     from rebut.forms import Cite as Cite, Form as Form
+    from rebut.glance import Glance as Glance
     from rebut.ledger import Claim as Claim, Evidence as Evidence, Ledger as Ledger, Move as Move, Point as Point
     from rebut.outcome import Outcome as Outcome, Verdict as Verdict
     from rebut.prompts import fill as fill
@@ -63,6 +64,7 @@ _DOOR = {
     "Verdict": "outcome",
     "Form": "forms",
     "Cite": "forms",
+    "Glance": "glance",
     "Claim": "ledger",
     "Evidence": "ledger",
     "Point": "ledger",

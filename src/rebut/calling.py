@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rebut.budget import MAX_OUTPUT, flag, shown
 from rebut.errors import DeadlineReached, ParticipantFailed
 from rebut.events import Asked, Attempt, Fact, Failed
+from rebut.hearing import listen
 from rebut.record import Amount, Call
 from rebut.room import Connection, Room
 from rebut.text import fingerprint, tokens, unescaped
@@ -84,7 +85,7 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
     )
     if not connection.patient:  # waiting for a person is not in doubt
         await room.append(asked)
-    on_text, on_wait, left = room.control.on_text, room.control.on_wait, room.seconds_left(closing=q.closing)
+    on_wait, left = room.control.on_wait, room.seconds_left(closing=q.closing)
     who, prompt = connection.handed(q.who, q.prompt)
     request = Request(
         key=q.key,
@@ -99,7 +100,7 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
         max_output=q.max_output + connection.thinking,
         thinking=connection.thinking,
         material=q.material,
-        on_text=(lambda piece: on_text(q.key, piece)) if on_text else ignore,
+        on_text=listen(room, q.key, q.schema) or ignore,
         on_wait=(lambda words: on_wait(q.key, words)) if on_wait else ignore,
         on_spawn=lambda pid: _spawned(room, q.key, number, pid),
     )

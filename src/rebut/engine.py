@@ -182,6 +182,7 @@ async def replay(plan: Plan, table: Table, record: Record) -> Outcome:
 
 
 async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
+    table.control.calls = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
     if table.on_ready:
         table.on_ready(room.record, folder)
     table.control.begin()
@@ -276,6 +277,9 @@ async def _leave(room: Room, plan: Plan, ended: Ended) -> list[str]:
 
 
 async def _close(room: Room) -> None:
+    for looking in list(room.aside):  # what was looked up for the screen alone is wanted no longer
+        looking.cancel()
+    await asyncio.gather(*room.aside, return_exceptions=True)
     if room.sides is not None:
         await room.sides.close()
 
@@ -301,6 +305,7 @@ def _room(
         seats=plan.seats,
         connect=table.connect,
         redact=redactor.redact,
+        reach=redactor.reach,
         fence_key=base64.b64decode(keys["fence"]),
         limits=Limits.from_json(record.limits) if record.lines else plan.limits,
         closing=closing,

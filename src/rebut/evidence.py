@@ -5,6 +5,7 @@ A mark says where words stand, never whether a claim holds. Only *absent* counts
 
 from __future__ import annotations
 
+import asyncio
 import posixpath
 import re
 from bisect import bisect_right
@@ -24,6 +25,8 @@ SHORTEST = 3
 SHOWN = 60
 MOST_PARTS = 20
 MOST_HITS = 1_000
+LARGE = 100_000
+"""Characters of a file from which on it is searched in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,9 @@ async def _file(citation: Citation, place: Place, view: Workspace, base: str) ->
         return Mark("uncheckable", citation.place, read.why)
     if not isinstance(read, Text):
         return Mark("located", citation.place, "a folder")
-    mark = _in_lines(citation, place, read)
+    large = sum(map(len, read.lines)) > LARGE
+    # The debate goes on meanwhile: what a large file says takes its time to be searched.
+    mark = await asyncio.to_thread(_in_lines, citation, place, read) if large else _in_lines(citation, place, read)
     return Mark(mark.mark, mark.place, "; ".join(filter(None, (mark.note, note, read.note))), mark.moved_to)
 
 

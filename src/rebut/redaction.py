@@ -30,6 +30,10 @@ PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")
 SHORTEST_KNOWN = 8
 """Known values below this length are ignored: removing every `test` from a text says more than it hides."""
 
+AFTER = 48
+"""Characters that may stand after a secret and give it away: white space, and the mark that closes an element."""
+LATE = re.compile(r"PRIVATE KEY|[\"'][dk]\\?[\"']\s*:")
+"""What begins a secret that may be known for one only by something far behind it: a key's last line, a JWK's `kty`."""
 SHORT = 80
 MOST_SEEN = 100
 
@@ -54,15 +58,24 @@ class Redactor:
                 self._spellings[value] = value
                 self._spellings.setdefault(quote(value, safe="", errors="replace"), value)
 
+    @property
+    def reach(self) -> int:
+        """How far back from its end a text that is still being written may hold a secret which cannot be told yet.
+
+        That is besides its last word. A secret has no white space in it, but for those that the caller knows.
+        """
+        return max([AFTER, *(len(value) for value in self._spellings if len(value.split()) > 1)])
+
     def redact(self, text: str) -> str:
         if len(text) > SHORT:
             return self.redact_counting(text).text
         # The names of models and the like, which come again with every call.
-        if text not in self._seen:
+        found = self._seen.get(text)
+        if found is None:
             if len(self._seen) >= MOST_SEEN:
-                self._seen.clear()
-            self._seen[text] = self.redact_counting(text).text
-        return self._seen[text]
+                self._seen.clear()  # a screen may be drawn from a thread of its own: nothing is looked up again
+            found = self._seen[text] = self.redact_counting(text).text
+        return found
 
     def count(self, text: str) -> int:
         """How many distinct secrets `redact` would remove."""

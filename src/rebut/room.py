@@ -21,6 +21,7 @@ from rebut.trips import Trips
 from rebut.types import Backend, ModelSpec, Participant
 
 if TYPE_CHECKING:
+    from rebut.hearing import Hearing
     from rebut.journal import Journal
     from rebut.sides import Sides
     from rebut.targets import Target
@@ -80,6 +81,10 @@ class Control:
     """Called with (key, piece) as text streams in."""
     on_wait: Callable[[str, str], None] | None = None
     """Called with (key, words) when a call must wait, and with no words when it goes on."""
+    on_heard: Callable[[str, Hearing], None] | None = None
+    """Called with (key, hearing) when a call begins, and for each point of its answer: once whole, once looked up."""
+    calls: Mapping[str, int] = field(default_factory=dict, init=False)
+    """Role → how many calls each of its seats may make; told by the engine when the debate begins."""
     _ends: float = field(default=float("inf"), init=False)
 
     def begin(self) -> None:
@@ -112,6 +117,8 @@ class Room:
     connect: Callable[[ModelSpec], Connection]
     redact: Callable[[str], str]
     fence_key: bytes
+    reach: int = 80
+    """Characters at the end of a text in the making that may be half of a secret."""
     limits: Limits = Limits()
     closing: Amount = Amount()
     """Set aside for the closing call until it is made."""
@@ -147,6 +154,8 @@ class Room:
     trips: Trips = field(default_factory=Trips)
     waited: float = 0.0
     """Seconds that people took to answer in this run."""
+    aside: set[asyncio.Future[None]] = field(default_factory=set)
+    """What is looked up for whoever listens, beside the debate itself."""
     _connections: dict[str, Connection] = field(default_factory=dict)
     _began: float = field(default_factory=time.monotonic)
     _before: float = 0.0

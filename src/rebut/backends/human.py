@@ -19,6 +19,7 @@ from functools import partial
 
 from rebut.backends.editor import Editor, NotWritten
 from rebut.backends.keyboard import Keyboard
+from rebut.backends.showing import plain, readable, to_stderr
 from rebut.backends.table import drawn
 from rebut.errors import WaitingForPerson
 from rebut.types import Json, Reply, Request
@@ -34,31 +35,6 @@ HOW_TO = (
 )
 EDIT = ":e"
 HINT = "Resume it in a terminal."
-# Whole colour and cursor sequences go; of longer ones (titles, links) only the control characters, so that a model
-# cannot hide text from the person by opening a sequence and never closing it.
-CURSOR = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def plain(text: str) -> str:
-    """Text that can be shown: no escapes, no control characters, nothing that turns the direction of reading."""
-    return CONTROL.sub("", CURSOR.sub("", text.replace("\r\n", "\n")))
-
-
-def _to_stderr(text: str) -> None:
-    """Standard output is kept for results, which may be piped elsewhere."""
-    sys.stderr.write(text)
-    sys.stderr.flush()
-
-
-def _readable(text: str) -> str:
-    """Long lines end at words where the terminal ends. Those that begin with spaces, as code does, stay as they are."""
-    if not sys.stderr.isatty():
-        return text
-    most = max(40, shutil.get_terminal_size((80, 24)).columns - 1)
-    wrap = partial(textwrap.wrap, width=most, break_long_words=False, break_on_hyphens=False)
-    lines = (line if len(line) <= most or line[:1].isspace() else "\n".join(wrap(line)) for line in text.split("\n"))
-    return "\n".join(lines)
 
 
 def _at_terminal() -> bool:
@@ -72,7 +48,7 @@ class Human:
         self,
         *,
         read: Callable[[], str] | None = None,
-        write: Callable[[str], None] = _to_stderr,
+        write: Callable[[str], None] = to_stderr,
         is_terminal: Callable[[], bool] = _at_terminal,
         editor: Editor | None = None,
     ) -> None:
@@ -119,9 +95,9 @@ class Human:
             for line in material.question.splitlines():
                 self._write("\n".join(textwrap.wrap(f"  {plain(line)}", width, subsequent_indent="    ")) + "\n")
             return
-        self._write(_readable(plain(request.followup if again else request.whole)) + "\n\n")
+        self._write(readable(plain(request.followup if again else request.whole)) + "\n\n")
         if request.schema is not None:
-            self._write(_readable(HOW_TO) + "\n")
+            self._write(readable(HOW_TO) + "\n")
 
     async def _press(self, keys: Sequence[str]) -> str:
         """One of the given letters."""

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut import report
+from rebut.cli import points
+from rebut.cli.moving import Moving
 from rebut.cli.saying import plain, say, width
 from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
+from rebut.hearing import Hearing
 from rebut.record import Record
 from rebut.text import clean, cut
 
@@ -26,18 +31,17 @@ class Screen:
 
     def __init__(self, quiet: bool = False, label: str = "") -> None:
         self.quiet = quiet
-        self.label = label
-        """What must be said of this debate for as long as it moves, such as that it is scripted."""
+        self.moving = Moving(label)
+        """The label is what must be said for as long as the debate moves, such as that it is scripted."""
         self.live: Live | None = None
         self.record: Record | None = None
         self._round = ""
-        self._held: list[Answered] = []
-        self._asked: dict[str, tuple[Asked, float]] = {}
-        self._tail: dict[str, str] = {}
+        self._stay: set[str] = set()
+        """Keys whose points stay below their turn: they were asked in this run, and no ending lists them again."""
+        self._spoken: dict[str, tuple[Hearing, int]] = {}
+        """How many points of an answer were told already, where nothing moves."""
         self._gone: set[str] = set()
         """Keys whose failure was told; that it is open again for resume need not be."""
-        self._waits: dict[str, tuple[str, float]] = {}
-        self._stopping = 0.0
         self._looked = False
         self.told: list[str] = []
         """Notes that were shown at the start, and need not be shown again at the end."""
@@ -50,11 +54,15 @@ class Screen:
             self._looked = True
             self._line("  looking who can sit down here; nobody is called yet …")
 
-    def ready(self, record: Record) -> None:
+    def ready(self, record: Record, folder: Path | None = None, planned: Mapping[str, int] | None = None) -> None:
         """The debate is on record: show who sits where, and, on resume, what was said already."""
         if self.quiet:
             return
         self.record = record
+        if folder is not None and self._moves:
+            self.moving.planned = planned or {}
+            # Aside: nobody waits for it, and a debate that ends first ends without it.
+            threading.Thread(target=self._look_back, args=(folder,), daemon=True).start()
         fact = record.facts.get("notes")
         self.told = [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
         self._line("")
@@ -71,21 +79,23 @@ class Screen:
         """Called by the journal for each event."""
         if self.quiet or self.record is None:
             return
+        if self._moves:
+            self.moving.note(self.record)
         match line.event:
             case Asked(patient=False) as e:
                 self._flush()
                 self._heading(e.key)
-                self._asked[e.key] = (e, time.monotonic())
+                self.moving.asked[e.key] = (e, time.monotonic())
+                self.moving.heard.pop(e.key, None)  # sent back, or asked again: what it said before is void
                 self._gone.discard(e.key)
                 if plain():
                     step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                     self._line(f"{seat}: {step}, asked{'' if e.why == 'ask' else f' again ({e.why})'}")
                 self._start_live()
             case Attempt() as e:
-                self._asked.pop(e.key, None)
-                self._tail.pop(e.key, None)
-                self._waits.pop(e.key, None)
-                if not self._asked:
+                self.moving.asked.pop(e.key, None)
+                self.moving.waits.pop(e.key, None)
+                if not self.moving.asked:
                     self._stop_live()  # it must not redraw while a person types
             case _:
                 pass
@@ -94,13 +104,14 @@ class Screen:
     def _settled(self, line: Line) -> None:
         match line.event:
             case Answered() as e:
-                if any(_step(one.key) != _step(e.key) for one in self._held):
+                if any(_step(one.key) != _step(e.key) for one in self.moving.held):
                     self._flush()
-                self._held.append(e)  # what it brought to the ledger is known when its siblings have answered, too
+                self.moving.held.append(e)
             case Fact(key=key) as e if key.endswith("#ledger"):
                 self._brought(e, key.removesuffix("#ledger"))
             case Failed(key=key) as e if key not in self._gone or not e.reopened:
                 self._flush()
+                self.moving.heard.pop(key, None)
                 self._gone.add(key)
                 step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                 self._heading(e.key)
@@ -111,26 +122,27 @@ class Screen:
 
     def _brought(self, ledger: Fact, key: str) -> None:
         """What one answer, or the last of them, entered in the ledger."""
-        mine = [one for one in self._held if (_step(one.key), _seat(one.key)) == (_step(key), _seat(key))]
+        mine = [one for one in self.moving.held if (_step(one.key), _seat(one.key)) == (_step(key), _seat(key))]
         if not mine:  # an entry of one seat belongs beside that seat's turn, also when its siblings have answered, too
             by = report.entered_by(ledger)
-            mine = [one for one in self._held if _step(one.key) == _step(key) and by == {one.seat}]
-        if not mine and self._held and report.together(ledger, self._held[-1].seat):
+            mine = [one for one in self.moving.held if _step(one.key) == _step(key) and by == {one.seat}]
+        if not mine and self.moving.held and report.together(ledger, self.moving.held[-1].seat):
             self._flush()
             self._line(f"    {'together':<{self._column}} {'; '.join(report.counted(ledger))}".rstrip())
+            self._below(ledger)
             return
         if not mine:
             self._flush(ledger)
             return
         for one in mine:
-            self._held.remove(one)
+            self.moving.held.remove(one)
             # Parts of one step have one entry between them, which none of them brought alone.
             self._turn(one, ledger if len(mine) == 1 else None)
         if len(mine) > 1:
             self._line(f"    {'together':<{self._column}} {'; '.join(report.counted(ledger))}".rstrip())
 
     def _flush(self, ledger: Fact | None = None) -> None:
-        held, self._held = self._held, []
+        held, self.moving.held = self.moving.held, []
         for n, one in enumerate(held, 1):
             self._turn(one, ledger if n == len(held) else None)
 
@@ -138,6 +150,15 @@ class Screen:
         if self.record:
             self._heading(answered.key)
             self._line(report.turn(self.record, answered, ledger, width=width()))
+            if ledger and answered.key in self._stay:
+                self._below(ledger)
+            self.moving.heard.pop(answered.key, None)
+
+    def _below(self, ledger: Fact) -> None:
+        """Whoever saw points come keeps them; a log has their count. They are the ones on record now, as checked."""
+        if sys.stderr.isatty() and self._stay:
+            for row in points.recorded(ledger, width()):
+                self._line(row)
 
     @property
     def _column(self) -> int:
@@ -160,7 +181,7 @@ class Screen:
     # what moves while models think
 
     def _start_live(self) -> None:
-        if self.live or plain() or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        if self.live or not self._moves:
             return
         from rich.console import Console
         from rich.live import Live
@@ -169,7 +190,7 @@ class Screen:
         # Nothing is redirected: what others print is not ours to interpret.
         self.live = Live(
             console=console,
-            get_renderable=self._moving,
+            get_renderable=self._rows,
             refresh_per_second=5,
             transient=True,
             redirect_stdout=False,
@@ -182,66 +203,60 @@ class Screen:
             self.live.stop()
             self.live = None
 
-    def _moving(self) -> Text:
+    @property
+    def _moves(self) -> bool:
+        return sys.stderr.isatty() and not plain() and os.environ.get("TERM") != "dumb"
+
+    def _look_back(self, folder: Path) -> None:
+        from rebut.history import look_back
+
+        self.moving.history = look_back(folder.parent, without=folder.name)
+
+    def _rows(self) -> Text:
         from rich.text import Text
 
-        rows = []
-        for key, (asked, since) in list(self._asked.items()):
-            step, _, seat = key.rpartition("/")[2].rpartition("@")
-            took = report.duration(time.monotonic() - since)
-            why = f" ({asked.why})" if asked.why != "ask" else ""
-            head = f"    {seat:<{self._column}} {step:<11} {took:>8}{why}"
-            said = _readable(self._tail.get(key, ""))
-            room = width() - len(head) - 5
-            if key in self._waits:
-                rows.append(f"{head}  {self._waiting(key)}")
-                continue
-            rows.append(head + (f'  "{said[-room:]}"' if said and room > 10 else ""))
-        for one in self._held if rows else ():
-            took = report.duration(one.ms / 1000)
-            rows.append(
-                f"    {_seat(one.key):<{self._column}} {_step(one.key).rpartition('/')[2]:<11} {took:>8}  answered"
-            )
-        if rows and self.record and self.record.attempts_made:
-            total = self.record.spent()
-            total = replace(total, in_doubt=total.in_doubt - len(self._asked))  # those in flight are not in doubt yet
-            rows.append(f"    {'so far':<23} {report.spent(total)}")
-        if self.label and rows:
-            rows.append(f"    {cut(self.label, width() - 5)}")
-        if self._stopping and rows:
-            left = max(0.0, self._stopping - time.monotonic())
-            who = " and ".join(f"the {key.rpartition('@')[2]}" for key in self._asked)
-            rows.append(f"  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
+        rows = self.moving.rows(width())
         return Text("\n".join(clean(r) for r in rows), no_wrap=True, overflow="ellipsis")
 
-    def text(self, key: str, piece: str) -> None:
-        """Text streams in: progress only."""
-        if self.live:
-            self._tail[key] = (self._tail.get(key, "") + piece)[-600:]
+    def heard(self, key: str, hearing: Hearing) -> None:
+        """A call begins, or a point of its answer is whole or looked up. Not on record: it is shown, and it may go."""
+        if self.quiet or (hearing.size and self.moving.heard.get(key) is not hearing):
+            return  # the turn was printed meanwhile, or the answer was sent back
+        self.moving.heard[key] = hearing
+        if not hearing.size and hearing.stays:
+            self._stay.add(key)
+        if plain() and sys.stderr.isatty():
+            self._speak(key, hearing)
+
+    def _speak(self, key: str, hearing: Hearing) -> None:
+        """Where nothing moves, each point is one line, once it was looked up."""
+        known, told = self._spoken.get(key, (hearing, 0))
+        told = told if known is hearing else 0
+        for point in hearing.points[told:]:
+            if not point.looked_up:
+                break
+            told += 1
+            self._stay.discard(key)  # it was said: below its turn it would be said twice
+            self._line(f"{_seat(key)} says: {points.spoken(point)}")
+        self._spoken[key] = (hearing, told)
 
     def waits(self, key: str, words: str) -> None:
         """A call must wait, or goes on: a person who sees only the seconds pass would think the model slow."""
-        self._waits.pop(key, None)
+        self.moving.waits.pop(key, None)
         if not words or self.quiet:
             return
-        self._waits[key] = (words, time.monotonic())
+        self.moving.waits[key] = (words, time.monotonic())
         if not self.live:  # to a pipe, where nothing moves, it is said once
             step, _, seat = key.rpartition("/")[2].rpartition("@")
             self._heading(key)
             self._line(f"    {seat:<11} {step:<11} {words}")
 
-    def _waiting(self, key: str) -> str:
-        """The words as they were, with the seconds that are left now."""
-        words, since = self._waits[key]
-        gone = time.monotonic() - since
-        return re.sub(r"again in (\d+) s", lambda m: f"again in {max(0, int(m[1]) - int(gone))} s", words)
-
     def stopping(self, timeout: float) -> None:
         """The first Ctrl-C."""
-        waiting = [key.rpartition("@")[2] for key in self._asked]
-        since = min((at for _, at in self._asked.values()), default=time.monotonic())
-        self._stopping = since + timeout
-        left = max(0.0, self._stopping - time.monotonic())
+        waiting = [key.rpartition("@")[2] for key in self.moving.asked]
+        since = min((at for _, at in self.moving.asked.values()), default=time.monotonic())
+        self.moving.stopping = since + timeout
+        left = max(0.0, self.moving.stopping - time.monotonic())
         if self.quiet:
             return
         if self.live and waiting:
@@ -255,12 +270,6 @@ class Screen:
     def close(self) -> None:
         self._stop_live()
         self._flush()
-
-
-def _readable(text: str) -> str:
-    """The words in a stream of JSON, for a glimpse of what is being said."""
-    plain = text.replace("\\n", " ").replace('\\"', "'")
-    return " ".join(re.sub(r'"[a-z_]+":|[{}\[\]]|",?|(?<=\s),(?=\s|$)', " ", plain).split())
 
 
 def _seat(key: str) -> str:

@@ -86,7 +86,9 @@ class Stage:
         self.as_json = as_json
         self.backends = backends
         self.screen = Screen(quiet or as_json, label)
-        self.control = Control(deadline=deadline, on_text=self.screen.text, on_wait=self.screen.waits)
+        self.control = Control(deadline=deadline, on_wait=self.screen.waits)
+        if not (quiet or as_json) and sys.stderr.isatty():  # else nobody sees a point before it is on record
+            self.control.on_heard = self.screen.heard
         self.record: Record | None = None
         self.root: Path | None = None
         self.folder: Path | None = None
@@ -133,7 +135,7 @@ class Stage:
 
     def _ready(self, record: Record, folder: Path) -> None:
         self.record, self.folder = record, folder
-        self.screen.ready(record)
+        self.screen.ready(record, folder, self.control.calls)
 
     def _event(self, line: Line) -> None:
         if isinstance(line.event, Asked):

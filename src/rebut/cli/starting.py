@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rebut import report, session
 from rebut.api import Desk
 from rebut.cli.gating import Gating
+from rebut.cli.moving import roughly
 from rebut.cli.saying import folded, say, say_json
 from rebut.cli.stage import Act, perform
 from rebut.cli.targeting import settled
@@ -64,6 +65,8 @@ def launch(
             return await egress(desk, await plan(desk))
 
         shown = asyncio.run(rehearse())
+        if again and shown["expected"]:
+            shown["expected"] = {**shown["expected"], "seconds": shown["expected"]["seconds"] * again.count}
         for row in shown["providers"].values():
             row["calls"] *= again.count if again else 1
             row["usd"] = None if row["usd"] is None else row["usd"] * (again.count if again else 1)
@@ -188,6 +191,8 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
         left_out += [
             f"{path} ({why})" for path, why in given.left_out if not any(row.startswith(f"{path} ") for row in left_out)
         ]
+    from rebut.history import look_back
+
     rounds = int(getattr(plan.settings, "rounds", 1) or 1)
     planned = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
     out: dict[str, Any] = {"topic_bytes": len(topic.encode()), "files": files, "not_sent": left_out, "providers": {}}
@@ -207,6 +212,9 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
         whole = matter + (size if p.seat != plan.protocol.judge else 0)
         if p.seat != plan.protocol.judge or plan.target is not None:
             row["files"], row["bytes"] = len(files), max(row["bytes"], whole)
+    speaking = {p.seat: str(p.spec) for p in plan.seats if p.seat not in plan.protocol.silent}
+    found = (await asyncio.to_thread(look_back, desk.table.root)).expected(planned, speaking, (), {})
+    out["expected"] = {"seconds": round(found.seconds), "by": found.by} if found else None
     return out
 
 
@@ -244,5 +252,8 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
         out += [f"  {title if n == 0 else '':<13} {path}" for n, path in enumerate(paths[:MOST_SHOWN])]
         if len(paths) > MOST_SHOWN:
             out.append(f"  {'':<13} … {len(paths) - MOST_SHOWN} more; --json has them all")
+    if told := shown["expected"]:
+        by = f"by {told['by']} earlier call{'' if told['by'] == 1 else 's'} on this machine"
+        out.append(f"  expected      about {roughly(told['seconds'])} at most, {by}; no promise")
     out.append("  on request    more of this workspace, once a turn, if a debater asks for it; never what is not sent")
     return [*out, "  nothing was called"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from rebut.forms import Cites, Form, Need, folded
+from rebut.glance import Glance
 
 CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
 Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
@@ -22,6 +23,7 @@ Choice = Annotated[Literal["A", "B", "C", "D", "E"], folded("A", "B", "C", "D", 
 class Raised(Form):
     """One finding."""
 
+    glance: ClassVar[Glance] = Glance(stays=False)
     text: str = Field(description="what is wrong and what comes of it, in one or two sentences")
     severity: Severity = Field(description="P1 must not ship, P2 should be mended first, P3 is minor")
     category: Category
@@ -53,6 +55,7 @@ class ProposalCritique(CodeCritique):
 class Weighed(Form):
     """The judge's word on one finding."""
 
+    glance: ClassVar[Glance] = Glance("reason", "ruling", "id", stays=False)
     id: str = Field(description="the finding's id, such as F1")
     ruling: Annotated[Literal["valid", "invalid", "missing evidence"], folded("valid", "invalid", "missing evidence")]
     severity: Severity = Field(description="as you weigh it, whatever the critic said")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from rebut.forms import Cites, Form, Need, folded
+from rebut.glance import CLAIM, Glance
 
 Grade = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
 Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
@@ -19,6 +20,7 @@ Category = Annotated[
 class Assertion(Form):
     """A claim of the proposer's own case."""
 
+    glance: ClassVar[Glance] = CLAIM
     text: str
     evidence: Cites = Field(default_factory=list)
 
@@ -71,6 +73,7 @@ class Challenge(Form):
 class Response(Form):
     """What the proposer says to one point."""
 
+    glance: ClassVar[Glance] = Glance("argument", "move", "id")
     id: str = Field(description="the point's id, such as D1")
     move: Annotated[Literal["concede", "rebut", "trade-off"], folded("concede", "rebut", "trade-off")]
     argument: str
@@ -89,6 +92,7 @@ class Defense(Form):
 class Ruling(Form):
     """What the challenger makes of one answer."""
 
+    glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
     ruling: Annotated[
         Literal["resolved", "unresolved", "dodged", "withdrawn"],

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from rebut.forms import Cites, Form, Need, folded
+from rebut.glance import CLAIM, Glance
+from rebut.ledger import Severity
 
 Confidence = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
 Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
+SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"}
 CATEGORIES = ("correctness", "design", "scaling", "operations", "security", "cost", "usability", "other")
 Category = Annotated[
     Literal["correctness", "design", "scaling", "operations", "security", "cost", "usability", "other"],
@@ -37,6 +40,7 @@ class Personas(Form):
 class Assertion(Form):
     """A claim that the position rests on."""
 
+    glance: ClassVar[Glance] = CLAIM
     text: str
     evidence: Cites = Field(default_factory=list)
 
@@ -55,11 +59,17 @@ class Opening(Form):
 class Objection(Form):
     """A point against the position."""
 
+    glance: ClassVar[Glance] = Glance(tag="grade")
     text: str
     strength: Strength = Field(description="minor: a remark; moderate: it must be mended; strong: it cannot stand so")
     category: Category
     evidence: Cites = Field(default_factory=list)
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
+
+    @property
+    def grade(self) -> Severity:
+        """How grave it is in the ledger."""
+        return SEVERITY[self.strength]
 
 
 class Examined(Form):
@@ -84,6 +94,7 @@ class Challenge(Form):
 class Response(Form):
     """What the lead says to one point."""
 
+    glance: ClassVar[Glance] = Glance("reason", "move", "id")
     id: str = Field(description="the point's id, such as B1")
     move: Annotated[Literal["accept", "partial", "reject"], folded("accept", "partial", "reject")]
     reason: str
@@ -116,6 +127,7 @@ class Brief(Form):
 class Ruling(Form):
     """What a challenger makes of the lead's answer to one of its points."""
 
+    glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
     ruling: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
     reason: str = Field(description="for accept: what convinced you")

@@ -48,11 +48,7 @@ def gravest(points: Sequence[Objection], summary: str) -> str:
 
 
 def raised(c: Challenger, points: Sequence[Objection], n: int) -> list[Entry]:
-    return [
-        Point(p.text, c.seat, n, rules.SEVERITY[p.strength], p.category, cited(p.evidence), about=p.about)
-        for p in points
-        if p.text
-    ]
+    return [Point(p.text, c.seat, n, p.grade, p.category, cited(p.evidence), about=p.about) for p in points if p.text]
 
 
 def answered(responses: Sequence[Response], n: int) -> list[Entry]:

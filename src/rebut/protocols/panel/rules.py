@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from rebut.forms import Cite
-from rebut.ledger import Ledger, Point, Severity
+from rebut.ledger import Ledger, Point
 from rebut.protocols.panel.forms import (
     Assumptions,
     Brief,
@@ -20,7 +20,6 @@ from rebut.protocols.panel.forms import (
 from rebut.text import squeeze
 
 STRENGTHS = ("minor", "moderate", "strong")
-SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"}
 NAME = {"P1": "strong", "P2": "moderate", "P3": "minor"}
 FEWEST_WORDS = 4
 """Of a reason that stands alone, without evidence."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rebut.forms import Cite
-from rebut.ledger import Entry, Evidence, Ledger, Move, Point, Severity, Slip
+from rebut.ledger import Entry, Evidence, Ledger, Move, Point, Slip
 from rebut.protocols.revise import rules
 from rebut.protocols.revise.convergence import DISAGREEMENT, WEAKNESS
 from rebut.protocols.revise.forms import Critique, Dispute, Objection, Revision
@@ -28,16 +28,9 @@ def _raised(item: Objection, kind: str, by: str, about: str, round: int, ledger:
     text = f"{item.text}: {item.why}" if isinstance(item, Dispute) and item.why else item.text
     known = ledger.point(item.same_as) if item.same_as else None
     if known is not None and by in known.voices:
-        return Move(known.id, "maintain", by, round, text, cited(item.evidence), severity=severity(item))
+        return Move(known.id, "maintain", by, round, text, cited(item.evidence), severity=item.grade)
     category = f"{kind}: {item.impact}"
-    return Point(text, by, round, severity(item), category, cited(item.evidence), about, item.same_as)
-
-
-def severity(item: Objection) -> Severity:
-    """A low one that has an impact is more than cosmetic, so it counts as medium."""
-    if item.severity == "high":
-        return "P1"
-    return "P3" if item.severity == "low" and item.impact == "none" else "P2"
+    return Point(text, by, round, item.grade, category, cited(item.evidence), about, item.same_as)
 
 
 def revision(form: Revision, by: str, round: int) -> list[Entry]:

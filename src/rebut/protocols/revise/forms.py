@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from rebut.forms import Cites, Form, Need, folded
+from rebut.glance import Glance
+from rebut.ledger import Severity as Grade
 
 Severity = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
 Impact = Annotated[
@@ -32,11 +34,19 @@ class Strength(Form):
 class Objection(Form):
     """What speaks against the other document."""
 
+    glance: ClassVar[Glance] = Glance(tag="grade")
     text: str = Field(description="what is wrong, missing or risky, and what comes of it")
     severity: Severity
     impact: Impact = Field(description="none is for style, naming and order")
     evidence: Cites = Field(default_factory=list, description="a section of the document, or a place in a file")
     same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as W2")
+
+    @property
+    def grade(self) -> Grade:
+        """How grave it is in the ledger. A low one that has an impact is more than cosmetic: it counts as medium."""
+        if self.severity == "high":
+            return "P1"
+        return "P3" if self.severity == "low" and self.impact == "none" else "P2"
 
 
 class Dispute(Objection):

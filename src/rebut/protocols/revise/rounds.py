@@ -31,7 +31,7 @@ async def play(r: Round, course: Course) -> None:
         r.n,
         [who.seat for who in course.authors],
         weaknesses=sum(1 for form in forms for w in form.weaknesses if w.text),
-        weightiest=min((entering.severity(d) for form in forms for d in form.disagreements if d.text), default="P3"),
+        weightiest=min((d.grade for form in forms for d in form.disagreements if d.text), default="P3"),
     )
 
 

@@ -1,0 +1,115 @@
+"""A JSON answer read while it is being written: the same elements as from the whole text, wherever it is cut."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from rebut.streaming import DEEPEST, LONGEST, MOST, Stream
+from rebut.types import Json
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(["flaws", "claims", "need", "text", 'a "name"', "ключ"])
+ANSWERS = st.dictionaries(NAMES, VALUES | st.lists(VALUES, max_size=4), max_size=5)
+
+
+def fed(text: str, cuts: list[int], lists: tuple[str, ...] = ("flaws", "claims")) -> list[tuple[str, Json]]:
+    stream, out = Stream(lists), []
+    ends = sorted({min(cut, len(text)) for cut in cuts})
+    for start, end in zip([0, *ends], [*ends, len(text)], strict=True):
+        out += stream.take(text[start:end])
+    return out
+
+
+def expected(text: str, lists: tuple[str, ...] = ("flaws", "claims")) -> list[tuple[str, Json]]:
+    found = json.loads(text)
+    return [(name, item) for name, held in found.items() if name in lists and isinstance(held, list) for item in held]
+
+
+@settings(max_examples=300, deadline=None)
+@given(ANSWERS, st.lists(st.integers(0, 400)), st.booleans(), st.sampled_from([None, 1, "\t"]))
+def test_however_a_text_is_cut_its_elements_are_those_of_the_whole(
+    answer: dict[str, Json], cuts: list[int], plain: bool, indent: int | str | None
+) -> None:
+    # C14
+    text = json.dumps(answer, ensure_ascii=plain, indent=indent)
+    assert fed(text, cuts) == expected(text)
+    assert fed(text, list(range(len(text)))) == expected(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ""),
+        ("Here is my answer:\n\n```json\n", "\n```\nThat is all."),
+        ("I use {braces} and {{two}} and [lists] and a lone { first.\n", ""),
+        ('An {"example": "of", "an": ["object"]} comes first. ', ' and {"another": 1} after it'),
+        ("```\n{not: json}\n```\n", "\n"),
+    ],
+)
+def test_prose_and_fences_around_the_object_are_passed_over(before: str, after: str) -> None:
+    # C14
+    text = before + json.dumps({"flaws": [{"text": "a {brace} and a ] in words"}, "b", 3, None]}) + after
+    wanted = [("flaws", {"text": "a {brace} and a ] in words"}), ("flaws", "b"), ("flaws", 3), ("flaws", None)]
+    for size in (1, 2, 3, 7, len(text)):
+        assert fed(text, list(range(0, len(text), size))) == wanted
+
+
+def test_an_element_is_handed_out_with_the_very_piece_that_completes_it() -> None:
+    # C14
+    stream = Stream(["flaws"])
+    assert stream.take('{"flaws": [{"text": "one"') == []
+    assert stream.take("}") == [("flaws", {"text": "one"})]
+    assert stream.take(', {"text": "tw') == []
+    assert stream.take('o"}, tr') == [("flaws", {"text": "two"})]
+    assert stream.take("ue") == []
+    assert stream.take("]") == [("flaws", True)]
+
+
+def test_escapes_and_surrogates_may_be_cut_anywhere() -> None:
+    text = r'{"flaws": ["\ud83d\ude00 \\", "\"}]", "\u0022\\\""]}'
+    for at in range(len(text)):
+        assert fed(text, [at]) == [("flaws", "😀 \\"), ("flaws", '"}]'), ("flaws", '"\\"')]
+
+
+def test_lists_further_inside_and_other_lists_give_nothing() -> None:
+    text = json.dumps({"inner": {"flaws": ["no"]}, "need": ["no"], "flaws": {"flaws": ["no"]}, "claims": "no"})
+    assert fed(text, [5, 9]) == []
+
+
+def test_slips_that_may_be_mended_later_cost_at_most_their_own_element() -> None:
+    # a comma too many, a raw line end in a string, a missing value
+    text = '{"flaws": [{"text": "a\nb"}, {"text": }, {"text": "c",},{"text": "d"},], "agrees": true}'
+    assert fed(text, [12, 30]) == [("flaws", {"text": "a\nb"}), ("flaws", {"text": "d"})]
+
+
+def test_the_words_are_those_of_the_text_that_is_being_written_and_never_a_name_or_a_sign() -> None:
+    # C14: no raw JSON on screen
+    stream = Stream(["flaws"])
+    seen = set()
+    text = json.dumps({"position": 'Use "Redis"\nnow \U0001f600', "flaws": [{"text": "no replica", "severity": "P1"}]})
+    for char in text:
+        stream.take(char)
+        seen.add(stream.words)
+    assert 'Use "Redis"\nnow \U0001f600' in seen and "no replica" in seen
+    assert not any(sign in words for words in seen for sign in ("{", "}", "[", "]", "\\", ":"))
+    assert not seen & {"flaws", "severity", "position", "text"}
+
+
+def test_five_megabytes_and_any_depth_are_taken_and_what_is_beyond_reading_is_dropped() -> None:
+    long = json.dumps({"document": "word " * 1_000_000, "flaws": ["after it"]})
+    assert fed(long, list(range(0, len(long), 4096))) == [("flaws", "after it")]
+    assert fed('{"flaws": [' + "[" * 1_000_000 + "]" * 1_000_000, [7]) == []
+    assert fed("{" * 1_000_000 + '{"flaws": ["late"]}', [7]) == []
+    huge = json.dumps({"flaws": ["x" * (LONGEST + 1), "y"]})
+    assert fed(huge, [100, LONGEST]) == [("flaws", "y")]
+    many = json.dumps({"flaws": [1] * (MOST + 5)})
+    assert len(fed(many, [50])) == MOST
+    deep = json.dumps({"flaws": ["a", json.loads("[" * (DEEPEST - 2) + "]" * (DEEPEST - 2))]})
+    assert fed(deep, [20]) == expected(deep)

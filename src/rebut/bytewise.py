@@ -17,7 +17,7 @@ from rebut.errors import RebutError
 from rebut.patching import exact, touched
 from rebut.redaction import PLACEHOLDER
 from rebut.snapshot import FILE_CAP, Redact, decode, read_plain
-from rebut.targets.parts import parts
+from rebut.targets.parted import parts
 from rebut.targets.patch import Sides, Span, section
 from rebut.text import clean
 from rebut.workspace import Text, Workspace
@@ -146,37 +146,42 @@ async def as_it_stands(
     patch: str, after: Mapping[str, str | None], view: Workspace | None, top: Path, redact: Redact
 ) -> tuple[bytes, str]:
     """A patch of a debate as `git apply` takes it, without a secret in it; and what keeps it from that, if anything."""
+    plain = patch.encode("utf-8", "replace")
     if view is None or not patch:
-        return patch.encode("utf-8", "replace"), ""
+        return plain, ""
     try:
         files = {name: await _reviewed(view, top, name, redact) for name in touched(patch)}
+        both = [(file.real, file.seen) for file in files.values() if file]
+        if all(real == seen for real, seen in both):
+            return plain, ""
         made = rewritten(patch, files, after)
     except NotExact as error:
-        return patch.encode("utf-8", "replace"), f"the patch is one of the text that was read: {error.message}"
-    marks = {
-        mark for file in files.values() if file for mark in PLACEHOLDER.findall(file.seen) if mark not in file.real
-    }
+        return plain, f"the patch is one of the text that was read: {error.message}"
+    marks = {mark for real, seen in both for mark in PLACEHOLDER.findall(seen) if mark not in real}
     if marks.intersection(PLACEHOLDER.findall(made.decode("utf-8", "replace"))):
-        return (
-            made,
-            "the patch holds placeholders of secrets, so that git cannot apply it; --apply puts the values back",
-        )
+        return made, f"the patch {HELD_BACK}"
     return made, ""
 
 
 async def _reviewed(view: Workspace, top: Path, name: str, redact: Redact) -> Standing | None:
-    """The file that was reviewed: the working tree's, where it still is that one, else the commit's."""
+    """The file that was reviewed: the working tree's, where it still is that one, else the commit's.
+
+    Where neither is, it is taken to be as plain as it was shown: a debate that goes on later, when the tree has
+    changed, must come to the same end.
+    """
     read = await view.read(name)
     reviewed = await exact(view, name, read) if isinstance(read, Text) else None
-    why = NotExact(f"{name} is not as it was reviewed")
+    unread: NotExact | None = None
     try:
         found = await asyncio.to_thread(at, top, name, redact)
         if (found.seen if found else None) == reviewed:
             return found
     except NotExact as error:
-        why = error
+        unread = error
     data = await view.stored(name)
     found = standing(data, redact) if data is not None else None
-    if found is None or found.seen != reviewed:
-        raise why
-    return found
+    if found is not None and found.seen == reviewed:
+        return found
+    if unread is not None:
+        raise unread
+    return None if reviewed is None else Standing(reviewed, reviewed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rebut.targets.mixed import split_mixed
-from rebut.targets.parts import Part, meets, parts
+from rebut.targets.parted import Part, meets, parts
 from rebut.targets.patch import Sides, written
 from rebut.targets.question import Question, question, unanswerable
 from rebut.targets.resolving import resolve

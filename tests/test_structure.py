@@ -86,6 +86,10 @@ READERS = (
     "cli/keeping.py",
     "cli/check.py",
     "cli/screen.py",
+    "cli/moving.py",
+    "cli/points.py",
+    "history.py",
+    "hearing.py",
 )
 
 

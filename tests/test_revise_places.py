@@ -244,6 +244,75 @@ def test_a_phase_that_somebody_removed_is_free_again(workspace: Path) -> None:  
     assert run(workspace, rounds=1).data["phase"] == 1
 
 
+@pytest.mark.parametrize("kept", [[], ["notes.txt"], ["plan_claude.md"]])
+def test_a_debate_that_has_ended_gives_way_when_its_files_were_removed(workspace: Path, kept: list[str]) -> None:  # K9
+    phase(workspace).mkdir(parents=True)
+    for name in kept:  # somebody else's: the second was taken up as a first draft
+        (phase(workspace) / name).write_text(document("somebody"))
+    first = run(workspace, rounds=1, phase=1)
+    for name in set(tree(workspace)) - set(kept):
+        (phase(workspace) / name).unlink()
+    again = run(workspace, rounds=1, phase=1)
+    assert again.data["phase"] == 1 and again.session != first.session
+    assert {"PLAN.md", "debate_log.md", *kept} <= set(tree(workspace))
+
+
+def test_a_debate_that_has_ended_holds_its_phase_while_one_of_its_files_is_left(workspace: Path) -> None:  # K9
+    first = run(workspace, rounds=1)
+    for name in set(tree(workspace)) - {"PLAN.md"}:
+        (phase(workspace) / name).unlink()
+    with pytest.raises(UsageError, match=f"session {first.session} holds it"):
+        run(workspace, rounds=1, phase=1)
+    assert tree(workspace) == ["PLAN.md"] and run(workspace, rounds=1).data["phase"] == 2
+
+
+def test_a_log_that_the_other_stage_keeps_does_not_hold_a_phase(workspace: Path) -> None:  # K9 K10
+    change(workspace)
+    run(workspace, rounds=1)
+    run(workspace, stage="review", rounds=1, phase=1)
+    log = phase(workspace) / "debate_log.md"
+    for name in tree(workspace):
+        if "plan" in name.lower() or name in ("critique_of_claude_r1.md", "critique_of_codex_r1.md"):
+            (phase(workspace) / name).unlink()
+    with pytest.raises(UsageError, match=r"debate_log\.md stands there"):
+        run(workspace, rounds=1, phase=1)
+    head, _, review = log.read_text().partition("## Plan Debate")
+    log.write_text(head + "## Review Debate" + review.partition("## Review Debate")[2])
+    assert run(workspace, rounds=1, phase=1).data["phase"] == 1
+
+
+def test_a_debate_that_has_not_ended_keeps_its_phase_whatever_is_removed(workspace: Path) -> None:  # K9 C3
+    said = revisions.answers(1)
+    whole = said.pop("synthesis@synthesizer")
+    with pytest.raises(rebut.Aborted):
+        run(workspace, said, rounds=1, phase=1)
+    id = record().opened.id
+    for name in tree(workspace):
+        (phase(workspace) / name).unlink()
+    with pytest.raises(UsageError, match=f"session {id} holds it"):
+        run(workspace, rounds=1, phase=1)
+    revisions.seats(workspace.parent / "scripts", said | {"synthesis.again@synthesizer": whole})
+    asyncio.run(rebut.resume(id, workspace=workspace))
+    assert len(tree(workspace)) == 8, "it writes again what is gone"
+
+
+def test_of_two_processes_that_want_a_phase_which_was_cleared_one_has_it(workspace: Path) -> None:  # K9
+    first = run(workspace, rounds=1)
+    for name in tree(workspace):
+        (phase(workspace) / name).unlink()
+    sitting = revisions.seats(workspace.parent / "s", revisions.answers(1))
+    words = ["revise", "plan", "T", "--rounds", "1", "--phase", "1", "--json", "--synthesizer", sitting["synthesizer"]]
+    words += [word for author in sitting["author"] for word in ("--author", author)]
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(lambda _: cli(*words, cwd=workspace), range(3)))
+    assert sorted(d.returncode for d in done) == [0, 2, 2], [d.stderr for d in done]
+    [won] = [json.loads(d.stdout)["session"] for d in done if d.returncode == 0]
+    assert won != first.session and len(tree(workspace)) == 8
+    refused = [json.loads(d.stdout)["error"] for d in done if d.returncode]
+    assert all("phase 1 already has a plan debate" in error for error in refused)
+    assert {f.id for f in session.sessions(session.home())} == {first.session, won}, "who was refused left nothing"
+
+
 def test_a_debate_that_was_refused_holds_no_phase(workspace: Path) -> None:  # K9 K3
     phase(workspace).mkdir(parents=True)
     draft = phase(workspace) / "plan_claude.md"

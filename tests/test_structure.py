@@ -26,6 +26,7 @@ LAYERS: list[set[str]] = [
     {"record"},
     {"journal", "session", "claims", "trips"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},
+    {"statements"},
     {"laying", "scaffold", "hosts"},
     {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "artifacts"},
     {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "headline"},

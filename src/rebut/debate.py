@@ -14,7 +14,7 @@ from rebut.asking import Check, GivenUp, Question, settle
 from rebut.budget import MAX_OUTPUT, shown
 from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.events import Answered, Fact, FactClass, Failed
-from rebut.ledger import Entry, Ledger
+from rebut.ledger import Claim, Entry, Ledger
 from rebut.outside import Outside
 from rebut.record import Amount
 from rebut.room import Room
@@ -299,6 +299,20 @@ class Debate(Outside):
         rows = cast(list[Mapping[str, Any]], value["entries"])
         room.ledger, out = placed(room.ledger, [ledgers.from_json(row) for row in rows])
         return out
+
+    async def cite(self, step: str, by: str, round: int, text: str) -> Sequence[Claim]:
+        """Look up what a document cites in its prose: a claim of `by` for each statement of it that cites anything.
+
+        What the same participant said before is neither looked up nor counted again. Call it as you would `enter`.
+        """
+        from rebut.statements import citing
+
+        said = citing(text)
+        known = {c.text for c in self.ledger.claims if c.by == by}
+        if fresh := [Claim(one, by, round) for one in said if one not in known]:
+            await self.enter(step, fresh)
+        entered = {c.text: c for c in self.ledger.claims if c.by == by}
+        return [entered[one] for one in said]
 
     # rounds
 

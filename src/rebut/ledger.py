@@ -263,6 +263,12 @@ def same(a: Point, b: Point) -> bool:
     return any(_overlap(_place(x), _place(y)) for x in a.evidence for y in b.evidence)
 
 
+def baseless(evidence: Sequence[Evidence]) -> bool:
+    """Whether what is said rests on a citation that is absent: none of what it quotes stands anywhere."""
+    marks = {e.mark for e in evidence}
+    return "absent" in marks and not marks & {"found", "moved"}
+
+
 def _place(evidence: Evidence) -> tuple[str, int, int]:
     found = re.fullmatch(r"(.+?)(?:[:#]L?(\d+)(?:[-–]L?(\d+))?)?", evidence.place.strip(), re.S)
     assert found is not None or not evidence.place.strip()

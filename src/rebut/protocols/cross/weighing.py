@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rebut.contract import Held
-from rebut.ledger import Ledger, MoveKind, Point, Slip
+from rebut.ledger import Ledger, MoveKind, Point, Slip, baseless
 from rebut.types import Finding
 
 MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missing evidence": "maintain"}
@@ -16,9 +16,8 @@ GRAVE = ("P1", "P2")
 
 
 def struck(point: Point) -> bool:
-    """It rests on a citation that is absent: none of what it quotes stands anywhere in the file that it names."""
-    marks = {e.mark for e in point.evidence}
-    return "absent" in marks and not marks & {"found", "moved"}
+    """It rests on a citation that is absent."""
+    return baseless(point.evidence)
 
 
 def severity(ledger: Ledger, point: Point) -> str:

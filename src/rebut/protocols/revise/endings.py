@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rebut.debate import Debate
 from rebut.outcome import Outcome
 from rebut.protocols.revise.course import Course
+from rebut.protocols.revise.prose import tally
 from rebut.protocols.revise.worth import Worth
 from rebut.types import Json
 
@@ -107,4 +108,12 @@ def _where(course: Course) -> tuple[tuple[str, str], ...]:
         folder += " in the session's own folder"
     elif course.settings.place:
         folder = str(course.folder)
-    return (("files", "; ".join([folder, *up])),)
+    return (*_cited(course), ("files", "; ".join([folder, *up])))
+
+
+def _cited(course: Course) -> tuple[tuple[str, str], ...]:
+    """What the last version of each document cites; the result's first, where there is one."""
+    named = [("result", course.result)]
+    named += [(course.files.names[n], versions[-1].claims) for n, versions in enumerate(course.versions) if versions]
+    rows = [f"{name} cites {cites}" for name, claims in named if (cites := tally(claims))]
+    return tuple(("citations" if not n else "", row) for n, row in enumerate(rows))

@@ -300,19 +300,16 @@ class Debate(Outside):
         room.ledger, out = placed(room.ledger, [ledgers.from_json(row) for row in rows])
         return out
 
-    async def cite(self, step: str, by: str, round: int, text: str) -> Sequence[Claim]:
-        """Look up what a document cites in its prose: a claim of `by` for each statement of it that cites anything.
+    def cited(self, by: str, round: int, text: str) -> list[Claim]:
+        """A claim of `by` for each statement of a document that cites anything in its prose.
 
-        What the same participant said before is neither looked up nor counted again. Call it as you would `enter`.
+        Those on the ledger come with their id and marks, so that what a later version says again counts once; the
+        others are yours to `enter`.
         """
         from rebut.statements import citing
 
-        said = citing(text)
-        known = {c.text for c in self.ledger.claims if c.by == by}
-        if fresh := [Claim(one, by, round) for one in said if one not in known]:
-            await self.enter(step, fresh)
-        entered = {c.text: c for c in self.ledger.claims if c.by == by}
-        return [entered[one] for one in said]
+        known = {c.text: c for c in self.ledger.claims if c.by == by}
+        return [known.get(one) or Claim(one, by, round) for one in citing(text)]
 
     # rounds
 

@@ -10,7 +10,7 @@ from rebut.errors import Aborted, TooFewReplies, UsageError
 from rebut.ledger import Claim
 from rebut.prompts import fill
 from rebut.protocol import Artifact
-from rebut.protocols.revise import rules, words
+from rebut.protocols.revise import prose, rules, words
 from rebut.protocols.revise.asking import LONG, ask_twice, told
 from rebut.protocols.revise.course import Course, Version
 from rebut.protocols.revise.forms import Draft
@@ -55,7 +55,7 @@ async def written(debate: Debate, course: Course) -> None:
 async def _cited(r: Debate, course: Course, author: int, text: str) -> tuple[Claim, ...]:
     seat = course.authors[author].seat
     r.take_up({}, text)
-    return tuple(await r.cite(f"draft@{seat}", seat, 0, parts(text).document))
+    return await prose.looked_up(r, f"draft@{seat}", seat, 0, parts(text).document)
 
 
 async def _taken_up(r: Debate, course: Course, author: int) -> str | None:

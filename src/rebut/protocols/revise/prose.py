@@ -12,6 +12,13 @@ from rebut.text import cut, squeeze
 STATEMENT = 160
 
 
+async def looked_up(debate: Debate, step: str, by: str, round: int, text: str) -> tuple[Claim, ...]:
+    """What a document says with a place beside it, each place looked up; on record where any of it is new."""
+    if fresh := [claim for claim in debate.cited(by, round, text) if not claim.id]:
+        await debate.enter(step, fresh)
+    return tuple(debate.cited(by, round, text))
+
+
 def places(claims: Sequence[Claim]) -> list[Evidence]:
     return list(dict.fromkeys(e for claim in claims for e in claim.evidence))
 

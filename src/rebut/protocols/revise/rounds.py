@@ -104,12 +104,13 @@ async def _revised(
     r: Round, course: Course, played: Played, by: int, got: Answer[Revision], known: Sequence[str]
 ) -> None:
     number, seat = course.latest(by).number + 1, course.authors[by].seat
-    r.take_up({}, rendering.revision(got.value, number, known))
-    placed = await r.enter(f"revision@{seat}", entering.revision(got.value, seat, r.n))
+    text, document = rendering.revision(got.value, number, known), headings.parts(got.value.document).document
+    r.take_up({}, text)
+    fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
+    placed = await r.enter(f"revision@{seat}", [*entering.revision(got.value, seat, r.n), *fresh])
     text = rendering.revision(got.value, number, known, [entry for _, entry in placed])
-    claims = await r.cite(f"revised@{seat}", seat, r.n, headings.parts(text).document)
     [path] = await r.leave(Artifact(course.path(course.files.version(by, number)), text))
-    version = Version(number, text, path, claims=tuple(claims))
+    version = Version(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
     course.versions[by].append(version)
     played.revisions[by] = Revised(by, got.value, version, got.complaints)
 

@@ -35,7 +35,9 @@ async def synthesized(debate: Debate, course: Course) -> tuple[str, str]:
     if course.stage.name == "plan":
         plan = await _ask(debate, course, Plan, rules.plan(ledger))
         debate.take_up({}, plan.document)
-        course.result = tuple(await debate.cite("synthesis@synthesizer", "synthesizer", course.complete, plan.document))
+        course.result = await prose.looked_up(
+            debate, "synthesis@synthesizer", "synthesizer", course.complete, plan.document
+        )
         return of_plan(plan, ledger, course), plan.summary
     form = await _ask(debate, course, Verdict, rules.verdict(ledger))
     debate.take_up({}, "")  # findings are about the change, not about a document

@@ -99,6 +99,7 @@ def test_rounds_are_clamped_and_that_is_said(  # K1 C4
         (preferences(planStrategy="debate", debateRounds="2"), 4, 'debateRounds is "2"'),
         (preferences(debateRounds=True), 3, "debateRounds is true"),
         ("[]", 1, "an object is expected"),
+        ("\n\udcff", 2, "not UTF-8"),
         ('{\n"preferences": 7}', 2, "an object is expected"),
     ],
 )
@@ -320,6 +321,7 @@ def test_a_debate_that_was_refused_holds_no_phase(workspace: Path) -> None:  # K
     flags = [f"--author={spec}" for spec in revisions.seats(workspace.parent / "s", revisions.answers(1))["author"]]
     refused = cli("revise", "plan", "T", *flags, "--phase", "1", cwd=workspace)
     assert refused.returncode == 2 and "not UTF-8" in refused.stderr
+    assert "was not kept: nobody was asked" in refused.stderr, "its id stands in the lines above"
     assert "rebut resume" not in refused.stderr, "there is nothing that could be resumed"
     draft.write_text(document("somebody"))
     outcome = run(workspace, rounds=1, phase=1)
@@ -503,7 +505,7 @@ def test_the_command_line_runs_a_plan_and_tells_what_changed(workspace: Path) ->
         "in the rounds of debate",
     ):
         assert part in " ".join(done.stdout.split()), part
-    for row in ("author.1    critique", "1 point: 1 P1; citations: 1 located", "synthesizer synthesis"):
+    for row in ("author.1    critique", "1 point: 1 P1; 1 claim; citations: 2 located", "synthesizer synthesis"):
         assert row in done.stderr
 
 
@@ -547,3 +549,43 @@ def test_a_rehearsal_shows_what_would_leave_and_makes_no_folder(workspace: Path)
     assert done.returncode == 0, done.stderr
     row = json.loads(done.stdout)["providers"]["scripted"]
     assert row["calls"] == 2 * 7 + 1 and not (workspace / ".kiln").exists()
+
+
+# the way to the result
+
+
+@pytest.mark.parametrize(
+    ("stage", "strategy", "name"),
+    [("plan", "debate", "PLAN.md"), ("review", "debate", "review_verdict.md"), ("review", "single", "review.md")],
+)
+def test_the_ending_names_the_file_that_holds_the_result(  # K2 K9
+    workspace: Path, stage: str, strategy: str, name: str
+) -> None:
+    change(workspace)
+    outcome = run(workspace, stage=stage, strategy=strategy, rounds=1)
+    assert (
+        dict(outcome.rows)["result"] == f".kiln/tracks/phase-1/{name}"
+        and (workspace / dict(outcome.rows)["result"]).is_file()
+    )
+
+
+def test_a_result_beside_somebody_elses_file_is_named_as_it_is(workspace: Path) -> None:  # K9 K12
+    folders(workspace, 1)
+    (phase(workspace) / "PLAN.md").write_text("mine")
+    outcome = run(workspace, rounds=1)
+    assert dict(outcome.rows)["result"] == f".kiln/tracks/phase-1/PLAN.{outcome.session}.md"
+
+
+def test_a_single_review_has_no_rows_about_points_that_nobody_raised(workspace: Path) -> None:  # K2
+    change(workspace)
+    [author] = revisions.seats(workspace.parent / "s", revisions.answers(1, "review"))["author"][:1]
+    done = cli("revise", "review", "--strategy", "single", "--author", author, cwd=workspace)
+    assert done.returncode == 0 and "walked back" not in done.stdout and "citations     claude cites" in done.stdout
+
+
+def test_a_seat_with_a_number_is_named_as_people_would(workspace: Path) -> None:  # C2
+    authors = revisions.seats(workspace.parent / "s", revisions.answers(1))["author"]
+    done = cli(
+        "revise", "plan", "T", f"--author={authors[0]}", f"--author={authors[1]}", "--rounds", "1", cwd=workspace
+    )
+    assert "a fresh call of author.1's model" in " ".join((done.stdout + done.stderr).split())

@@ -132,10 +132,11 @@ async def _new_session(table: Table) -> AsyncIterator[tuple[Path, Journal]]:
     journal = Journal.open(folder, table.listener)
     try:
         yield folder, journal
-    except UsageError:
+    except UsageError as refused:
         # What a fork has taken over is still with its parent.
         if all(c.answered and c.answered.copied_from for c in journal.record.calls.values()):
             shutil.rmtree(folder, ignore_errors=True)
+            refused.add_note(f"session {folder.name} was not kept: nobody was asked")
         raise
     except RecordError as error:
         if "keys" in journal.record.facts:

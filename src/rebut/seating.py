@@ -112,10 +112,10 @@ def fill(
     if default:
         party, spec = next(iter(parties.items()))
         specs[default] = replace(spec, name="")
-        notes.append(f"the {default} is a fresh call of the {party}'s model ({spec}), not an independent third")
+        notes.append(f"the {default} is a fresh call of {_called(party)}'s model ({spec}), not an independent third")
     for role, spec in parties.items():
         if not default and protocol.judge in specs and specs[protocol.judge].identity == spec.identity:
-            notes.append(f"the {protocol.judge} is the {role}'s model too ({spec}), not an independent third")
+            notes.append(f"the {protocol.judge} is {_called(role)}'s model too ({spec}), not an independent third")
     for role, spec in specs.items():
         if role not in protocol.silent:  # nothing is sent to one who is never asked
             permitted(config, role, spec)
@@ -237,3 +237,8 @@ def is_self_debate(seats: Sequence[Participant], protocol: Protocol) -> bool:
     """Whether one model already fills two sides, which somebody once allowed."""
     parties = [p.spec.identity for p in seats if p.seat != protocol.judge and p.spec.provider != "human"]
     return len(set(parties)) < len(parties)
+
+
+def _called(seat: str) -> str:
+    """A seat in a sentence: the proposer, but author.1."""
+    return seat if "." in seat else f"the {seat}"

@@ -97,6 +97,7 @@ class Course:
     over: bool = False
     result: tuple[Claim, ...] = ()
     """What the synthesis itself cites."""
+    result_path: str = ""
 
     @property
     def folder(self) -> Path:

@@ -104,11 +104,14 @@ def told(course: Course) -> dict[str, Json]:
 def _where(course: Course) -> tuple[tuple[str, str], ...]:
     up = [f"{v[0].path.rpartition('/')[2]} was there and was taken up" for v in course.versions if v and v[0].taken_up]
     folder = "/".join(course.folder.parts[-3:])
-    if not course.settings.shared:
-        folder += " in the session's own folder"
-    elif course.settings.place:
+    if course.settings.shared and course.settings.place:
         folder = str(course.folder)
-    return (*_cited(course), ("files", "; ".join([folder, *up])))
+    latest = [versions[-1].path for versions in course.versions if versions]
+    # One document is the result itself where there was no other to set beside it.
+    path = course.result_path or (latest[0] if len(latest) == 1 else "")
+    rows = [("result", f"{folder}/{path.rpartition('/')[2]}")] if path else []
+    inside = "" if course.settings.shared else " in the session's own folder"
+    return (*_cited(course), *rows, ("files", "; ".join([folder + inside, *up])))
 
 
 def _cited(course: Course) -> tuple[tuple[str, str], ...]:

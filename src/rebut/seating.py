@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rebut.choosing import Company, found_company
 from rebut.config import Config
 from rebut.connecting import connector as connector
-from rebut.errors import UsageError
+from rebut.errors import NotSeated, UsageError
 from rebut.finding import Found
 from rebut.protocol import MANY, Protocol
 from rebut.room import Connection
@@ -73,8 +73,9 @@ def seat(
         if role == protocol.judge and not wanted:
             continue
         if (len(wanted) != count) if count != MANY else not wanted:
-            raise UsageError(
-                f"{protocol.name} needs {'a' if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
+            a = "an" if role[0] in "aeiou" else "a"
+            raise NotSeated(
+                f"{protocol.name} needs {a if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
                 + (f", got {len(wanted)}" if wanted else ""),
                 _how_to_name(protocol, role) + ("" if wanted else NOBODY if attended else UNATTENDED),
             )

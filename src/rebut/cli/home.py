@@ -13,6 +13,7 @@ from rebut.finding import look, usable
 from rebut.gitview import Git
 from rebut.text import cut
 
+NOBODY = "nobody yet   rebut doctor"
 PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
 
 
@@ -20,6 +21,8 @@ def show() -> int:
     desk = Desk(rehearsal=True)
     here = Path.cwd().resolve()
     rows = [("could sit", who) for who in _seats(desk)]
+    if rows == [("could sit", NOBODY)]:
+        rows += [("try", "a debate that needs nobody   rebut demo")]
     rows += [("here", what) for what in asyncio.run(_debatable(here))]
     rows += [("last", one) for one in _last(desk, here)]
     rows += [
@@ -45,7 +48,7 @@ def _seats(desk: Desk) -> list[str]:
     found = asyncio.run(look(desk.config, desk.env))
     out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
     barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
-    return [*out, *barred] or ["nobody yet: `rebut doctor` says what is missing; `rebut demo` needs nobody"]
+    return [*out, *barred] or [NOBODY]
 
 
 async def _debatable(here: Path) -> list[str]:

@@ -71,9 +71,11 @@ def _completed(command: click.Command, name: str) -> click.Command:
     """A command with what all of them have: `--plain`, and examples below its help."""
     if PLAIN not in command.params:
         command.params.append(PLAIN)
+        from rebut.cli.saying import folded
+
         rows = [f"  rebut {line}\n      {what}" for line, what in EXAMPLES.get(name, ())]
         rows += ["", "Exit codes and all commands: rebut --help"]
-        command.epilog = "\b\n" + "\n".join(["Examples:", *rows])
+        command.epilog = "\b\n" + folded("\n".join(["Examples:", *rows]), sys.stdout, 8, less=2)
     return command
 
 

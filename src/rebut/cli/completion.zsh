@@ -50,8 +50,8 @@ _rebut() {
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
       '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value:_files' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \
@@ -62,8 +62,8 @@ _rebut() {
       '--max-calls[Calls in all.]:value:_files' \
       '--with[The models to use; their roles are shown.]:value:_files' \
       '--quick[Less time, fewer calls, low effort.]' \
-      '--deep[More rounds and calls; ask; a panel.]' \
-      '--save[Also leave the protocol'\''s files in DIR.]:value:_files' \
+      '--deep[More rounds and calls; with ask, a panel of experts.]' \
+      '--save[Also write the debate'\''s files to DIR.]:value:_files' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
@@ -83,8 +83,8 @@ _rebut() {
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
       '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value:_files' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \
@@ -95,8 +95,8 @@ _rebut() {
       '--max-calls[Calls in all.]:value:_files' \
       '--with[The models to use; their roles are shown.]:value:_files' \
       '--quick[Less time, fewer calls, low effort.]' \
-      '--deep[More rounds and calls; ask; a panel.]' \
-      '--save[Also leave the protocol'\''s files in DIR.]:value:_files' \
+      '--deep[More rounds and calls; with ask, a panel of experts.]' \
+      '--save[Also write the debate'\''s files to DIR.]:value:_files' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
@@ -111,8 +111,8 @@ _rebut() {
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
       '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value:_files' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \
@@ -123,8 +123,8 @@ _rebut() {
       '--max-calls[Calls in all.]:value:_files' \
       '--with[The models to use; their roles are shown.]:value:_files' \
       '--quick[Less time, fewer calls, low effort.]' \
-      '--deep[More rounds and calls; ask; a panel.]' \
-      '--save[Also leave the protocol'\''s files in DIR.]:value:_files' \
+      '--deep[More rounds and calls; with ask, a panel of experts.]' \
+      '--save[Also write the debate'\''s files to DIR.]:value:_files' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
@@ -159,8 +159,8 @@ _rebut() {
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
       '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value:_files' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \
@@ -206,8 +206,8 @@ _rebut() {
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
       '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value:_files' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \
@@ -240,8 +240,8 @@ _rebut() {
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
       '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value:_files' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \
@@ -268,8 +268,8 @@ _rebut() {
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
       '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value:_files' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \
@@ -292,8 +292,8 @@ _rebut() {
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
       '*--fallback[Who takes over if a seat fails.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value:_files' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
       '--deadline[Give the best result so far after S seconds.]:value:_files' \

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 from rebut import reading, session
 from rebut.api import Desk
-from rebut.cli.saying import say, width
+from rebut.cli.saying import folded, say, width
 from rebut.errors import RebutError
 from rebut.finding import look, usable
 from rebut.gitview import Git
@@ -22,15 +23,15 @@ def show() -> int:
     here = Path.cwd().resolve()
     rows = [("could sit", who) for who in _seats(desk)]
     if rows == [("could sit", NOBODY)]:
-        rows += [("try", "a debate that needs nobody   rebut demo")]
+        rows += [("try", "needs nobody   rebut demo")]
     rows += [("here", what) for what in asyncio.run(_debatable(here))]
     rows += [("last", one) for one in _last(desk, here)]
     rows += [
-        ("ask", 'rebut "Redis or Postgres for the queue?"'),
+        ("ask", 'rebut "Redis or Postgres?"'),
         ("look up", "rebut check PLAN.md"),
         ("all of it", "rebut --help"),
     ]
-    say("rebut: let AI models argue, hold them to evidence, keep the record.\n")
+    say(folded("rebut: let AI models argue, hold them to evidence, keep the record.", sys.stdout) + "\n")
     before = ""
     for name, text in rows:
         say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")

@@ -28,7 +28,7 @@ def is_diff(text: str) -> bool:
 def of_review(what: str) -> Wanted:
     """What `review` is about."""
     if what == "-":
-        return Wanted(target="code", stdin=everything(), instead=REVIEWED)
+        return Wanted(target="code", stdin=_sent(), instead=REVIEWED)
     if what and _is_folder(what):
         raise UsageError(f"{what} is a folder", "Name a file in it, a commit or a range A..B.")
     if what and _is_file(what) and is_diff(_beginning(what)):
@@ -43,7 +43,7 @@ def of_review(what: str) -> Wanted:
 def of_plan(file: str) -> Wanted:
     """What `plan` is about."""
     if file == "-":
-        return Wanted(target="proposal", stdin=everything())
+        return Wanted(target="proposal", stdin=_sent())
     _must_be_file(file)
     return Wanted(target="proposal", artifact_file=file)
 
@@ -51,7 +51,7 @@ def of_plan(file: str) -> Wanted:
 def to_rewrite(file: str) -> tuple[str, list[str]]:
     """The topic of a revision, and the file that it is about."""
     if file == "-":
-        return everything(), []
+        return _sent(), []
     _must_be_file(file)
     return f"Write a better plan than the one in {file}, for the same purpose.", [file]
 
@@ -140,6 +140,13 @@ def of_pipe() -> list[str]:
         return []
     sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
     return ["review" if is_diff(text) else "plan", "-"]
+
+
+def _sent() -> str:
+    text = everything()
+    if not text.strip():
+        raise UsageError("nothing came on standard input", "Send the text there, or name its file in place of -.")
+    return text
 
 
 def _must_be_file(file: str) -> None:

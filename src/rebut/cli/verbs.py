@@ -25,8 +25,8 @@ def verb(f: F) -> F:
         [
             click.option("--with", "company", metavar="A,B", help="The models to use; their roles are shown."),
             click.option("--quick", is_flag=True, help="Less time, fewer calls, low effort."),
-            click.option("--deep", is_flag=True, help="More rounds and calls; ask: a panel."),
-            click.option("--save", metavar="DIR", help="Also leave the protocol's files in DIR."),
+            click.option("--deep", is_flag=True, help="More rounds and calls; with ask, a panel of experts."),
+            click.option("--save", metavar="DIR", help="Also write the debate's files to DIR."),
         ]
     ):
         f = option(f)

@@ -155,10 +155,13 @@ def _understood(words: list[str]) -> None:
     wrong: click.UsageError | None = None
     for command in map(_command, ("review", "plan")):
         try:
-            command.make_parser(click.Context(command)).parse_args(list(words))
+            here = click.Context(command, parent=click.Context(app, info_name="rebut"), info_name=command.name)
+            command.make_parser(here).parse_args(list(words))
             return
+        except click.NoSuchOption as error:
+            wrong = click.NoSuchOption(error.option_name)  # of no command: none was named
         except click.UsageError as error:
-            wrong = error
+            wrong, error.ctx = error, here
     assert wrong is not None
     raise wrong
 

@@ -39,7 +39,7 @@ def config_command(what: str, as_json: bool) -> int:
     if as_json:
         say_json(shown)
         return 0
-    say(f"{path}{'' if path.exists() else '  (not there yet)'}")
+    say(folded(f"{path}{'' if path.exists() else '  (not there yet)'}", sys.stdout))
     for p in found.providers:
         key = (
             f"key from {p.api_key_env}" + ("" if os.environ.get(p.api_key_env) else ", not set")

@@ -114,6 +114,8 @@ def enter(words: list[str]) -> int:
     except click.ClickException as error:
         return _fail(UsageError(error.format_message()), words)
     except (click.Abort, KeyboardInterrupt):
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # the line of the prompt ends here
         return 130
     except RebutError as error:
         return _fail(error, words)

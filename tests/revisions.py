@@ -138,5 +138,5 @@ def tree(workspace: Path, number: int = 1) -> list[str]:
 def configure(workspace: Path, text: str) -> Path:
     file = workspace / ".kiln/config.json"
     file.parent.mkdir(exist_ok=True)
-    file.write_text(text)
+    file.write_bytes(text.encode(errors="surrogateescape"))
     return file

@@ -37,7 +37,7 @@ def test_an_unknown_word_is_an_error_with_a_suggestion_and_never_a_topic(capsys:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["duel"], "missing argument 'TOPIC'"),
+        (["duel"], "`rebut duel` needs a TOPIC"),
         (["duel", "x", "--frob"], "no such option"),
         (["duel", "x"], "duel needs a proposer"),
         (
@@ -66,7 +66,7 @@ def test_an_unknown_word_is_an_error_with_a_suggestion_and_never_a_topic(capsys:
         (["doctor", "--timeout", "0"], "--timeout must be 1 to 3,600"),
         (["resume", "nosuch"], "no session is called 'nosuch'"),
         (["show", "last"], "no session was started in"),
-        (["export", "last", "--format", "pdf"], "'pdf' is not one of"),
+        (["export", "last", "--format", "pdf"], "--format takes md, json, adr, sarif or github, got 'pdf'"),
         (["run", "nosuch.py", "x"], "there is no file nosuch.py"),
         (["check", "nosuch.md"], "nosuch.md cannot be read"),
     ],

@@ -302,3 +302,45 @@ def test_the_program_says_beforehand_how_much_a_fork_reuses(tmp_path: Path, work
     assert real.returncode == 0, real.stderr
     said = real.stderr.index("reuses 4 answers and asks about 1 anew")
     assert said < real.stderr.index("verdict"), "it is said before the first call"
+
+
+REFUSES = """
+from rebut.errors import UsageError
+
+seats = {"author": 1}
+
+async def run(debate):
+    a = await debate.ask(debate.seat("author"), "draft", "Say it.")
+    if debate.is_fork:
+        raise UsageError("there is no room for a fork")
+    return done(said=a.value)
+"""
+
+
+@pytest.mark.parametrize("place", ["the protocol", "the snapshot"])
+def test_a_fork_that_is_refused_before_any_call_leaves_no_session(  # C13
+    tmp_path: Path, workspace: Path, place: str
+) -> None:
+    path = protocol(tmp_path, REFUSES if place == "the protocol" else CHAIN)
+    seats = {"author": "fake:a"} | ({} if place == "the protocol" else {"critic": "fake:b"})
+    voice = Voice(lambda r: "yes")
+    parent = rebut.run(path, "tea", workspace=workspace, backends={"fake": voice}, **seats)
+    kept = session.home() / parent.session / "snapshot"
+    if place == "the snapshot":
+        (workspace / "src/session.py").write_text("another\n")
+        parent = rebut.run(path, "tea", workspace=workspace, backends={"fake": voice}, **seats)
+        kept = session.home() / parent.session / "snapshot"
+        (kept / "broken").symlink_to("nowhere")
+    before, asked = set(session.home().iterdir()), len(voice.asked)
+    with pytest.raises(rebut.UsageError, match=r"no room for a fork|could not be copied"):
+        asyncio.run(rebut.fork(parent.session, backends={"fake": voice}))
+    assert set(session.home().iterdir()) == before and len(voice.asked) == asked
+
+
+def test_a_fork_that_is_refused_after_a_call_of_its_own_is_kept(tmp_path: Path) -> None:  # C3 C13
+    path = protocol(tmp_path, REFUSES)
+    parent = rebut.run(path, "tea", author="fake:a", workspace=tmp_path, backends={"fake": Voice("one")})
+    before = set(session.home().iterdir())
+    with pytest.raises(rebut.UsageError):
+        asyncio.run(rebut.fork(parent.session, author="fake:b", backends={"fake": Voice("two")}))
+    assert len(set(session.home().iterdir()) - before) == 1

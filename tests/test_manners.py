@@ -90,7 +90,7 @@ def test_a_completion_script_loads_neither_click_nor_pydantic() -> None:
 
 def test_an_unknown_shell_is_an_error() -> None:  # C17
     done = piped("completion", "csh")
-    assert done.returncode == 2 and "'csh' is not one of" in done.stderr
+    assert done.returncode == 2 and "takes bash, zsh or fish, got 'csh'" in done.stderr
 
 
 # help

@@ -213,7 +213,7 @@ def test_a_critique_is_rendered_in_its_structure_with_ids_and_marks(workspace: P
     outcome = run(workspace, said, rounds=1)
     assert (phase(workspace) / "critique_of_codex_r1.md").read_text() == (
         "## Critique of codex (Round 1)\n\n"
-        "### Strengths\n- The goal is plain. — § Goal\n\n"
+        "### Strengths\n- The goal is plain. — § Goal [located]\n\n"
         "### Weaknesses\n"
         '- W1 (high, correctness) No lock is taken. — src/session.py:2 "ttl = 3600" [found]\n'
         "- W2 (low) No rollback. — src/session.py:900 [absent]\n\n"
@@ -244,7 +244,7 @@ def test_a_revision_has_its_comment_its_defense_and_its_document(workspace: Path
     outcome = run(workspace, said, rounds=1)
     assert (phase(workspace) / "plan_codex_v2.md").read_text() == (
         "<!-- Revision v2: Addressed critique points [W1]. Defended: [W2]. -->\n\n"
-        '### Defense\n\n- W2: W2 is meant that way — src/session.py:2 "ttl = 3600"\n\n'
+        '### Defense\n\n- W2: W2 is meant that way — src/session.py:2 "ttl = 3600" [found]\n\n'
         + document("author 2", "A lock.")
     )
     assert "### Defense" not in (phase(workspace) / "plan_claude_v2.md").read_text(), "nothing was defended there"
@@ -532,7 +532,7 @@ def test_a_review_verdict_has_assessments_findings_agreement_and_tie_breaks(work
         "Debated for 1 of 1 round; not converged.\n\n"
         "## Final Assessments\n\n### claude (review_v2.md)\n\nIt can go in.\n\n"
         "### codex (review_codex_v2.md)\n\nIt can go in with a change.\n\n"
-        "## Findings\n\n- C1 [medium] (both) The ttl is fixed. — src/session.py:2 [found]. "
+        "## Findings\n\n- C7 [medium] (both) The ttl is fixed. — src/session.py:2 [found]. "
         "Severity: one said high, one said low\n\n"
         "## Points of Agreement\n\n- The ttl is fixed.\n\n"
         "## Points of Disagreement\n\n- W1: whether it holds. Tie-break: the line shows it\n"
@@ -554,7 +554,7 @@ def test_a_review_is_shown_the_change_and_held_to_its_new_side(workspace: Path) 
     for key in ("r0/draft@author.1", "r1/critique@author.2", "r1/revision@author.1", "synthesis@synthesizer"):
         prompt = record().calls[key].asked[1].prompt
         assert "-ttl = 3600\n+ttl = 60" in prompt, key
-    assert outcome.ledger.claims[0].evidence[0].mark == "found", "the new side says 60"
+    assert outcome.ledger.claims[-1].evidence[0].mark == "found", "the new side says 60"
     assert record().opened.topic == revisions.TOPIC
 
 

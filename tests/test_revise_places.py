@@ -99,6 +99,7 @@ def test_rounds_are_clamped_and_that_is_said(  # K1 C4
         (preferences(planStrategy="debate", debateRounds="2"), 4, 'debateRounds is "2"'),
         (preferences(debateRounds=True), 3, "debateRounds is true"),
         ("[]", 1, "an object is expected"),
+        ("\n\udcff", 2, "not UTF-8"),
         ('{\n"preferences": 7}', 2, "an object is expected"),
     ],
 )
@@ -244,6 +245,75 @@ def test_a_phase_that_somebody_removed_is_free_again(workspace: Path) -> None:  
     assert run(workspace, rounds=1).data["phase"] == 1
 
 
+@pytest.mark.parametrize("kept", [[], ["notes.txt"], ["plan_claude.md"]])
+def test_a_debate_that_has_ended_gives_way_when_its_files_were_removed(workspace: Path, kept: list[str]) -> None:  # K9
+    phase(workspace).mkdir(parents=True)
+    for name in kept:  # somebody else's: the second was taken up as a first draft
+        (phase(workspace) / name).write_text(document("somebody"))
+    first = run(workspace, rounds=1, phase=1)
+    for name in set(tree(workspace)) - set(kept):
+        (phase(workspace) / name).unlink()
+    again = run(workspace, rounds=1, phase=1)
+    assert again.data["phase"] == 1 and again.session != first.session
+    assert {"PLAN.md", "debate_log.md", *kept} <= set(tree(workspace))
+
+
+def test_a_debate_that_has_ended_holds_its_phase_while_one_of_its_files_is_left(workspace: Path) -> None:  # K9
+    first = run(workspace, rounds=1)
+    for name in set(tree(workspace)) - {"PLAN.md"}:
+        (phase(workspace) / name).unlink()
+    with pytest.raises(UsageError, match=f"session {first.session} holds it"):
+        run(workspace, rounds=1, phase=1)
+    assert tree(workspace) == ["PLAN.md"] and run(workspace, rounds=1).data["phase"] == 2
+
+
+def test_a_log_that_the_other_stage_keeps_does_not_hold_a_phase(workspace: Path) -> None:  # K9 K10
+    change(workspace)
+    run(workspace, rounds=1)
+    run(workspace, stage="review", rounds=1, phase=1)
+    log = phase(workspace) / "debate_log.md"
+    for name in tree(workspace):
+        if "plan" in name.lower() or name in ("critique_of_claude_r1.md", "critique_of_codex_r1.md"):
+            (phase(workspace) / name).unlink()
+    with pytest.raises(UsageError, match=r"debate_log\.md stands there"):
+        run(workspace, rounds=1, phase=1)
+    head, _, review = log.read_text().partition("## Plan Debate")
+    log.write_text(head + "## Review Debate" + review.partition("## Review Debate")[2])
+    assert run(workspace, rounds=1, phase=1).data["phase"] == 1
+
+
+def test_a_debate_that_has_not_ended_keeps_its_phase_whatever_is_removed(workspace: Path) -> None:  # K9 C3
+    said = revisions.answers(1)
+    whole = said.pop("synthesis@synthesizer")
+    with pytest.raises(rebut.Aborted):
+        run(workspace, said, rounds=1, phase=1)
+    id = record().opened.id
+    for name in tree(workspace):
+        (phase(workspace) / name).unlink()
+    with pytest.raises(UsageError, match=f"session {id} holds it"):
+        run(workspace, rounds=1, phase=1)
+    revisions.seats(workspace.parent / "scripts", said | {"synthesis.again@synthesizer": whole})
+    asyncio.run(rebut.resume(id, workspace=workspace))
+    assert len(tree(workspace)) == 8, "it writes again what is gone"
+
+
+def test_of_two_processes_that_want_a_phase_which_was_cleared_one_has_it(workspace: Path) -> None:  # K9
+    first = run(workspace, rounds=1)
+    for name in tree(workspace):
+        (phase(workspace) / name).unlink()
+    sitting = revisions.seats(workspace.parent / "s", revisions.answers(1))
+    words = ["revise", "plan", "T", "--rounds", "1", "--phase", "1", "--json", "--synthesizer", sitting["synthesizer"]]
+    words += [word for author in sitting["author"] for word in ("--author", author)]
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(lambda _: cli(*words, cwd=workspace), range(3)))
+    assert sorted(d.returncode for d in done) == [0, 2, 2], [d.stderr for d in done]
+    [won] = [json.loads(d.stdout)["session"] for d in done if d.returncode == 0]
+    assert won != first.session and len(tree(workspace)) == 8
+    refused = [json.loads(d.stdout)["error"] for d in done if d.returncode]
+    assert all("phase 1 already has a plan debate" in error for error in refused)
+    assert {f.id for f in session.sessions(session.home())} == {first.session, won}, "who was refused left nothing"
+
+
 def test_a_debate_that_was_refused_holds_no_phase(workspace: Path) -> None:  # K9 K3
     phase(workspace).mkdir(parents=True)
     draft = phase(workspace) / "plan_claude.md"
@@ -251,6 +321,7 @@ def test_a_debate_that_was_refused_holds_no_phase(workspace: Path) -> None:  # K
     flags = [f"--author={spec}" for spec in revisions.seats(workspace.parent / "s", revisions.answers(1))["author"]]
     refused = cli("revise", "plan", "T", *flags, "--phase", "1", cwd=workspace)
     assert refused.returncode == 2 and "not UTF-8" in refused.stderr
+    assert "was not kept: nobody was asked" in refused.stderr, "its id stands in the lines above"
     assert "rebut resume" not in refused.stderr, "there is nothing that could be resumed"
     draft.write_text(document("somebody"))
     outcome = run(workspace, rounds=1, phase=1)
@@ -434,7 +505,7 @@ def test_the_command_line_runs_a_plan_and_tells_what_changed(workspace: Path) ->
         "in the rounds of debate",
     ):
         assert part in " ".join(done.stdout.split()), part
-    for row in ("author.1    critique", "1 point: 1 P1; citations: 1 located", "synthesizer synthesis"):
+    for row in ("author.1    critique", "1 point: 1 P1; 1 claim; citations: 2 located", "synthesizer synthesis"):
         assert row in done.stderr
 
 
@@ -478,3 +549,43 @@ def test_a_rehearsal_shows_what_would_leave_and_makes_no_folder(workspace: Path)
     assert done.returncode == 0, done.stderr
     row = json.loads(done.stdout)["providers"]["scripted"]
     assert row["calls"] == 2 * 7 + 1 and not (workspace / ".kiln").exists()
+
+
+# the way to the result
+
+
+@pytest.mark.parametrize(
+    ("stage", "strategy", "name"),
+    [("plan", "debate", "PLAN.md"), ("review", "debate", "review_verdict.md"), ("review", "single", "review.md")],
+)
+def test_the_ending_names_the_file_that_holds_the_result(  # K2 K9
+    workspace: Path, stage: str, strategy: str, name: str
+) -> None:
+    change(workspace)
+    outcome = run(workspace, stage=stage, strategy=strategy, rounds=1)
+    assert (
+        dict(outcome.rows)["result"] == f".kiln/tracks/phase-1/{name}"
+        and (workspace / dict(outcome.rows)["result"]).is_file()
+    )
+
+
+def test_a_result_beside_somebody_elses_file_is_named_as_it_is(workspace: Path) -> None:  # K9 K12
+    folders(workspace, 1)
+    (phase(workspace) / "PLAN.md").write_text("mine")
+    outcome = run(workspace, rounds=1)
+    assert dict(outcome.rows)["result"] == f".kiln/tracks/phase-1/PLAN.{outcome.session}.md"
+
+
+def test_a_single_review_has_no_rows_about_points_that_nobody_raised(workspace: Path) -> None:  # K2
+    change(workspace)
+    [author] = revisions.seats(workspace.parent / "s", revisions.answers(1, "review"))["author"][:1]
+    done = cli("revise", "review", "--strategy", "single", "--author", author, cwd=workspace)
+    assert done.returncode == 0 and "walked back" not in done.stdout and "citations     claude cites" in done.stdout
+
+
+def test_a_seat_with_a_number_is_named_as_people_would(workspace: Path) -> None:  # C2
+    authors = revisions.seats(workspace.parent / "s", revisions.answers(1))["author"]
+    done = cli(
+        "revise", "plan", "T", f"--author={authors[0]}", f"--author={authors[1]}", "--rounds", "1", cwd=workspace
+    )
+    assert "a fresh call of author.1's model" in " ".join((done.stdout + done.stderr).split())

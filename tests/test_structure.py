@@ -27,6 +27,7 @@ LAYERS: list[set[str]] = [
     {"journal", "session", "claims", "trips"},
     {"shapes", "ledger", "budget", "parsing", "streaming", "prompts", "redaction"},
     {"gitview", "citations", "child", "weights", "worth", "figures"},
+    {"statements"},
     {"laying", "scaffold", "hosts"},
     {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "glance", "artifacts"},
     {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching"},

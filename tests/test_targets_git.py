@@ -189,8 +189,8 @@ def test_histories_that_never_met_are_told_so(repo: Path) -> None:
 def test_outside_git_only_a_file_or_a_text_can_be_taken(tmp_path: Path) -> None:
     # J2
     edit(tmp_path, "a.py", "a = 1\n")
-    assert "no git working tree" in refused(tmp_path, "uncommitted")
-    assert "no git working tree" in refused(tmp_path)
+    assert "is no git repository" in refused(tmp_path, "uncommitted")
+    assert "is no git repository" in refused(tmp_path)
     found = target(tmp_path, "file:a.py")
     assert found.changes[0].after == "a = 1\n" and found.changes[0].added == ((1, 1),)
 

@@ -50,8 +50,8 @@ def test_the_first_source_that_was_given_counts_and_the_others_are_named(sources
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"artifact_file": "nope.md"}, "there is no file nope.md for --artifact-file"),
-        ({"context_file": "nope.md"}, "there is no file nope.md for --context-file"),
+        ({"artifact_file": "nope.md"}, "there is no file nope.md"),
+        ({"context_file": "nope.md"}, "there is no file nope.md"),
         ({"artifact_file": "empty.md"}, "is empty"),
         ({"artifact_file": "."}, "is a folder"),
         ({"artifact_file": "logo.png"}, "is binary"),
@@ -61,7 +61,7 @@ def test_the_first_source_that_was_given_counts_and_the_others_are_named(sources
         ({"target": "mixed"}, "needs a text, and none was given"),
         ({"target": "prose"}, "there is no target 'prose'"),
         ({"target": "proposal", "scope": "uncommitted", "content": PLAN}, "selects code, and --target is proposal"),
-        ({"content": "  \n"}, "no git working tree"),
+        ({"content": "  \n"}, "is no git repository"),
         ({"from_transcript": True}, "there is no transcript of"),
     ],
 )

@@ -11,8 +11,11 @@ import click
 from rebut.cli.app import app
 from rebut.cli.index import COMMANDS
 from rebut.config import BUILT_IN, Config, load
+from rebut.types import EFFORTS
 
 HOME = "${REBUT_HOME:-${XDG_STATE_HOME:-$HOME/.local/state}/rebut}/sessions"
+FILES = ("FILE", "DIR", "PATH")
+"""What stands in the metavar of an option that takes a file or a folder."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +26,9 @@ class Option:
     help: str
     takes: bool
     words: tuple[str, ...] = ()
-    """What may follow it; none: a file, or anything."""
+    """What may follow it; none: a file, or what no shell can know."""
     many: bool = False
+    file: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,9 @@ def commands() -> list[Command]:
             if isinstance(param, click.Option):
                 spec = param.metavar in ("SPEC", "[SPEC]…")
                 takes = not (param.is_flag or param.count)
-                words_of = choices or (specs if spec else ())
-                options.append(Option(tuple(param.opts), param.help or "", takes, words_of, param.multiple))
+                words_of = choices or (specs if spec else EFFORTS if param.metavar == "LEVEL" else ())
+                file = isinstance(param.type, click.Path) or any(k in (param.metavar or "") for k in FILES)
+                options.append(Option(tuple(param.opts), param.help or "", takes, words_of, param.multiple, file))
             else:
                 words += choices or (specs if param.name == "specs" else ())
                 sessions = sessions or param.name == "id"
@@ -85,6 +90,8 @@ def bash() -> str:
             if o.takes:
                 names = "|".join(f"{c.name}:{name}" for name in o.names)
                 said = f'COMPREPLY=($(compgen -W "{" ".join(o.words)}" -- "$cur")); ' if o.words else ""
+                # Elsewhere bash would go on with the names of files.
+                said += "" if o.file else "compopt +o default 2>/dev/null || :; "
                 rows.append(f"    {names}) {said}return ;;")
     rows += ["  esac", '  case "${COMP_WORDS[1]}" in']
     for c in commands():
@@ -115,7 +122,13 @@ def zsh() -> str:
         rows.append(f"    {c.name}) _arguments \\")
         for o in c.options:
             also = "*" if o.many else f"({' '.join(o.names)})" if len(o.names) > 1 else ""
-            what = f":value:({' '.join(o.words)})" if o.words else ":value:_files" if o.takes else ""
+            what = (
+                f":value:({' '.join(o.words)})"
+                if o.words
+                else f":value:{'_files' if o.file else ' '}"
+                if o.takes
+                else ""
+            )
             about = o.help.replace("[", "(").replace("]", ")").replace(":", ";")
             rows += [f"      {_quoted(f'{also}{name}[{about}]{what}')} \\" for name in o.names]
         rest = "*:session:($sessions)" if c.sessions else f"*:word:({' '.join(c.words)})" if c.words else ""
@@ -132,19 +145,25 @@ def fish() -> str:
         '  set -q REBUT_HOME; and set home "$REBUT_HOME"',
         "  command ls -t $home/sessions 2>/dev/null",
         "end",
+        # fish's own test takes a word anywhere on the line for the command: `revise plan` would be `plan`, too.
+        "function __rebut_runs",
+        "  set -l words (commandline -opc)",
+        '  test (count $words) -ge 2; and test "$words[2]" = $argv[1]',
+        "end",
     ]
     for c in commands():
         rows.append(f"complete -c rebut -n __fish_use_subcommand -f -a {c.name} -d {_fished(c.help)}")
     for c in commands():
-        here = f"complete -c rebut -n '__fish_seen_subcommand_from {c.name}'"
+        here = f"complete -c rebut -n '__rebut_runs {c.name}'"
         if c.sessions:
             rows.append(f"{here} -f -a '(__rebut_sessions)'")
         if c.words:
-            rows.append(f"{here} -a {_fished(' '.join(c.words))}")
+            rows.append(f"{here} -f -a {_fished(' '.join(c.words))}")
         for o in c.options:
             long = " ".join(f"-l {n[2:]}" for n in o.names if n.startswith("--"))
             short = " ".join(f"-s {n[1:]}" for n in o.names if not n.startswith("--"))
-            follows = f" -x -a {_fished(' '.join(o.words))}" if o.words else " -r" if o.takes else ""
+            follows = f" -x -a {_fished(' '.join(o.words))}" if o.words else ""
+            follows = follows or ((" -r" if o.file else " -x") if o.takes else "")
             rows.append(f"{here} {' '.join(filter(None, (long, short)))}{follows} -d {_fished(o.help)}")
     return "\n".join(rows) + "\n"
 

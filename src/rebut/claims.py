@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rebut import session
 from rebut.errors import RecordError
 
 
-def claim(root: Path, folder: Path, purpose: str, id: str) -> str:
+def claim(root: Path, folder: Path, purpose: str, id: str, shared: Collection[str] = ()) -> str:
     """Take `folder` for a purpose. Returns the session that holds it now: `id` itself, or the one that was first.
 
     The name appears with its content or not at all: a process that dies in between leaves no claim that nobody holds.
-    Call it in `alone`: a claim of a session that is no more gives way.
+    Call it in `alone`: a claim that is void gives way.
     """
     place = _place(root, folder)
     own = place / f".{id}.{secrets.token_hex(4)}"
@@ -25,7 +26,7 @@ def claim(root: Path, folder: Path, purpose: str, id: str) -> str:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         own.write_text(id, encoding="utf-8")
         try:
-            if not holder(root, folder, purpose):
+            if not holder(root, folder, purpose, shared):
                 wanted.unlink(missing_ok=True)
             os.link(own, wanted)
         except FileExistsError:
@@ -37,13 +38,28 @@ def claim(root: Path, folder: Path, purpose: str, id: str) -> str:
     return id
 
 
-def holder(root: Path, folder: Path, purpose: str) -> str:
-    """Who holds a folder for a purpose; empty for nobody, also where whoever held it was deleted."""
+def holder(root: Path, folder: Path, purpose: str, shared: Collection[str] = ()) -> str:
+    """Who holds a folder for a purpose; empty for nobody.
+
+    A claim is void when its session was deleted, or has ended and nothing of what it wrote there is left. Files that
+    others write to as well, `shared`, do not tell.
+    """
     try:
         id = (_place(root, folder) / purpose.replace("/", "-")).read_text(encoding="utf-8")
     except OSError:
         return ""
-    return id if (root / id).is_dir() else ""
+    return "" if _void(root, folder, id, shared) else id
+
+
+def _void(root: Path, folder: Path, id: str, shared: Collection[str]) -> bool:
+    if not (root / id).is_dir():
+        return True
+    try:
+        record = session.load(root / id)
+    except RecordError:
+        return False  # it is being opened, or cannot be read: nobody can say that it has ended
+    wrote = [path for path in map(Path, record.wrote) if path.parent == folder and path.name not in shared]
+    return record.closed is not None and not any(path.is_symlink() or path.exists() for path in wrote)
 
 
 def holders(root: Path, folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ from rebut.asking import Check, GivenUp, Question, settle
 from rebut.budget import MAX_OUTPUT, shown
 from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.events import Answered, Fact, FactClass, Failed
-from rebut.ledger import Entry, Ledger
+from rebut.ledger import Claim, Entry, Ledger
 from rebut.outside import Outside
 from rebut.record import Amount
 from rebut.room import Room
@@ -306,6 +306,17 @@ class Debate(Outside):
         rows = cast(list[Mapping[str, Any]], value["entries"])
         room.ledger, out = placed(room.ledger, [ledgers.from_json(row) for row in rows])
         return out
+
+    def cited(self, by: str, round: int, text: str) -> list[Claim]:
+        """A claim of `by` for each statement of a document that cites anything in its prose.
+
+        Those on the ledger come with their id and marks, so that what a later version says again counts once; the
+        others are yours to `enter`.
+        """
+        from rebut.statements import citing
+
+        known = {c.text: c for c in self.ledger.claims if c.by == by}
+        return [known.get(one) or Claim(one, by, round) for one in citing(text)]
 
     # rounds
 

@@ -10,8 +10,8 @@ import base64
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -59,9 +59,7 @@ async def start(plan: Plan, table: Table) -> Outcome:
     keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
     topic = redact(clean(plan.topic)).strip()
-    folder = await asyncio.to_thread(session.create, table.root)  # it waits for the disk, and others may be debating
-    journal = Journal.open(folder, table.listener)
-    try:
+    async with _new_session(table) as (folder, journal):
         facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
         # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
         view = await snapshot(plan, folder, lambda text: redact(clean(text)), table, facts)
@@ -76,17 +74,6 @@ async def start(plan: Plan, table: Table) -> Outcome:
         await journal.sync()
         room = _room(journal.record, plan, table, journal=journal, view=view)
         return await _run(room, plan, table, folder)
-    except UsageError:
-        if not journal.record.calls:
-            shutil.rmtree(folder, ignore_errors=True)  # nothing was asked yet: there is nothing to keep
-        raise
-    except RecordError as error:
-        if "keys" in journal.record.facts:
-            raise
-        shutil.rmtree(folder, ignore_errors=True)
-        raise UsageError(error.message, "Nothing was called. Make room, then start it again.") from error
-    finally:
-        journal.close()
 
 
 async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, float] | None = None) -> Outcome:
@@ -122,11 +109,9 @@ async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -
     """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew; `again`: all."""
     sound(plan)
     old = session.load(parent)
-    folder = await asyncio.to_thread(session.create, table.root)
-    if (parent / "snapshot").is_dir():
-        shutil.copytree(parent / "snapshot", folder / "snapshot")
-    journal = Journal.open(folder, table.listener)
-    try:
+    async with _new_session(table) as (folder, journal):
+        if (parent / "snapshot").is_dir():
+            await asyncio.to_thread(_copied, parent / "snapshot", folder / "snapshot")
         topic = redactor_of(old, table)(clean(plan.topic)).strip()
         journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
         if plan.notes:
@@ -142,8 +127,37 @@ async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -
         view = view_of(journal.record, folder, table)
         room = _room(journal.record, plan, table, journal=journal, view=view, parent=None if again else old)
         return await _run(room, plan, table, folder)
+
+
+@asynccontextmanager
+async def _new_session(table: Table) -> AsyncIterator[tuple[Path, Journal]]:
+    """A session of one's own, which goes again if it is refused before anybody was asked: there is nothing to keep."""
+    folder = await asyncio.to_thread(session.create, table.root)  # it waits for the disk, and others may be debating
+    journal = Journal.open(folder, table.listener)
+    try:
+        yield folder, journal
+    except UsageError as refused:
+        # What a fork has taken over is still with its parent.
+        if all(c.answered and c.answered.copied_from for c in journal.record.calls.values()):
+            shutil.rmtree(folder, ignore_errors=True)
+            refused.add_note(f"session {folder.name} was not kept: nobody was asked")
+        raise
+    except RecordError as error:
+        if "keys" in journal.record.facts:
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+        raise UsageError(error.message, "Nothing was called. Make room, then start it again.") from error
     finally:
         journal.close()
+
+
+def _copied(kept: Path, into: Path) -> None:
+    try:
+        shutil.copytree(kept, into)
+    except (shutil.Error, OSError) as error:
+        raise UsageError(
+            f"the snapshot of session {kept.parent.name} could not be copied: {error}", "Nothing was called."
+        ) from error
 
 
 async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:

@@ -3,6 +3,7 @@
     RebutError
     ├── UsageError             you: a flag, a file or a config value is wrong; nothing was called        exit 2
     │   ├── ConfigError        a config file says something that it may not
+    │   ├── NotSeated          a seat is empty: nobody was named for it, and nobody was found
     │   └── UnknownSession     no session (or more than one) answers to that name
     ├── ParticipantFailed      a participant: it did not give an answer; carries a class, never speaks
     ├── TooFewReplies          participants: fewer answered than the protocol needs
@@ -53,6 +54,10 @@ class UsageError(RebutError):
 
 class ConfigError(UsageError):
     """A config file is malformed or asks for something it may not."""
+
+
+class NotSeated(UsageError):
+    """A seat is empty: nobody was named for it, and nobody was found."""
 
 
 class PriceUnknown(UsageError):

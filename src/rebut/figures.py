@@ -13,9 +13,10 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float, unit: str = "") -> str:
+    gap = " " if unit else ""
     if count >= 999_500:
-        return f"{count / 1e6:.1f}M{unit}"
-    return f"{count / 1000:.1f}k{unit}" if count >= 1000 else f"{count:.0f}{unit}"
+        return f"{count / 1e6:.1f}{gap}M{unit}"
+    return f"{count / 1000:.1f}{gap}k{unit}" if count >= 1000 else f"{count:.0f}{gap}{unit}"
 
 
 def money(usd: float | None) -> str:

@@ -81,8 +81,7 @@ class Point:
     @property
     def struck(self) -> bool:
         """It rests on a citation that is absent: none of what it quotes stands anywhere in the file that it names."""
-        marks = {e.mark for e in self.evidence}
-        return "absent" in marks and not marks & {"found", "moved"}
+        return baseless(self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +266,12 @@ def same(a: Point, b: Point) -> bool:
     if not a.category or a.category != b.category:
         return False
     return any(_overlap(_place(x), _place(y)) for x in a.evidence for y in b.evidence)
+
+
+def baseless(evidence: Sequence[Evidence]) -> bool:
+    """Whether what is said rests on a citation that is absent: none of what it quotes stands anywhere."""
+    marks = {e.mark for e in evidence}
+    return "absent" in marks and not marks & {"found", "moved"}
 
 
 def _place(evidence: Evidence) -> tuple[str, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,10 +31,11 @@ class Outside:
         self._room.notes += notes
         return [str(place) for place in places]
 
-    def claim(self, folder: str, purpose: str, *, new: bool = False) -> str:
+    def claim(self, folder: str, purpose: str, *, new: bool = False, shared: Collection[str] = ()) -> str:
         """Take a folder for this session, and make it. Returns who holds it for this purpose: empty if we do.
 
-        A `new` one is made by us or not at all: whoever was quicker to make it has it. Call this in `once`.
+        A `new` one is made by us or not at all: whoever was quicker to make it has it. Whoever has ended holds it as
+        long as a file is there that it wrote, `shared` ones aside. Call this in `once`.
         """
         from rebut import claims
 
@@ -49,14 +50,14 @@ class Outside:
             except FileExistsError:
                 if new or not place.is_dir():
                     return "another process"
-            holder = claims.claim(room.root, place, purpose, room.record.opened.id)
+            holder = claims.claim(room.root, place, purpose, room.record.opened.id, shared)
         return "" if holder == room.record.opened.id else holder
 
-    def claimed(self, folder: str, purpose: str) -> str:
+    def claimed(self, folder: str, purpose: str, *, shared: Collection[str] = ()) -> str:
         """Which other session holds a folder for a purpose; empty for none. Call this in `once`."""
         from rebut.claims import holder
 
-        found = holder(self._room.root, Path(folder), purpose) if self._room.root else ""
+        found = holder(self._room.root, Path(folder), purpose, shared) if self._room.root else ""
         return "" if found == self._room.record.opened.id else found
 
     @property

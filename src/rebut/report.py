@@ -259,8 +259,8 @@ def ledger_rows(ledger: Ledger, width: int) -> list[str]:
     ]
     rows = []
     for name, items in groups:
-        if not items and name in ("absent", "dropped"):
-            continue
+        if not items and (name in ("absent", "dropped") or not (ledger.points or ledger.unsupported)):
+            continue  # where nothing was at issue, there is nothing to count
         rows += wrapped(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
         for item in items[1:5]:
             rows += wrapped(f"  {'':<12}      {item}", width, 20)
@@ -283,10 +283,13 @@ def _point(point: Point) -> str:
 def _indented(text: str, width: int) -> list[str]:
     rows = []
     for paragraph in text.splitlines():
-        rows += textwrap.wrap(paragraph, max(20, width - 4)) or [""]
+        rows += textwrap.wrap(paragraph, max(20, width - 4), break_on_hyphens=False) or [""]
     return [f"    {row}".rstrip() for row in rows]
 
 
 def wrapped(text: str, width: int, indent: int) -> list[str]:
     """Wrapped, with the first line's own indent kept."""
-    return textwrap.wrap(text, max(30, width - 2), subsequent_indent=" " * indent, break_long_words=False) or [""]
+    # A path that breaks at its hyphens cannot be copied.
+    wrapper = textwrap.TextWrapper(max(30, width - 2), break_long_words=False, break_on_hyphens=False)
+    wrapper.subsequent_indent = " " * indent
+    return wrapper.wrap(text) or [""]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rebut.choosing import Company, found_company
 from rebut.config import Config
 from rebut.connecting import connector as connector
-from rebut.errors import UsageError
+from rebut.errors import NotSeated, UsageError
 from rebut.finding import Found
 from rebut.protocol import MANY, Protocol
 from rebut.room import Connection
@@ -74,8 +74,9 @@ def seat(
         if role == protocol.judge and not wanted:
             continue
         if (len(wanted) != count) if count != MANY else not wanted:
-            raise UsageError(
-                f"{protocol.name} needs {'a' if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
+            a = "an" if role[0] in "aeiou" else "a"
+            raise NotSeated(
+                f"{protocol.name} needs {a if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
                 + (f", got {len(wanted)}" if wanted else ""),
                 _how_to_name(protocol, role, naming) + ("" if wanted else NOBODY if attended else UNATTENDED),
             )
@@ -113,10 +114,10 @@ def fill(
     if default:
         party, spec = next(iter(parties.items()))
         specs[default] = replace(spec, name="")
-        notes.append(f"the {default} is a fresh call of the {party}'s model ({spec}), not an independent third")
+        notes.append(f"the {default} is a fresh call of {_called(party)}'s model ({spec}), not an independent third")
     for role, spec in parties.items():
         if not default and protocol.judge in specs and specs[protocol.judge].identity == spec.identity:
-            notes.append(f"the {protocol.judge} is the {role}'s model too ({spec}), not an independent third")
+            notes.append(f"the {protocol.judge} is {_called(role)}'s model too ({spec}), not an independent third")
     for role, spec in specs.items():
         if role not in protocol.silent:  # nothing is sent to one who is never asked
             permitted(config, role, spec)
@@ -240,3 +241,8 @@ def is_self_debate(seats: Sequence[Participant], protocol: Protocol) -> bool:
     """Whether one model already fills two sides, which somebody once allowed."""
     parties = [p.spec.identity for p in seats if p.seat != protocol.judge and p.spec.provider != "human"]
     return len(set(parties)) < len(parties)
+
+
+def _called(seat: str) -> str:
+    """A seat in a sentence: the proposer, but author.1."""
+    return seat if "." in seat else f"the {seat}"

@@ -6,25 +6,77 @@ import sys
 
 
 def main() -> None:
-    words = sys.argv[1:]
+    _hold_open()
+    try:
+        code = _answer(sys.argv[1:])
+        if sys.stdout is not None:  # it is None where a reader went away
+            sys.stdout.flush()
+    except OSError as error:
+        # A page that nobody reads to its end is no fault; one that cannot be written is.
+        code = 0 if isinstance(error, BrokenPipeError) else 2
+        if code:
+            sys.stderr.write(f"rebut: the output could not be written: {error.strerror}\n")
+        sys.stdout = None
+    if code:
+        sys.exit(code)
+
+
+def _hold_open() -> None:
+    """A standard stream that was closed has nobody at its end; what we open must not come to stand in its place."""
+    import io
+    import os
+
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if (
+            isinstance(stream, io.TextIOWrapper) and stream.errors == "strict"
+        ):  # a letter that cannot be shown is no reason to say nothing
+            stream.reconfigure(errors="replace")
+
+
+def _answer(words: list[str]) -> int:
     if words in (["--help"], ["-h"], ["help"]):
         _print("help.txt")
-        return
+        return 0
     if words in (["--version"], ["-V"]):
         from rebut import __version__
 
         print(f"rebut {__version__}")
-        return
+        return 0
     if len(words) == 2 and words[0] == "completion" and words[1] in ("bash", "zsh", "fish"):
         _print(f"completion.{words[1]}")
-        return
+        return 0
     from rebut.cli.app import enter
 
-    sys.exit(enter(words))
+    return enter(words)
 
 
 def _print(name: str) -> None:
     """Show a generated page. A shell asks for its completion whenever it starts, so that must be quick too."""
     with open(__file__.replace("__init__.py", name), encoding="utf-8") as page:  # noqa: PTH123  no pathlib here
         text = page.read()
+    if name == "help.txt" and sys.stdout.isatty():
+        text = _folded(text)
+    if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
+        text = text.replace("…", "...").replace("–", "-")
     sys.stdout.write(text)
+
+
+def _folded(page: str) -> str:
+    """The page for a narrow terminal: what does not fit goes on below, under where its text begins."""
+    import os
+
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    if not 0 < columns < max(map(len, page.splitlines())):
+        return page
+    import re
+    import textwrap
+
+    out: list[str] = []
+    for line in page.splitlines():
+        begins = re.match(r"  \w+ +", line)
+        indent = " " * (len(begins[0]) if begins else 0)
+        out += textwrap.wrap(line, max(30, columns), subsequent_indent=indent, break_on_hyphens=False) or [""]
+    return "\n".join(out) + "\n"

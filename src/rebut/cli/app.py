@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import json
+import os
 import sys
 from importlib import import_module
 
@@ -38,9 +38,9 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            guess = f"; did you mean {near[0]}?" if near else ""
-            raise click.UsageError(f"no command {_short(args[0])!r}{guess}")
+            from rebut.cli.wrong import unknown
+
+            raise unknown(args[0], args, COMMANDS)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -71,9 +71,11 @@ def _completed(command: click.Command, name: str) -> click.Command:
     """A command with what all of them have: `--plain`, and examples below its help."""
     if PLAIN not in command.params:
         command.params.append(PLAIN)
+        from rebut.cli.saying import folded
+
         rows = [f"  rebut {line}\n      {what}" for line, what in EXAMPLES.get(name, ())]
         rows += ["", "Exit codes and all commands: rebut --help"]
-        command.epilog = "\b\n" + "\n".join(["Examples:", *rows])
+        command.epilog = "\b\n" + folded("\n".join(["Examples:", *rows]), sys.stdout, 8, less=2)
     return command
 
 
@@ -100,16 +102,20 @@ def enter(words: list[str]) -> int:
             from rebut.cli.home import show
 
             return show()
-        code = app.main(words, prog_name="rebut", standalone_mode=False)
+        with app.make_context("rebut", list(words)) as here:
+            code = app.invoke(here)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        where = f"See `{error.ctx.command_path} --help`." if error.ctx else "See `rebut --help`."
-        return _fail(UsageError(_lower(error.format_message()), where), words)
+        from rebut.cli.wrong import told
+
+        return _fail(UsageError(*told(error, words)), words)
     except click.ClickException as error:
         return _fail(UsageError(error.format_message()), words)
     except (click.Abort, KeyboardInterrupt):
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # the line of the prompt ends here
         return 130
     except RebutError as error:
         return _fail(error, words)
@@ -118,8 +124,20 @@ def enter(words: list[str]) -> int:
         sys.stdout = None
         return 0
     except OSError as error:
+        if is_gone := _folder_is_gone():
+            return _fail(is_gone, words)
+        if error.filename:
+            return _fail(UsageError(f"{error.filename}: {error.strerror}"), words)
         sys.stdout = None  # what could not be written now cannot be flushed at exit either
         return _fail(UsageError(f"the output could not be written: {error.strerror}"), [])
+
+
+def _folder_is_gone() -> UsageError | None:
+    try:
+        os.getcwd()  # noqa: PTH109  a Path of it would be no cheaper
+    except OSError:
+        return UsageError("the current folder is not there any more", "Change to one that is, and try again.")
+    return None
 
 
 def _meant(words: list[str]) -> list[str]:
@@ -128,9 +146,32 @@ def _meant(words: list[str]) -> list[str]:
     from rebut.cli.intent import meant, of_pipe
 
     if not words or words[0].startswith("--"):  # `git diff | rebut --with claude,codex`
+        _understood(words)
         piped = of_pipe()
         return [*piped, *words] if piped else words
     return meant(words, COMMANDS)
+
+
+def _understood(words: list[str]) -> None:
+    """Flags that no verb has are told at once: nobody should wait for a pipe to hear of a slip."""
+    wrong: click.UsageError | None = None
+    for command in map(_command, ("review", "plan")):
+        try:
+            here = click.Context(command, parent=click.Context(app, info_name="rebut"), info_name=command.name)
+            command.make_parser(here).parse_args(list(words))
+            return
+        except click.NoSuchOption as error:
+            wrong = click.NoSuchOption(error.option_name)  # of no command: none was named
+        except click.UsageError as error:
+            wrong, error.ctx = error, here
+    assert wrong is not None
+    raise wrong
+
+
+def _command(name: str) -> click.Command:
+    command = app.get_command(click.Context(app), name)
+    assert command is not None
+    return command
 
 
 def _fail(error: RebutError, words: list[str]) -> int:
@@ -141,11 +182,3 @@ def _fail(error: RebutError, words: list[str]) -> int:
 
         print(folded(f"rebut: {error}", sys.stderr), file=sys.stderr)
     return error.exit_code
-
-
-def _short(word: str) -> str:
-    return word if len(word) <= 40 else word[:39] + "…"
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:].rstrip(".")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 BAD = ("absent", "moved")
 LARGEST = 20_000_000
+BINARY = 8_000
+"""Bytes at the beginning in which a text has no zero."""
 MOST = 200
 
 
@@ -35,7 +37,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
 
     Exit code 1 when a citation is absent. Found means that the words stand there, not that they prove anything.
     """
-    from rebut.cli.saying import say, say_json, width
+    from rebut.cli.saying import folded, say, say_json, width
     from rebut.errors import UsageError
     from rebut.report import wrapped
     from rebut.text import cut
@@ -54,14 +56,16 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         return code
     order = ("found", "moved", "located", "absent", "uncheckable")
     tally = ", ".join(f"{counts[k]} {k}" for k in order if counts.get(k))
-    say(f"  {len(found)} citation{'' if len(found) == 1 else 's'} in {name}" + (f": {tally}" if tally else ""))
+    count = f"  {len(found)} citation{'' if len(found) == 1 else 's'} in {name}"
+    say(folded(count + (f": {tally}" if tally else ""), sys.stdout))
     listed = [(f, m) for f, m in found if everything or m.mark in BAD]
     for f, m in listed[:MOST]:
         quote = f'  "{cut(f.citation.quote, 60)}"' if f.citation.quote else ""
         note = f"now at {m.moved_to}" if m.moved_to else m.note
         head = f"    {m.mark:<11} {f.citation.place}{quote}  (line {f.line})"
         beside = len(head) + len(note) + 3 <= width()
-        say(f"{head}   {note}".rstrip() if beside else "\n".join([head, *wrapped(f"{'':16}{note}", width(), 16)]))
+        below = "\n".join([folded(head, sys.stdout, 16), *wrapped(f"{'':16}{note}", width(), 16)])
+        say(f"{head}   {note}".rstrip() if beside else below)
     if len(listed) > MOST:
         say(f"    … {len(listed) - MOST:,} more; --json has them all")
     return code
@@ -77,7 +81,10 @@ def _text(file: str) -> tuple[str, str, Path | None]:
         size = path.stat().st_size
         if size > LARGEST:
             raise UsageError(f"{file} is {size:,} bytes long; at most {LARGEST:,} are read")
-        return path.read_bytes().decode(errors="replace"), file, path.resolve().parent
+        data = path.read_bytes()
+        if b"\0" in data[:BINARY]:
+            raise UsageError(f"{file} is binary", "Only what stands in a text can be looked up.")
+        return data.decode(errors="replace"), file, path.resolve().parent
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
 

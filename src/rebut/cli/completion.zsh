@@ -48,22 +48,22 @@ _rebut() {
       '(--quiet -q)-q[No progress, only the result.]' \
       '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '*--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value: ' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
-      '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value: ' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
+      '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
-      '--with[The models to use; their roles are shown.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
+      '--with[The models to use; their roles are shown.]:value: ' \
       '--quick[Less time, fewer calls, low effort.]' \
-      '--deep[More rounds and calls; ask; a panel.]' \
-      '--save[Also leave the protocol'\''s files in DIR.]:value:_files' \
+      '--deep[More rounds and calls; with ask, a panel of experts.]' \
+      '--save[Also write the debate'\''s files to DIR.]:value:_files' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
@@ -81,22 +81,22 @@ _rebut() {
       '(--quiet -q)-q[No progress, only the result.]' \
       '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '*--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value: ' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
-      '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value: ' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
+      '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
-      '--with[The models to use; their roles are shown.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
+      '--with[The models to use; their roles are shown.]:value: ' \
       '--quick[Less time, fewer calls, low effort.]' \
-      '--deep[More rounds and calls; ask; a panel.]' \
-      '--save[Also leave the protocol'\''s files in DIR.]:value:_files' \
+      '--deep[More rounds and calls; with ask, a panel of experts.]' \
+      '--save[Also write the debate'\''s files to DIR.]:value:_files' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
@@ -109,33 +109,33 @@ _rebut() {
       '(--quiet -q)-q[No progress, only the result.]' \
       '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '*--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value: ' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
-      '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value: ' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
+      '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
-      '--with[The models to use; their roles are shown.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
+      '--with[The models to use; their roles are shown.]:value: ' \
       '--quick[Less time, fewer calls, low effort.]' \
-      '--deep[More rounds and calls; ask; a panel.]' \
-      '--save[Also leave the protocol'\''s files in DIR.]:value:_files' \
+      '--deep[More rounds and calls; with ask, a panel of experts.]' \
+      '--save[Also write the debate'\''s files to DIR.]:value:_files' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
       '*:file:_files' ;;
     more) _arguments \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
@@ -147,37 +147,37 @@ _rebut() {
       '--proposer[The model that takes a position.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--challenger[The model that attacks it; another one than the proposer.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--judge[The model that decides. (a fresh call of the proposer'\''s model)]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
-      '--rounds[Rounds of back and forth. (2)]:value:_files' \
-      '--effort[Thinking effort of every seat; low, medium, high, max.]:value:_files' \
-      '--model-proposer[The proposer'\''s model, apart from its provider.]:value:_files' \
-      '--model-challenger[The challenger'\''s model, apart from its provider.]:value:_files' \
+      '--rounds[Rounds of back and forth. (2)]:value: ' \
+      '--effort[Thinking effort of every seat; low, medium, high, max.]:value:(low medium high max)' \
+      '--model-proposer[The proposer'\''s model, apart from its provider.]:value: ' \
+      '--model-challenger[The challenger'\''s model, apart from its provider.]:value: ' \
       '--state-dir[Write debate/last-debate.json there.]:value:_files' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
       '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '*--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value: ' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
-      '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value: ' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
+      '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
       '*:file:_files' ;;
     cross) _arguments \
-      '--target[auto, code, proposal or mixed. (auto)]:value:_files' \
-      '--scope[uncommitted, commit;SHA, base;BRANCH, range;A..B or file;PATH. (uncommitted)]:value:_files' \
-      '--base[The same as --scope base;BRANCH.]:value:_files' \
-      '--commit[The same as --scope commit;SHA.]:value:_files' \
+      '--target[auto, code, proposal or mixed. (auto)]:value: ' \
+      '--scope[uncommitted, commit;SHA, base;BRANCH, range;A..B or file;PATH. (uncommitted)]:value: ' \
+      '--base[The same as --scope base;BRANCH.]:value: ' \
+      '--commit[The same as --scope commit;SHA.]:value: ' \
       '--uncommitted[The same as --scope uncommitted.]' \
       '--artifact-file[A file that holds what to review.]:value:_files' \
       '--context-file[A file that holds the last message.]:value:_files' \
@@ -185,12 +185,12 @@ _rebut() {
       '--author[The model that wrote it; it is not asked. (the judge'\''s, or you)]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--critic[The model that reviews it; another one than the author.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--judge[The model that weighs the findings. (the author'\''s)]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
-      '--intensity[quick, standard or extensive; rounds, minutes and time a call.]:value:_files' \
-      '--max-rounds[Rounds at most. (1, 3 or 5)]:value:_files' \
-      '--mode[auto; the judge'\''s choice is taken; manual; you are asked. (auto)]:value:_files' \
-      '--backend-timeout-seconds[The same as --timeout. (180, 600 or 900)]:value:_files' \
+      '--intensity[quick, standard or extensive; rounds, minutes and time a call.]:value:(low medium high max)' \
+      '--max-rounds[Rounds at most. (1, 3 or 5)]:value: ' \
+      '--mode[auto; the judge'\''s choice is taken; manual; you are asked. (auto)]:value: ' \
+      '--backend-timeout-seconds[The same as --timeout. (180, 600 or 900)]:value: ' \
       '--skip-materialize-opposite[On B, do not have the final artifact written.]' \
-      '--effort[Thinking effort of every seat; low, medium, high, max.]:value:_files' \
+      '--effort[Thinking effort of every seat; low, medium, high, max.]:value:(low medium high max)' \
       '--state-dir[The folder that holds session folders. (in git'\''s own folder)]:value:_files' \
       '--apply[Apply the final patch, if the tree is as it was reviewed.]' \
       '--all[Show every finding, also P3, struck and invalid ones.]' \
@@ -204,18 +204,18 @@ _rebut() {
       '(--quiet -q)-q[No progress, only the result.]' \
       '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '*--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value: ' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
-      '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value: ' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
+      '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
@@ -223,33 +223,33 @@ _rebut() {
     revise) _arguments \
       '*--author[A model that writes; give two. NAME=SPEC names files.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--synthesizer[The model that makes one of both. (the first author'\''s, anew)]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
-      '--scope[What is reviewed; uncommitted, commit;SHA, base;BRANCH, range;A..B or file;PATH. (uncommitted)]:value:_files' \
-      '--base[The same as --scope base;BRANCH.]:value:_files' \
-      '--commit[The same as --scope commit;SHA.]:value:_files' \
+      '--scope[What is reviewed; uncommitted, commit;SHA, base;BRANCH, range;A..B or file;PATH. (uncommitted)]:value: ' \
+      '--base[The same as --scope base;BRANCH.]:value: ' \
+      '--commit[The same as --scope commit;SHA.]:value: ' \
       '--uncommitted[The same as --scope uncommitted.]' \
-      '--rounds[Rounds of critique and revision at most. (2)]:value:_files' \
-      '--phase[Write to .kiln/tracks/phase-N. (the one due)]:value:_files' \
-      '--strategy[debate; or synthesize (a plan), single (a review). (debate)]:value:_files' \
+      '--rounds[Rounds of critique and revision at most. (2)]:value: ' \
+      '--phase[Write to .kiln/tracks/phase-N. (the one due)]:value: ' \
+      '--strategy[debate; or synthesize (a plan), single (a review). (debate)]:value: ' \
       '--baseline[Also synthesize the first drafts alone, to compare; one call more.]' \
       '--show-names[Tell authors who wrote what; by default they are not told.]' \
-      '--effort[Thinking effort of every seat; low, medium, high, max.]:value:_files' \
+      '--effort[Thinking effort of every seat; low, medium, high, max.]:value:(low medium high max)' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
       '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '*--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value: ' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
-      '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value: ' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
+      '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
@@ -258,50 +258,50 @@ _rebut() {
       '--lead[The model that takes the position and defends it.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '*--challenger[A model that attacks it; repeat for several.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--judge[Who writes the personas and maps assumptions. (the lead'\''s model)]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
-      '--max-rounds[The challenge and all rebuttals. (5)]:value:_files' \
-      '--min-challengers[How many challengers must answer. (1)]:value:_files' \
-      '--effort[Thinking effort of every seat; low, medium, high, max.]:value:_files' \
+      '--max-rounds[The challenge and all rebuttals. (5)]:value: ' \
+      '--min-challengers[How many challengers must answer. (1)]:value: ' \
+      '--effort[Thinking effort of every seat; low, medium, high, max.]:value:(low medium high max)' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
       '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '*--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value: ' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
-      '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value: ' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
+      '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
       '*:file:_files' ;;
     run) _arguments \
-      '*--seat[Fill a seat; repeat for a role with several.]:value:_files' \
-      '*--set[Change a setting of the protocol.]:value:_files' \
+      '*--seat[Fill a seat; repeat for a role with several.]:value: ' \
+      '*--set[Change a setting of the protocol.]:value: ' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
       '*--context[Files and folders that debaters may read and cite.]:value:_files' \
       '--dry-run[Show what would be sent to whom and its cost; call nothing.]' \
-      '*--fallback[Who takes over if a seat fails.]:value:_files' \
+      '*--fallback[Who takes over if a seat fails.]:value: ' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
-      '--temperature[How freely models draw, where a wire has it.]:value:_files' \
-      '--seed[What models draw by, where a wire has it.]:value:_files' \
-      '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
+      '--temperature[How much chance is in the answers, where a provider lets you set it.]:value: ' \
+      '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
+      '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
       '(-h --help)--help[Show its help.]' \
@@ -324,12 +324,12 @@ _rebut() {
       '(-h --help)--help[Show its help.]' \
       "*:session:($sessions)" ;;
     resume) _arguments \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
@@ -339,8 +339,8 @@ _rebut() {
       "*:session:($sessions)" ;;
     answer) _arguments \
       '--file[The answer; - reads it from standard input.]:value:_files' \
-      '--key[The question that it answers. (the one that waits)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--key[The question that it answers. (the one that waits)]:value: ' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
@@ -349,22 +349,22 @@ _rebut() {
       '(-h --help)--help[Show its help.]' \
       "*:session:($sessions)" ;;
     fork) _arguments \
-      '--topic[Another question.]:value:_files' \
+      '--topic[Another question.]:value: ' \
       '--proposer[Another proposer.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--challenger[Another challenger.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
       '--judge[Another judge.]:value:(anthropic caller claude codex copilot gemini gguf google human lint llama-server lmstudio local ollama openai opencode openrouter qwen rules scripted vllm)' \
-      '--rounds[Another number of rounds.]:value:_files' \
-      '*--seat[Another model in any seat.]:value:_files' \
-      '*--set[Another value of any setting.]:value:_files' \
+      '--rounds[Another number of rounds.]:value: ' \
+      '*--seat[Another model in any seat.]:value: ' \
+      '*--set[Another value of any setting.]:value: ' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
       '--again[Reuse nothing; ask the same, or what you changed, all anew.]' \
       '--dry-run[Only say how much would be reused and asked anew.]' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
-      '--timeout[Seconds a call, retries included. (240)]:value:_files' \
-      '--budget-minutes[Active minutes in all.]:value:_files' \
-      '--max-usd[Dollars in all.]:value:_files' \
-      '--max-tokens[Tokens in all, in and out.]:value:_files' \
-      '--max-calls[Calls in all.]:value:_files' \
+      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--timeout[Seconds a call, retries included. (240)]:value: ' \
+      '--budget-minutes[Active minutes in all.]:value: ' \
+      '--max-usd[Dollars in all.]:value: ' \
+      '--max-tokens[Tokens in all, in and out.]:value: ' \
+      '--max-calls[Calls in all.]:value: ' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
@@ -403,11 +403,11 @@ _rebut() {
       '(-h --help)--help[Show its help.]' \
       "*:session:($sessions)" ;;
     dismiss) _arguments \
-      '--reason[Why. It is shown wherever the finding is hidden.]:value:_files' \
-      '--session[The review it is from. (the last one of this folder)]:value:_files' \
+      '--reason[Why. It is shown wherever the finding is hidden.]:value: ' \
+      '--session[The review it is from. (the last one of this folder)]:value: ' \
       '--shared[Keep it in .rebut/dismissals.jsonl, to be committed. (for you alone)]' \
       '--list[List what is dismissed here.]' \
-      '--undo[Take back a dismissal (d…) of the list, or of a finding (F…).]:value:_files' \
+      '--undo[Take back a dismissal (d…) of the list, or of a finding (F…).]:value: ' \
       '--json[Print one JSON object for machines.]' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \
@@ -430,7 +430,7 @@ _rebut() {
     doctor) _arguments \
       '--offline[Call no model; only what is installed and set.]' \
       '--deep[More calls; a form, non-ASCII, 200 kB, context file, each level of effort.]' \
-      '--timeout[Seconds a call. (60)]:value:_files' \
+      '--timeout[Seconds a call. (60)]:value: ' \
       '--json[Print one JSON object for machines.]' \
       '--plain[No live view, no columns, one fact a line, for screen readers. (REBUT_PLAIN)]' \
       '(-h --help)-h[Show its help.]' \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from rebut.cli.options import json_flag
 def config_command(what: str, as_json: bool) -> int:
     """Tell where your config file is (`path`), or what it and the repository's file come to (`show`)."""
     from rebut import config, session
-    from rebut.cli.saying import say, say_json
+    from rebut.cli.saying import folded, say, say_json
 
     path = config.user_path(os.environ)
     if what == "path":
@@ -38,14 +39,14 @@ def config_command(what: str, as_json: bool) -> int:
     if as_json:
         say_json(shown)
         return 0
-    say(f"{path}{'' if path.exists() else '  (not there yet)'}")
+    say(folded(f"{path}{'' if path.exists() else '  (not there yet)'}", sys.stdout))
     for p in found.providers:
         key = (
             f"key from {p.api_key_env}" + ("" if os.environ.get(p.api_key_env) else ", not set")
             if p.api_key_env
             else "no key"
         )
-        say(f"  {p.name:<12} {p.wire:<8} {p.base_url}  ({key})")
+        say(folded(f"  {p.name:<12} {p.wire:<9} {p.base_url}  ({key})", sys.stdout, 15))
     for notice in found.notices:
-        say(f"  note: {notice}")
+        say(folded(f"  note: {notice}", sys.stdout, 8))
     return 0

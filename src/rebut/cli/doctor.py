@@ -33,7 +33,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
 
     from rebut import doctor
     from rebut.api import Desk
-    from rebut.cli.saying import folded, plain, say, say_json
+    from rebut.cli.saying import folded, plain, say, say_json, width
     from rebut.connecting import in_folder
     from rebut.finding import look, look_at_analysers
     from rebut.types import ModelSpec
@@ -82,8 +82,9 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         told = [{"analyser": t.name, "version": t.about or None, "advice": t.advice or None} for t in tools]
         say_json({"providers": [_json(h) for h in healths], "families": families, "analysers": told, "exit": code})
     else:
-        table = [] if only_tools else rows(healths, families, offline=offline, plain=plain())
-        say("\n".join([*table, folded("\n".join(analyser_rows(tools)), sys.stdout)]).rstrip("\n"))
+        narrow = sys.stdout.isatty() and max(map(len, _table(healths)[:1])) > width()
+        table = [] if only_tools else rows(healths, families, offline=offline, plain=plain() or narrow)
+        say(folded("\n".join([*table, *analyser_rows(tools)]).rstrip("\n"), sys.stdout, 4))
     return code
 
 
@@ -122,11 +123,12 @@ def _cells(h: Health) -> tuple[str, ...]:
 def _listed(healths: Sequence[Health]) -> list[str]:
     out = []
     for h in healths:
-        out.append(", ".join(f"{name} {cell}" for name, cell in zip(HEAD, _cells(h), strict=True) if cell != "–"))
+        cells = zip(HEAD, _cells(h), strict=True)
+        out.append("  " + ", ".join(f"{name} {cell}" for name, cell in cells if cell != "–"))
         if h.problem:
-            out.append(f"{h.name}: {h.problem}. {h.advice}".rstrip())
+            out.append(f"  {h.name}: {h.problem}. {h.advice}".rstrip())
         elif h.checks:
-            out.append(f"{h.name} passed: {', '.join(check.name for check in h.checks)}")
+            out.append(f"  {h.name} passed: {', '.join(check.name for check in h.checks)}")
     return out
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 from rebut import reading, session
 from rebut.api import Desk
-from rebut.cli.saying import say, width
+from rebut.cli.saying import folded, say, width
 from rebut.errors import RebutError
 from rebut.finding import look, usable
 from rebut.gitview import Git
 from rebut.text import cut
 
+NOBODY = "nobody yet   rebut doctor"
 PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
 
 
@@ -20,14 +22,16 @@ def show() -> int:
     desk = Desk(rehearsal=True)
     here = Path.cwd().resolve()
     rows = [("could sit", who) for who in _seats(desk)]
+    if rows == [("could sit", NOBODY)]:
+        rows += [("try", "needs nobody   rebut demo")]
     rows += [("here", what) for what in asyncio.run(_debatable(here))]
     rows += [("last", one) for one in _last(desk, here)]
     rows += [
-        ("ask", 'rebut "Redis or Postgres for the queue?"'),
+        ("ask", 'rebut "Redis or Postgres?"'),
         ("look up", "rebut check PLAN.md"),
         ("all of it", "rebut --help"),
     ]
-    say("rebut: let AI models argue, hold them to evidence, keep the record.\n")
+    say(folded("rebut: let AI models argue, hold them to evidence, keep the record.", sys.stdout) + "\n")
     before = ""
     for name, text in rows:
         say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")
@@ -45,7 +49,7 @@ def _seats(desk: Desk) -> list[str]:
     found = asyncio.run(look(desk.config, desk.env))
     out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
     barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
-    return [*out, *barred] or ["nobody yet: `rebut doctor` says what is missing; `rebut demo` needs nobody"]
+    return [*out, *barred] or [NOBODY]
 
 
 async def _debatable(here: Path) -> list[str]:

@@ -14,6 +14,7 @@ from rebut.cli.piped import everything, waiting
 from rebut.errors import UsageError
 from rebut.targets import Wanted
 
+REVIEWED = "Name a commit, a range A..B or a file, or send a diff and say -"
 DIFF = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
 
 FENCED = re.compile(r"(?ms)^(```+|~~~+)[^\n]*\n.*?^\1[ \t]*$")
@@ -28,31 +29,31 @@ def is_diff(text: str) -> bool:
 def of_review(what: str) -> Wanted:
     """What `review` is about."""
     if what == "-":
-        return Wanted(target="code", stdin=everything())
+        return Wanted(target="code", stdin=_sent(), instead=REVIEWED)
+    if what and _is_folder(what):
+        raise UsageError(f"{what} is a folder", "Name a file in it, a commit or a range A..B.")
     if what and _is_file(what) and is_diff(_beginning(what)):
-        return Wanted(target="code", artifact_file=what)
+        return Wanted(target="code", artifact_file=what, instead=REVIEWED)
     if what and _is_file(what):
-        return Wanted(target="code", scope=f"file:{what}")
+        return Wanted(target="code", scope=f"file:{what}", instead=REVIEWED)
     if what:
-        return Wanted(target="code", scope=f"range:{what}" if ".." in what else f"commit:{what}")
-    return Wanted(target="code", scope=asyncio.run(_present(Path.cwd())))
+        return Wanted(target="code", scope=f"range:{what}" if ".." in what else f"commit:{what}", instead=REVIEWED)
+    return Wanted(target="code", scope=asyncio.run(_present(Path.cwd())), instead=REVIEWED)
 
 
 def of_plan(file: str) -> Wanted:
     """What `plan` is about."""
     if file == "-":
-        return Wanted(target="proposal", stdin=everything())
-    if not _is_file(file):
-        raise UsageError(f"there is no file {file}", "Give the file that holds the plan, or - for standard input.")
+        return Wanted(target="proposal", stdin=_sent())
+    _must_be_file(file)
     return Wanted(target="proposal", artifact_file=file)
 
 
 def to_rewrite(file: str) -> tuple[str, list[str]]:
     """The topic of a revision, and the file that it is about."""
     if file == "-":
-        return everything(), []
-    if not _is_file(file):
-        raise UsageError(f"there is no file {file}", "Give the file that holds the plan, or - for standard input.")
+        return _sent(), []
+    _must_be_file(file)
     return f"Write a better plan than the one in {file}, for the same purpose.", [file]
 
 
@@ -146,10 +147,30 @@ def of_pipe() -> list[str]:
     return ["review" if is_diff(text) else "plan", "-"]
 
 
+def _sent() -> str:
+    text = everything()
+    if not text.strip():
+        raise UsageError("nothing came on standard input", "Send the text there, or name its file in place of -.")
+    return text
+
+
+def _must_be_file(file: str) -> None:
+    if not _is_file(file):
+        what = f"{file} is a folder" if _is_folder(file) else f"there is no file {file}"
+        raise UsageError(what, "Give the file that holds the plan, or - for standard input.")
+
+
 def _is_file(name: str) -> bool:
     try:
         return Path(name).is_file()
     except OSError:  # a word that is too long for a name is no file's
+        return False
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:
         return False
 
 

@@ -17,7 +17,7 @@ from rebut.cli.reading import root
 def list_command(everywhere: bool, as_json: bool) -> int:
     """List the sessions of this folder, newest first."""
     from rebut import reading, session
-    from rebut.cli.saying import say, say_json, width
+    from rebut.cli.saying import folded, say, say_json, width
     from rebut.errors import RecordError
     from rebut.text import cut
 
@@ -44,5 +44,7 @@ def list_command(everywhere: bool, as_json: bool) -> int:
         topic = " ".join(row["topic"].split())
         line = f"{row['id']}  {row['at'][:16].replace('T', ' ')}  {row['protocol']:<8} "
         rest = f"  ({row['status']}{fork})" + (f"  {row['workspace']}" if everywhere else "")
-        say(line + (cut(topic, max(20, width() - len(line) - len(rest))) if sys.stdout.isatty() else topic) + rest)
+        room = max(20, width() - len(line) - len(rest))
+        # What does not fit stands below it, from where the date begins.
+        say(folded(line + (cut(topic, room) if sys.stdout.isatty() else topic) + rest, sys.stdout, 10))
     return 0

@@ -72,9 +72,14 @@ def common(f: F) -> F:
             click.option("--fallback", multiple=True, metavar="SEAT=SPEC", help="Who takes over if a seat fails."),
             click.option("--allow-same-model", is_flag=True, help="Let one model fill two seats: a self-debate."),
             click.option(
-                "--temperature", type=float, metavar="0–2", help="How freely models draw, where a wire has it."
+                "--temperature",
+                type=float,
+                metavar="0–2",
+                help="How much chance is in the answers, where a provider lets you set it.",
             ),
-            click.option("--seed", type=int, metavar="N", help="What models draw by, where a wire has it."),
+            click.option(
+                "--seed", type=int, metavar="N", help="For the same chance each time, where a provider takes a seed."
+            ),
             click.option("--repeat", type=int, metavar="N", help="The same debate N times, one line of JSON each."),
             click.option("--out", metavar="FILE", help="With --repeat: where the lines go. [standard output]"),
         ]

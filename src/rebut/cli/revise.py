@@ -52,7 +52,7 @@ def revise_command(
     if stage == "review":
         from rebut.targets import Wanted
 
-        wanted = Wanted("code", scope or "uncommitted")
+        wanted = Wanted("code", scope or "uncommitted", instead=f"Name another with --scope: {SCOPES}")
     elif scope:
         raise click.UsageError(f"a plan has no scope, got {scope}; --context gives it files")
     elif not topic:

@@ -43,16 +43,19 @@ def width() -> int:
     return ENDLESS if plain() else max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
 
 
-def folded(text: str, file: TextIO, indent: int | None = None) -> str:
-    """Lines that end at words where a terminal ends; whole for a pipe, which may be searched."""
+def folded(text: str, file: TextIO, indent: int | None = None, *, less: int = 0) -> str:
+    """Lines that end at words where a terminal ends; whole for a pipe, which may be searched.
+
+    `less` columns are taken by whoever shows them.
+    """
     if plain() or not file.isatty():
         return text
     out: list[str] = []
     for line in text.split("\n"):
         lead = " " * (len(line) - len(line.lstrip()) + 2 if indent is None else indent)
-        out += textwrap.wrap(line, width(), subsequent_indent=lead, break_long_words=False, break_on_hyphens=False) or [
-            ""
-        ]
+        out += textwrap.wrap(
+            line, width() - less, subsequent_indent=lead, break_long_words=False, break_on_hyphens=False
+        ) or [""]
     return "\n".join(out)
 
 

@@ -18,7 +18,7 @@ from rebut.cli.saying import folded, say, say_json
 from rebut.cli.stage import Act, perform
 from rebut.cli.targeting import settled
 from rebut.engine import start
-from rebut.errors import PriceUnknown, RebutError, UsageError
+from rebut.errors import NotSeated, PriceUnknown, RebutError, UsageError
 from rebut.outcome import Outcome
 from rebut.plan import Plan, sound
 from rebut.targets import Wanted
@@ -114,10 +114,21 @@ def launch(
     return code or (3 if refused else 0)
 
 
-def planned(desk: Desk, protocol: str, topic: str, *, thrifty: bool = False, **named: Any) -> Plan:
-    """The plan. Where dollars were nobody's wish and a price is unknown, tokens bound the debate in their place."""
+def planned(desk: Desk, protocol: str, topic: str, *, thrifty: bool = False, verb: str = "", **named: Any) -> Plan:
+    """The plan. Where dollars were nobody's wish and a price is unknown, tokens bound the debate in their place.
+
+    A `verb` speaks of models, not of the seats of the protocol under it.
+    """
     try:
         return desk.plan(protocol, topic, **named)
+    except NotSeated as error:
+        if not verb:
+            raise
+        rest = error.hint.partition(" of your config.")[2].strip()
+        raise NotSeated(
+            f"`rebut {verb}` needs two models, and did not find them",
+            f"Name them, for example --with claude,codex; `rebut doctor` tells who could take part. {rest}".strip(),
+        ) from error
     except PriceUnknown:
         if not thrifty:
             raise

@@ -25,8 +25,8 @@ def verb(f: F) -> F:
         [
             click.option("--with", "company", metavar="A,B", help="The models to use; their roles are shown."),
             click.option("--quick", is_flag=True, help="Less time, fewer calls, low effort."),
-            click.option("--deep", is_flag=True, help="More rounds and calls; ask: a panel."),
-            click.option("--save", metavar="DIR", help="Also leave the protocol's files in DIR."),
+            click.option("--deep", is_flag=True, help="More rounds and calls; with ask, a panel of experts."),
+            click.option("--save", metavar="DIR", help="Also write the debate's files to DIR."),
         ]
     ):
         f = option(f)
@@ -41,12 +41,15 @@ def ask_command(question: str, company: str | None, quick: bool, deep: bool, sav
 
     QUESTION is what to decide; - reads it from standard input.
     """
+    question = topic_of(question)
+    if not question.strip():
+        raise click.UsageError("the question is empty")
     who = _company(company)
     if deep:
         seats = {"lead": who[:1], "challenger": who[1:]} if who else {}
-        return _go("panel", topic_of(question), named, seats, quick, deep, save)
+        return _go("panel", question, named, seats, quick, deep, save)
     roles = dict(zip(("proposer", "challenger", "judge"), who, strict=False))
-    return _go("ask", topic_of(question), named, roles, quick, deep, save)
+    return _go("ask", question, named, roles, quick, deep, save)
 
 
 @click.command("review", cls=Many)
@@ -149,6 +152,7 @@ def _go(
 
     if quick and deep:
         raise click.UsageError("--quick and --deep are two wishes; give one")
+    named["verb"] = click.get_current_context().info_name
     shown = {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}
     named["fallbacks"] = fallbacks(named.pop("fallback"))
     named["naming"] = "--with A,B"

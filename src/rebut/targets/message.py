@@ -46,46 +46,46 @@ def find(root: Path, wanted: Wanted, never: Sequence[str]) -> Message | None:
         said = last_said(root)
         return Message(said.text, f"the last message in {said.file.name}, a transcript of {said.tool}")
     path = wanted.artifact_file if origin.startswith("--artifact") else wanted.context_file
-    return Message(_text(root, path, origin.split(" ")[0], never), origin, path, unused)
+    return Message(_text(root, path, never), origin, path, unused)
 
 
-def _text(root: Path, path: str, flag: str, never: Sequence[str]) -> str:
-    place = confined(root, path, flag)
+def _text(root: Path, path: str, never: Sequence[str]) -> str:
+    place = confined(root, path)
     if is_never_sent(path, never) or is_never_sent(place.name, never):
-        raise UsageError(f"{flag} {path} is {NEVER_READ}", "Put what should be debated into another file.")
-    text = read(place, path, flag)[0]
+        raise UsageError(f"{path} is {NEVER_READ}", "Put what should be debated into another file.")
+    text = read(place, path)[0]
     if not text.strip():
-        raise UsageError(f"{flag} {path} is empty", "Name a file that holds what should be debated.")
+        raise UsageError(f"{path} is empty", "Name a file that holds what should be debated.")
     return text
 
 
-def confined(root: Path, path: str, flag: str) -> Path:
+def confined(root: Path, path: str) -> Path:
     """The real place of a file. What stands in the workspace may be a link, but not one that leads out of it."""
     top = session.repository(root.resolve())
     place = Path(os.path.normpath(root.resolve() / Path(path).expanduser()))
     try:
         real = place.resolve()
     except (OSError, RuntimeError) as error:
-        raise UsageError(f"{flag} {path} is a link that leads nowhere", "Name the file itself.") from error
+        raise UsageError(f"{path} is a link that leads nowhere", "Name the file itself.") from error
     if place.is_relative_to(top) and not real.is_relative_to(top):
-        raise UsageError(f"{flag} {path} is a link that leads out of the workspace", f"If you mean {real}, name that.")
+        raise UsageError(f"{path} is a link that leads out of the workspace", f"If you mean {real}, name that.")
     return real
 
 
-def read(place: Path, path: str, flag: str) -> tuple[str, str]:
+def read(place: Path, path: str) -> tuple[str, str]:
     """A file's text and a note on how it was read, or an error that names it as the user did."""
     try:
         if place.is_dir():
-            raise UsageError(f"{flag} {path} is a folder", "Name a file in it.")
+            raise UsageError(f"{path} is a folder", "Name a file in it.")
         if not place.is_file():
-            raise UsageError(f"there is no file {path} for {flag}", "Paths are taken from the current folder.")
+            raise UsageError(f"there is no file {path}", "Paths are taken from the current folder.")
         with place.open("rb") as file:
             data = file.read(FILE_CAP + 1)
     except OSError as error:
-        raise UsageError(f"{flag} {path} cannot be read: {error.strerror}", "Nothing was called.") from error
+        raise UsageError(f"{path} cannot be read: {error.strerror}", "Nothing was called.") from error
     if len(data) > FILE_CAP:
-        raise UsageError(f"{flag} {path} is larger than 1 MB", "Cut it down to what should be debated.")
+        raise UsageError(f"{path} is larger than 1 MB", "Cut it down to what should be debated.")
     found = decode(data)
     if found is None:
-        raise UsageError(f"{flag} {path} is binary", "Only text can be debated.")
+        raise UsageError(f"{path} is binary", "Only text can be debated.")
     return found

@@ -54,7 +54,7 @@ async def resolve(root: Path, wanted: Wanted, redact: Redact, never: Sequence[st
     if target.kind == "code" and any(c.path.endswith(DIFFS) for c in target.changes):
         target = await _placed(root, target, raw, redact, never)
     if target.kind == "mixed" and not target.changes:
-        code = await _change(root, Scope("uncommitted"), redact, never)
+        code = await _change(root, Scope("uncommitted"), redact, never, wanted.instead)
         notes = (*target.notes, "the text holds no code, so the uncommitted changes were taken")
         return replace(code, kind="mixed", confidence="high", why=target.why, text=target.text, notes=notes)
     return target
@@ -63,7 +63,7 @@ async def resolve(root: Path, wanted: Wanted, redact: Redact, never: Sequence[st
 async def _scoped(
     root: Path, scope: Scope, wanted: Wanted, message: Message | None, redact: Redact, never: Sequence[str]
 ) -> Target:
-    target = await _change(root, scope, redact, never)
+    target = await _change(root, scope, redact, never, wanted.instead)
     target = replace(target, scope=wanted.scope.strip())
     if wanted.target == "mixed":
         return _both(target, scope, message)
@@ -96,8 +96,8 @@ def _both(target: Target, scope: Scope, message: Message | None) -> Target:
 async def _found(root: Path, wanted: Wanted, redact: Redact, never: Sequence[str]) -> Target:
     """Nothing was given: a changed working tree is what is meant."""
     if wanted.target in ("proposal", "mixed"):
-        raise UsageError(f"--target {wanted.target} needs a text, and none was given", f"{GIVE}.")
-    target = await _change(root, Scope("uncommitted"), redact, never)
+        raise UsageError(f"--target {wanted.target} needs a text, and none was given", f"{wanted.instead or GIVE}.")
+    target = await _change(root, Scope("uncommitted"), redact, never, wanted.instead)
     if wanted.target == "code":
         return replace(target, why="--target code, and no text was given")
     why = "nothing was given, and the working tree has changes"
@@ -110,7 +110,7 @@ def _written(message: Message, wanted: Wanted) -> Target:
         guess = detect(text, message.name)
     else:
         kind: Kind = next(kind for kind in KINDS if kind == wanted.target)
-        guess = Guess(kind, "high", f"--target {kind}")
+        guess = Guess(kind, "high", "asked for")
     why = guess.why if wanted.target != "auto" else f"{message.origin}: {guess.why}"
     target = Target(guess.kind, guess.confidence, why, notes=_unused(message), origin=_origin(message))
     if guess.kind == "proposal":
@@ -175,18 +175,18 @@ async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: S
     )
 
 
-async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]) -> Target:
+async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str], instead: str = "") -> Target:
     if scope.kind == "file":
         return await asyncio.to_thread(_file, root, scope.first, redact, never)
-    name = scope.kind if not scope.first else f"{scope.kind}:{scope.first}"
+    name = {"uncommitted": "change", "base": "branch"}.get(scope.kind, scope.kind) + f" {scope.first}".rstrip()
     git = await Git.open(root)
     if git is None:
         why, hint = await refusal(root)
         if why:
-            raise UsageError(f"{why}; so there is no scope {name}", hint)
+            raise UsageError(f"{why}; so there is no {name} to look at", hint)
         raise UsageError(
-            f"{root} is in no git working tree, so there is no scope {name}",
-            f"{GIVE}, or name a file with --scope file:PATH.",
+            f"{root} is in no git working tree: there is no {name} to look at",
+            f"{instead or f'{GIVE}, or name a file with --scope file:PATH'}.",
         )
     try:
         both = await compared(git, scope)
@@ -194,7 +194,7 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
     finally:
         await git.close()
     if not drawn.diff:
-        hint = f"{GIVE}, or another scope. {FORMS}"
+        hint = f"{instead}." if instead else f"{GIVE}, or another scope. {FORMS}"
         if drawn.left_out:
             hint = f"Left out: {'; '.join(drawn.left_out[:5])}{' …' if len(drawn.left_out) > 5 else ''}"
         what = "no change that could be read" if drawn.left_out else "no change"
@@ -217,18 +217,17 @@ def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target
     """One file as it stands. It was named, so that git's ignoring it does not matter; what it is called does."""
     from rebut import session
 
-    flag = "--scope file:"
     top = session.repository(root.resolve())
     place = root.resolve() / path
-    real = messages.confined(root, path, flag)
+    real = messages.confined(root, path)
     if place.is_symlink():
         raise UsageError(f"file:{path} is a symbolic link, which is not followed", "Name the file it leads to.")
     if not real.is_relative_to(top):
-        raise UsageError(f"file:{path} lies outside the workspace {top}", "Use --artifact-file for a text elsewhere.")
+        raise UsageError(f"file:{path} lies outside the workspace {top}", "Start rebut in the folder that holds it.")
     name = clean_name(str(real.relative_to(top)))
     if is_never_sent(name, never):
         raise UsageError(f"file:{path} is left out, {NEVER_READ}", "Put what should be debated into another file.")
-    text, note = messages.read(real, path, flag)
+    text, note = messages.read(real, path)
     text = redact(text)
     if not text.strip():
         raise UsageError(f"file:{path} is empty", "Name a file that holds something.")

@@ -27,6 +27,8 @@ class Wanted:
     """What came on standard input, already read. A caller that may be a hook reads it only if nothing else is given."""
     context_file: str = ""
     from_transcript: bool = False
+    instead: str = ""
+    """What else could be given, in the words of the command that asks; for its errors."""
 
 
 @dataclass(frozen=True, slots=True)

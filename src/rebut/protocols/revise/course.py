@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut.ledger import Entry
+from rebut.ledger import Claim, Entry
 from rebut.protocols.revise.files import Files
 from rebut.protocols.revise.forms import Critique, Revision
 from rebut.protocols.revise.settings import Settings
@@ -24,6 +24,8 @@ class Version:
     path: str = ""
     """Where it really is: beside its own place, if somebody else's file stands there."""
     taken_up: bool = False
+    claims: tuple[Claim, ...] = ()
+    """What it says with a place beside it, and what looking that up showed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Critiqued:
     """As it stands in its file."""
     path: str = ""
     complaints: tuple[str, ...] = ()
+    strengths: Sequence[Claim] = ()
+    """Those that cite something, looked up."""
 
     @property
     def of(self) -> int:
@@ -91,6 +95,9 @@ class Course:
     missing: dict[int, str] = field(default_factory=dict)
     """Authors without a first draft, and why."""
     over: bool = False
+    result: tuple[Claim, ...] = ()
+    """What the synthesis itself cites."""
+    result_path: str = ""
 
     @property
     def folder(self) -> Path:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from rebut.debate import Ask, Debate, Failure
 from rebut.errors import Aborted, TooFewReplies, UsageError
+from rebut.ledger import Claim
 from rebut.prompts import fill
 from rebut.protocol import Artifact
-from rebut.protocols.revise import rules, words
+from rebut.protocols.revise import prose, rules, words
 from rebut.protocols.revise.asking import LONG, ask_twice, told
 from rebut.protocols.revise.course import Course, Version
 from rebut.protocols.revise.forms import Draft
@@ -40,7 +41,7 @@ async def written(debate: Debate, course: Course) -> None:
             path = course.path(name)
             if debate.is_fork:  # it was taken up in another phase, and a phase holds all that its debate began with
                 [path] = await r.leave(Artifact(path, text))
-            course.versions[n].append(Version(1, text, path, taken_up=True))
+            course.versions[n].append(Version(1, text, path, True, await _cited(r, course, n, text)))
             continue
         one = drafts[n]
         if isinstance(one, Failure):
@@ -48,7 +49,13 @@ async def written(debate: Debate, course: Course) -> None:
             continue
         text = parts(one.value.document).document.strip("\n") + "\n"
         [path] = await r.leave(Artifact(course.path(name), text))
-        course.versions[n].append(Version(1, text, path))
+        course.versions[n].append(Version(1, text, path, claims=await _cited(r, course, n, text)))
+
+
+async def _cited(r: Debate, course: Course, author: int, text: str) -> tuple[Claim, ...]:
+    seat = course.authors[author].seat
+    r.take_up({}, text)
+    return await prose.looked_up(r, f"draft@{seat}", seat, 0, parts(text).document)
 
 
 async def _taken_up(r: Debate, course: Course, author: int) -> str | None:

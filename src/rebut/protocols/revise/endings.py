@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rebut.debate import Debate
 from rebut.outcome import Outcome
 from rebut.protocols.revise.course import Course
+from rebut.protocols.revise.prose import tally
 from rebut.protocols.revise.worth import DRAFTS, Figures
 from rebut.types import Json
 from rebut.worth import Worth
@@ -109,8 +110,19 @@ def told(course: Course) -> dict[str, Json]:
 def _where(course: Course) -> tuple[tuple[str, str], ...]:
     up = [f"{v[0].path.rpartition('/')[2]} was there and was taken up" for v in course.versions if v and v[0].taken_up]
     folder = "/".join(course.folder.parts[-3:])
-    if not course.settings.shared:
-        folder += " in the session's own folder"
-    elif course.settings.place:
+    if course.settings.shared and course.settings.place:
         folder = str(course.folder)
-    return (("files", "; ".join([folder, *up])),)
+    latest = [versions[-1].path for versions in course.versions if versions]
+    # One document is the result itself where there was no other to set beside it.
+    path = course.result_path or (latest[0] if len(latest) == 1 else "")
+    rows = [("result", f"{folder}/{path.rpartition('/')[2]}")] if path else []
+    inside = "" if course.settings.shared else " in the session's own folder"
+    return (*_cited(course), *rows, ("files", "; ".join([folder + inside, *up])))
+
+
+def _cited(course: Course) -> tuple[tuple[str, str], ...]:
+    """What the last version of each document cites; the result's first, where there is one."""
+    named = [("result", course.result)]
+    named += [(course.files.names[n], versions[-1].claims) for n, versions in enumerate(course.versions) if versions]
+    rows = [f"{name} cites {cites}" for name, claims in named if (cites := tally(claims))]
+    return tuple(("citations" if not n else "", row) for n, row in enumerate(rows))

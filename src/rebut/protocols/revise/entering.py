@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rebut.forms import Cite
-from rebut.ledger import Entry, Evidence, Ledger, Move, Point, Slip
+from rebut.ledger import Claim, Entry, Evidence, Ledger, Move, Point, Slip
 from rebut.protocols.revise import rules
 from rebut.protocols.revise.convergence import DISAGREEMENT, WEAKNESS
 from rebut.protocols.revise.forms import Critique, Dispute, Objection, Revision
 
 
 def critique(form: Critique, by: str, about: str, round: int, ledger: Ledger) -> list[Entry]:
-    """Weaknesses, then disagreements, then what is conceded by id, then what was silently dropped."""
+    """Weaknesses, then disagreements, then what is conceded by id, then what was silently dropped, then strengths."""
     out = [_raised(w, WEAKNESS, by, about, round, ledger) for w in form.weaknesses if w.text]
     out += [_raised(d, DISAGREEMENT, by, about, round, ledger) for d in form.disagreements if d.text]
     for one in form.concessions:
@@ -21,7 +21,9 @@ def critique(form: Critique, by: str, about: str, round: int, ledger: Ledger) ->
             # To concede what one alone has raised is to take it back.
             own = known is not None and known.voices == (by,)
             out.append(Move(one.id, "withdraw" if own else "concede", by, round, one.text))
-    return out + [Slip("dropped", id, by, round) for id in rules.unspoken(ledger, by, form)]
+    out += [Slip("dropped", id, by, round) for id in rules.unspoken(ledger, by, form)]
+    # What it praises by its place, so that this is looked up, too.
+    return out + [Claim(s.text, by, round, cited(s.evidence)) for s in form.strengths if s.text and cited(s.evidence)]
 
 
 def _raised(item: Objection, kind: str, by: str, about: str, round: int, ledger: Ledger) -> Entry:

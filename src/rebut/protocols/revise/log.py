@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rebut.protocols.revise.course import Course, Critiqued, Played, Revised
+from rebut.protocols.revise.prose import places, tally
 from rebut.protocols.revise.stages import PLAN, REVIEW, STAGES, Stage
 from rebut.text import cut, squeeze
 
@@ -105,6 +106,10 @@ def _outcome(course: Course, naming: Naming) -> list[str]:
             continue
         stale = f" (stale: {squeeze(course.stale[author])})" if author in course.stale else ""
         rows.append(f"- Final {name} version: {naming.path(course.latest(author).path)}{stale}")
+    for author, name in enumerate(naming.authors):
+        claims = () if author in course.missing else course.latest(author).claims
+        if any(one.mark == "absent" for one in places(claims)):
+            rows.append(f"- Note: the final {name} version cites {tally(claims)}")
     return rows
 
 

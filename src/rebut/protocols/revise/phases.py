@@ -77,7 +77,7 @@ def _take(debate: Debate) -> Json:
             if not holder:
                 return {"phase": phase}
             if named:
-                raise _refused(stage, phase, f"session {holder} holds it; `rebut resume {holder}` goes on with it")
+                raise _refused(stage, phase, f"session {holder} holds it; see `rebut show {holder}`")
     except OSError as error:
         raise UsageError(f"{settings.tracks} cannot be used: {error.strerror}", "Nothing was called.") from error
     raise AssertionError("there is always a next phase")
@@ -94,9 +94,10 @@ def _claim(debate: Debate, place: Path, stage: Stage, *, new: bool, named: bool)
     strategy = debate.settings.strategy
     other = next(s for s in stage.strategies if s != strategy)
     # Whoever wrote drafts here without a debate does not keep one out that was told to come here.
-    if not named and not new and (holder := debate.claimed(str(place), f"{stage.name} {other}")):
+    if not named and not new and (holder := debate.claimed(str(place), f"{stage.name} {other}", shared=[LOG])):
         return holder
-    return debate.claim(str(place), f"{stage.name} {strategy}", new=new)
+    # Whether the log holds a debate of this stage was looked up before.
+    return debate.claim(str(place), f"{stage.name} {strategy}", new=new, shared=[LOG])
 
 
 def _refused(stage: Stage, phase: int, why: str) -> UsageError:

@@ -45,8 +45,10 @@ def read(file: Path) -> Preferences:
     except FileNotFoundError:
         return Preferences()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"{file} cannot be read: {why}") from error
+        if isinstance(error, UnicodeDecodeError):
+            line = error.object.count(b"\n", 0, error.start) + 1
+            raise ConfigError(f"{file}, line {line}: not UTF-8", "Save it as UTF-8; nothing was started.") from error
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", "Nothing was started.") from error
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.ledger import Entry, Evidence, Ledger, Slip
+from rebut.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless
 from rebut.protocols.revise import headings
+from rebut.protocols.revise.entering import cited
 from rebut.protocols.revise.forms import Critique, Dispute, Objection, Revision
 from rebut.text import squeeze
 
@@ -13,12 +14,20 @@ NONE = "None."
 Placed = Sequence[tuple[str, Entry]]
 
 
-def critique(form: Critique, weaknesses: Placed, disagreements: Placed, source: str, round: int) -> str:
+def critique(
+    form: Critique,
+    weaknesses: Placed,
+    disagreements: Placed,
+    source: str,
+    round: int,
+    strengths: Sequence[Claim] = (),
+) -> str:
     """A critique under the header of its round. One line for each item, so that they can be counted."""
-    strengths = [f"{s.text}{_places(tuple(c.evidence() for c in s.evidence))}" for s in form.strengths if s.text]
+    looked_up = {claim.text: claim.evidence for claim in strengths}
+    strong = [f"{s.text}{_places(looked_up.get(s.text, cited(s.evidence)))}" for s in form.strengths if s.text]
     parts = [
         f"## Critique of {source} (Round {round})",
-        _section("Strengths", strengths),
+        _section("Strengths", strong),
         _section("Weaknesses", [_objection(o, *placed) for o, placed in _paired(form.weaknesses, weaknesses)]),
         _section("Disagreements", [_objection(o, *placed) for o, placed in _paired(form.disagreements, disagreements)]),
         _section("Concessions", [f"{f'{c.id}: ' if c.id else ''}{c.text}" for c in form.concessions if c.text or c.id]),
@@ -31,19 +40,29 @@ def _paired(items: Sequence[Objection], placed: Placed) -> list[tuple[Objection,
 
 
 def _objection(item: Objection, id: str, entry: Entry) -> str:
-    grade = item.severity if item.impact == "none" else f"{item.severity}, {item.impact}"
+    evidence = () if isinstance(entry, Slip) else entry.evidence
+    severity, lowered = weighed(item.severity, evidence)
+    grade = severity if item.impact == "none" else f"{severity}, {item.impact}"
     text = f"{item.text}: {item.why}" if isinstance(item, Dispute) and item.why else item.text
-    return f"{id or 'no such point'} ({grade}) {text}{_places(() if isinstance(entry, Slip) else entry.evidence)}"
+    return f"{id or 'no such point'} ({grade}{lowered}) {text}{_places(evidence)}"
 
 
-def revision(form: Revision, number: int, known: Sequence[str]) -> str:
-    """The comment, the Defense where anything is defended, then the document."""
+def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
+    """A severity as it may stand, and why it is not as it was said: nothing is high that rests on what is absent."""
+    if severity == "high" and baseless(evidence):
+        return "medium", "; said to be high, but what it cites is absent"
+    return severity, ""
+
+
+def revision(form: Revision, number: int, known: Sequence[str], entered: Sequence[Entry] = ()) -> str:
+    """The comment, the Defense where anything is defended, then the document. `entered` are its moves, looked up."""
+    marked = {m.point: m.evidence for m in entered if isinstance(m, Move) and m.kind == "defend"}
     inner = headings.parts(form.document)
     addressed = [a.id for a in form.addressed if a.id in known]
     defended = [d for d in form.defended if d.id in known]
     listed = f"Addressed critique points [{', '.join(addressed)}]. Defended: [{', '.join(d.id for d in defended)}]."
     top = [f"<!-- Revision v{number}: {listed} -->"]
-    rows = [f"- {d.id}: {squeeze(d.reason)}{_places(tuple(c.evidence() for c in d.evidence))}" for d in defended]
+    rows = [f"- {d.id}: {squeeze(d.reason)}{_places(marked.get(d.id, cited(d.evidence)))}" for d in defended]
     if inner.defense:
         rows += ["", inner.defense]  # what the author wrote there by hand is not lost
     if rows:
@@ -57,9 +76,8 @@ def points(ledger: Ledger, who: Sequence[str], names: Sequence[str]) -> str:
     rows = []
     for p in ledger.points:
         voices = " and ".join(called.get(v, v) for v in p.voices)
-        rows.append(
-            f"{p.id} ({p.category}; {p.severity}; raised by {voices}; {ledger.status(p.id)}): {squeeze(p.text)}"
-        )
+        severity = "P2" if p.severity == "P1" and baseless(p.evidence) else p.severity
+        rows.append(f"{p.id} ({p.category}; {severity}; raised by {voices}; {ledger.status(p.id)}): {squeeze(p.text)}")
         for m in ledger.moves:
             if m.point == p.id and m.reason:
                 rows.append(f"   {called.get(m.by, m.by)}, round {m.round}, {m.kind}: {squeeze(m.reason)}")

@@ -8,6 +8,8 @@ from pathlib import Path
 from rebut.ledger import Claim, Entry, Ledger
 from rebut.protocols.revise.course import Course
 from rebut.protocols.revise.forms import Plan, Verdict
+from rebut.protocols.revise.prose import tally
+from rebut.protocols.revise.rendering import weighed
 from rebut.text import cut, squeeze, tame
 
 NONE = "None."
@@ -29,6 +31,8 @@ def of_plan(form: Plan, ledger: Ledger, course: Course) -> str:
         _list("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled]),
         _list("### Unresolved", [f"{named(r.id)}. Tie-break: {r.tie_break or 'none given'}" for r in form.unresolved]),
     ]
+    if cites := tally(course.result):
+        notes.append(f"### Citations\n\nThe plan cites {cites}.")
     if left := [named(id) for id in texts if id not in ruled]:
         notes.append(_list("### Not accounted for by the synthesizer", left))
     return "\n\n".join([form.document.strip("\n"), *notes]) + "\n"
@@ -53,7 +57,8 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], course: Cours
         assert isinstance(claim, Claim)
         why = f" Severity: {finding.why}" if finding.why else ""
         number = f"{id} " if id else ""
-        rows.append(f"{number}[{finding.severity}] ({holders[finding.held_by]}) {finding.text}{_cited(claim)}.{why}")
+        severity, lowered = weighed(finding.severity, claim.evidence)
+        rows.append(f"{number}[{severity}{lowered}] ({holders[finding.held_by]}) {finding.text}{_cited(claim)}.{why}")
     parts.append(_list("## Findings", rows))
     parts.append(_list("## Points of Agreement", form.agreement))
     split = [f"{d.point}. Tie-break: {d.tie_break or 'none given'}" for d in form.disagreement]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rebut.debate import Answer, Ask, Failure, Round
+from rebut.ledger import Claim
 from rebut.prompts import fill
 from rebut.protocol import Artifact
-from rebut.protocols.revise import convergence, entering, headings, rendering, rules, words
+from rebut.protocols.revise import convergence, entering, headings, prose, rendering, rules, words
 from rebut.protocols.revise.asking import LONG, ask_twice, told
 from rebut.protocols.revise.course import Course, Critiqued, Played, Revised, Version
 from rebut.protocols.revise.forms import Critique, Revision
@@ -53,9 +54,10 @@ async def critiques(r: Round, course: Course, played: Played) -> None:
         weak = sum(1 for w in form.weaknesses if w.text)
         against = sum(1 for d in form.disagreements if d.text)
         points = placed[:weak], placed[weak : weak + against]
-        text = rendering.critique(form, *points, course.files.source(1 - by), r.n)
+        strong = [entry for _, entry in placed if isinstance(entry, Claim)]
+        text = rendering.critique(form, *points, course.files.source(1 - by), r.n, strong)
         [path] = await r.leave(Artifact(course.path(course.files.critique(1 - by, r.n)), text))
-        played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints)
+        played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints, strong)
 
 
 def _critique_prompt(r: Round, course: Course, by: int) -> str:
@@ -71,10 +73,15 @@ def _critique_prompt(r: Round, course: Course, by: int) -> str:
         noun=labels.noun,
         round=str(r.n),
         theirs=theirs,
-        own=r.quote(labels.mine, course.latest(by).text),
-        other=r.quote(theirs, course.latest(1 - by).text),
+        own=_document(r, labels.mine, course.latest(by)),
+        other=_document(r, theirs, course.latest(1 - by)),
         before="" if not r.ledger.points else "\n" + fill(words.BEFORE, points=points, due=due) + "\n",
     )
+
+
+def _document(r: Round, label: str, version: Version) -> str:
+    """A document for a prompt, and below it what looking up its citations showed."""
+    return r.quote(label, version.text) + prose.shown(r, label, version.claims)
 
 
 async def revisions(r: Round, course: Course, played: Played) -> None:
@@ -97,25 +104,29 @@ async def _revised(
     r: Round, course: Course, played: Played, by: int, got: Answer[Revision], known: Sequence[str]
 ) -> None:
     number, seat = course.latest(by).number + 1, course.authors[by].seat
-    text = rendering.revision(got.value, number, known)
+    text, document = rendering.revision(got.value, number, known), headings.parts(got.value.document).document
     r.take_up({}, text)
-    await r.enter(f"revision@{seat}", entering.revision(got.value, seat, r.n))
+    fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
+    placed = await r.enter(f"revision@{seat}", [*entering.revision(got.value, seat, r.n), *fresh])
+    text = rendering.revision(got.value, number, known, [entry for _, entry in placed])
     [path] = await r.leave(Artifact(course.path(course.files.version(by, number)), text))
-    version = Version(number, text, path)
+    version = Version(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
     course.versions[by].append(version)
     played.revisions[by] = Revised(by, got.value, version, got.complaints)
 
 
 def _revision_prompt(r: Round, course: Course, by: int, critique: Critiqued, required: Sequence[str]) -> str:
-    labels, own = Labels(course.settings, course.files), course.latest(by).text
-    text = rendering.critique(critique.form, critique.weaknesses, critique.disagreements, labels.mine, r.n)
-    listed = "\n".join(headings.headings(own)) or "(it has none)"
+    labels, own = Labels(course.settings, course.files), course.latest(by)
+    text = rendering.critique(
+        critique.form, critique.weaknesses, critique.disagreements, labels.mine, r.n, critique.strengths
+    )
+    listed = "\n".join(headings.headings(own.text)) or "(it has none)"
     return fill(
         words.REVISE,
         **shared(r),
         noun=labels.noun,
         round=str(r.n),
-        own=r.quote(labels.mine, own),
+        own=_document(r, labels.mine, own),
         critique=r.quote(f"the critique of {labels.mine}", text),
         due=", ".join(required) or "there is none",
         headings=r.quote("headings", listed),

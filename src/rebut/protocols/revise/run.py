@@ -34,7 +34,7 @@ async def run(debate: Debate) -> Outcome:
     except Aborted:
         await _logged(debate, course)
         raise
-    await debate.leave(Artifact(course.path(course.files.result), text))
+    [course.result_path] = await debate.leave(Artifact(course.path(course.files.result), text))
     figures = worth.counted(debate.ledger, course, await _baseline(debate, course, text))
     return ended(debate, course, text, decision, figures, _unread(debate))
 

@@ -11,7 +11,7 @@ from rebut.errors import Aborted, ParticipantFailed
 from rebut.forms import Form
 from rebut.ledger import Claim, Ledger
 from rebut.prompts import fill
-from rebut.protocols.revise import log, rendering, rules, words
+from rebut.protocols.revise import log, prose, rendering, rules, words
 from rebut.protocols.revise.asking import LONG
 from rebut.protocols.revise.course import Course
 from rebut.protocols.revise.entering import cited
@@ -34,11 +34,16 @@ async def synthesized(debate: Debate, course: Course) -> tuple[str, str]:
     ledger = debate.ledger
     if course.stage.name == "plan":
         plan = await _ask(debate, course, Plan, rules.plan(ledger))
+        debate.take_up({}, plan.document)
+        course.result = await prose.looked_up(
+            debate, "synthesis@synthesizer", "synthesizer", course.complete, plan.document
+        )
         return of_plan(plan, ledger, course), plan.summary
     form = await _ask(debate, course, Verdict, rules.verdict(ledger))
     debate.take_up({}, "")  # findings are about the change, not about a document
     claims = [Claim(f.text, "synthesizer", course.complete, cited(f.evidence)) for f in form.findings if f.text]
     placed = await debate.enter("synthesis@synthesizer", claims)
+    course.result = tuple(claim for _, claim in placed if isinstance(claim, Claim))
     return of_verdict(form, placed, course), f"{form.decision}: {form.summary}"
 
 
@@ -99,7 +104,8 @@ def _versions(debate: Debate, course: Course, first: bool) -> str:
         version = versions[0] if first else versions[-1]
         if author in course.stale and not first:
             out.append(fill(words.STALE, round=str(course.rounds[-1].n)))
-        out.append(debate.quote(labels.ordinal(author), version.text))
+        label = labels.ordinal(author)
+        out.append(debate.quote(label, version.text) + prose.shown(debate, label, version.claims))
     return "\n\n".join(out)
 
 
@@ -110,7 +116,9 @@ def _record(debate: Debate, course: Course) -> str:
     for played in course.rounds:
         for by in sorted(played.critiques):
             one = played.critiques[by]
-            text = rendering.critique(one.form, one.weaknesses, one.disagreements, files.source(one.of), played.n)
+            text = rendering.critique(
+                one.form, one.weaknesses, one.disagreements, files.source(one.of), played.n, one.strengths
+            )
             parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(one.of)}", text))
     names = [labels.neutral(n) for n in range(2)]
     neutral = log.Naming([name.capitalize() for name in names], _renamed(course), reasons=False)

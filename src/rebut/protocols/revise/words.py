@@ -11,6 +11,9 @@ workspace before you can answer, list it under `need`."""
 NO_CONTEXT = """No files were given. If you must see a part of the workspace before you can answer, list it under \
 `need`."""
 
+LOOKED_UP = """The program has looked up the places that it cites. "Found" means only that the words stand there, not \
+that they prove anything; what rests on a place that is absent is not shown by it."""
+
 CHANGE = """This is what is under review, as a diff, and below it the files as the change leaves them."""
 
 DRAFT_PLAN = """You are one of two engineers who each write a plan for the same task, without seeing the other's.

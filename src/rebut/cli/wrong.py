@@ -1,0 +1,141 @@
+"""What is wrong with a command line, said in the words of the command: what it takes, and an example of it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+import click
+
+from rebut.cli.examples import EXAMPLES
+
+LIKE = {
+    "rounds": ("max-rounds", "deep"),
+    "max-rounds": ("rounds", "deep"),
+    "model": ("with", "seat"),
+    "models": ("with", "seat"),
+    "author": ("with",),
+    "critic": ("with",),
+    "judge": ("with",),
+    "proposer": ("with",),
+    "challenger": ("with",),
+    "cost": ("max-usd",),
+    "budget": ("max-usd",),
+    "output": ("save", "out"),
+    "dir": ("save", "place"),
+    "file": ("artifact-file",),
+    "fast": ("quick",),
+    "force": ("yes", "again"),
+    "verbose": ("full",),
+    "no-color": ("plain",),
+}
+"""Words that other programs, or other commands of ours, have for what a flag does."""
+
+
+def told(error: click.UsageError, words: Sequence[str]) -> tuple[str, str]:
+    """A mistake and what to do about it."""
+    command, name = _command(error, words)
+    see = f"See `rebut {name} --help`." if name else "See `rebut --help`."
+    match error:
+        case click.NoSuchOption():
+            flag = error.option_name
+            near = _near(flag, set(_flags(command)) if command else set())
+            return f"no such option '{flag}'" + (f"; did you mean {near}?" if near else ""), see
+        case click.MissingParameter() if isinstance(error.param, click.Argument):
+            return f"`rebut {name}` needs {_wanted(error.param)}", f"{_example(name)}{see}"
+        case click.BadOptionUsage() if "requires an argument" in error.message and command:
+            flag = error.option_name
+            given = next((p for p in command.params if flag in p.opts), None)
+            return f"{flag} needs a value" + (f": {flag} {_metavar(given)}" if given else ""), see
+        case click.BadParameter() if error.param is not None and (said := _taken(error, error.param)):
+            return said, see
+    return _lower(error.format_message()), see
+
+
+def unknown(word: str, words: Sequence[str], known: Collection[str]) -> click.UsageError:
+    """A first word that is no command. Several of them are a question without its quotes."""
+    near = difflib.get_close_matches(word, known, n=1)
+    shown = word if len(word) <= 40 else word[:39] + "…"
+    guess = f"; did you mean {near[0]}?" if near else ""
+    said = list(_until_flag(words))
+    if len(said) > 1 and not near:
+        text, rest = " ".join(said), words[len(said) :]
+        line = " ".join(["rebut", '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"', *rest])
+        return click.UsageError(f"no command {shown!r}; a question goes in quotes:   {line}")
+    return click.UsageError(f"no command {shown!r}{guess}")
+
+
+def _until_flag(words: Sequence[str]) -> Iterator[str]:
+    for word in words:
+        if word.startswith("-"):
+            return
+        yield word
+
+
+def _command(error: click.UsageError, words: Sequence[str]) -> tuple[click.Command | None, str]:
+    from rebut.cli.app import app
+    from rebut.cli.index import COMMANDS
+
+    if error.ctx is not None and error.ctx.parent is not None:
+        return error.ctx.command, error.ctx.command_path.partition(" ")[2]
+    if words and words[0] in COMMANDS:
+        return app.get_command(click.Context(app), words[0]), words[0]
+    return None, ""
+
+
+def _flags(command: click.Command) -> Iterator[str]:
+    for param in command.params:
+        yield from (opt for opt in param.opts if opt.startswith("--"))
+
+
+def _near(flag: str, flags: Collection[str]) -> str:
+    """The flag of this command that was meant: spelt nearly so, or of the same meaning; empty for none."""
+    for other in LIKE.get(flag.lstrip("-"), ()):
+        if f"--{other}" in flags:
+            return f"--{other}"
+    bare = {name.lstrip("-"): name for name in flags}
+    close = difflib.get_close_matches(flag.lstrip("-"), bare, n=1, cutoff=0.72)
+    return bare[close[0]] if close else ""
+
+
+def _wanted(param: click.Parameter) -> str:
+    if isinstance(param.type, click.Choice):
+        return _or(param.type.choices)
+    name = param.make_metavar(click.Context(click.Command(""))).strip("[]").rstrip("….")
+    return f"{'an' if name[:1] in 'AEIO' else 'a'} {name}"
+
+
+def _taken(error: click.BadParameter, param: click.Parameter) -> str:
+    """`--max-usd takes a number, got 'abc'`; empty if we have no better words than click."""
+    value = re.match(r"(?:Value )?('.*?'|\S+) is not", error.message, re.S)
+    got = f", got {value[1]}" if value else ""
+    name = next((opt for opt in param.opts if opt.startswith("--")), "") if isinstance(param, click.Option) else ""
+    kind = param.type
+    name = name or f"`rebut {error.ctx.info_name}`" if error.ctx else name or "this"
+    if isinstance(kind, click.Choice):
+        return f"{name} takes {_or(kind.choices)}{got}"
+    if isinstance(kind, click.IntRange | click.FloatRange) and "range" in error.message:
+        low, high = kind.min, kind.max
+        span = f"{low:g} to {high:g}" if low is not None and high is not None else f"{low:g} or more"
+        return f"{name} must be {span}{got}"
+    number = {"integer": "a whole number", "float": "a number"}.get(kind.name.split(" ")[0], "")
+    return f"{name} takes {number}{got}" if number else ""
+
+
+def _metavar(param: click.Parameter) -> str:
+    return param.make_metavar(click.Context(click.Command("")))
+
+
+def _example(name: str) -> str:
+    rows = EXAMPLES.get(name, ())
+    return f"For example:   rebut {rows[0][0]}\n  " if rows else ""
+
+
+def _or(choices: Sequence[object]) -> str:
+    *first, last = map(str, choices)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:].rstrip(".")

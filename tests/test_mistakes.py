@@ -1,0 +1,112 @@
+"""What people get wrong, and what they meet with: each through the real console script, none with a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from console import REBUT, piped
+
+from rebut import session
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A folder with the files that people hand in by mistake, and nobody who could sit down."""
+    folder = tmp_path / "desk"
+    (folder / "dir").mkdir(parents=True)
+    (folder / "huge.md").write_text("a" * 1_100_000)
+    (folder / "empty.md").write_text("")
+    (folder / "bin.md").write_bytes(b"\0\1\2\xff" * 100)
+    (folder / "p.md").write_text("# P\n\nDo it.\n")
+    return folder
+
+
+WRONG = {
+    "plan huge.md": "huge.md is larger than 1 MB",
+    "plan empty.md": "empty.md is empty",
+    "plan bin.md": "bin.md is binary",
+    "plan dir": "dir is a folder",
+    "plan nosuch.md": "there is no file nosuch.md",
+    "plan -": "nothing came on standard input",
+    "review -": "nothing came on standard input",
+    "review dir": "dir is a folder",
+    "review nosuch": "is no git repository",
+    "review huge.md": "huge.md is larger than 1 MB",
+    "plan p.md": "`rebut plan` needs two models",
+    "plan p.md --with human": "`rebut plan` needs two models",
+    "ask x?": "`rebut ask` needs two models",
+    "cross p --target proposal": "cross needs an author",
+    "duel x": "duel needs a proposer",
+    "revise plan x": "revise needs 2 authors",
+    "check bin.md": "bin.md is binary",
+    "check dir": "dir cannot be read",
+    "ask": "`rebut ask` needs a QUESTION",
+    "ask ''": "the question is empty",
+    "show": "`rebut show` needs an ID",
+    "show nosuch": "no session is called 'nosuch'",
+    "completion": "`rebut completion` needs bash, zsh or fish",
+    "completion tcsh": "`rebut completion` takes bash, zsh or fish, got 'tcsh'",
+    "config frob": "`rebut config` takes path or show, got 'frob'",
+    "export last --format pdf": "--format takes md, json, adr, sarif or github, got 'pdf'",
+    "revise": "`rebut revise` needs plan or review",
+    "revise plan x --phase 0": "--phase must be 1 or more, got 0",
+    "revise plan x --rounds two": "--rounds takes a whole number, got 'two'",
+    "ask x? --max-usd abc": "--max-usd takes a number, got 'abc'",
+    "ask x? --with": "--with needs a value: --with A,B",
+    "--with": "--with needs a value: --with A,B",
+    "dule": "no command 'dule'; did you mean duel?",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_mistake_is_told_in_the_words_of_the_command(desk: Path, line: str) -> None:  # C17
+    done = piped(*[word.strip("'") for word in line.split(" ")], cwd=desk)
+    assert done.returncode == 2 and done.stderr.startswith("rebut: ") and WRONG[line] in done.stderr.splitlines()[0]
+    assert "Traceback" not in done.stderr and done.stdout == "" and not session.sessions(session.home())
+    if not line.startswith(("cross", "revise", "duel", "-")):
+        for flag in ("--artifact-file", "--scope", "--author", "--proposer", "--target"):
+            assert flag not in done.stderr, "a flag that this command does not have"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("ask x? --wiht a,b", "no such option '--wiht'; did you mean --with?"),
+        ("ask x? --rounds 9", "no such option '--rounds'; did you mean --deep?"),
+        ("duel x --max-rounds 9", "no such option '--max-rounds'; did you mean --rounds?"),
+        ("ask x? --judge a", "no such option '--judge'; did you mean --with?"),
+        ("ask x? --frobnicate", "no such option '--frobnicate'"),
+        ("panel x? --lens a", "no such option '--lens'"),
+        ("list --out x", "no such option '--out'"),
+    ],
+)
+def test_only_flags_of_this_command_and_of_like_meaning_are_suggested(desk: Path, line: str, says: str) -> None:
+    done = piped(*line.split(" "), cwd=desk)
+    assert done.returncode == 2 and done.stderr.splitlines()[0] == f"rebut: {says}"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["what", "is", "this"], 'rebut "what is this"'),
+        (["why", "so", "slow", "--with", "a,b"], 'rebut "why so slow" --with a,b'),
+        (['what"s', "$this"], 'rebut "what\\"s \\$this"'),
+    ],
+)
+def test_a_question_without_quotes_is_given_back_with_them(desk: Path, words: list[str], line: str) -> None:
+    done = piped(*words, cwd=desk)
+    assert done.returncode == 2 and f"a question goes in quotes:   {line}\n" in done.stderr
+
+
+def test_a_flag_that_nobody_has_is_told_before_a_silent_pipe_is_waited_for(desk: Path) -> None:
+    silent, kept = os.pipe()  # its far end stays open and says nothing
+    try:
+        done = subprocess.run([REBUT, "--frobnicate"], stdin=silent, capture_output=True, text=True, cwd=desk)
+    finally:
+        os.close(silent)
+        os.close(kept)
+    assert done.returncode == 2 and done.stderr.startswith("rebut: no such option '--frobnicate'")
+    assert "nothing came on standard input" not in done.stderr, "it was not even looked at"

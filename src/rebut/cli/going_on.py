@@ -68,7 +68,7 @@ def fork_command(
     changes = {"limits": {k: v for k, v in given_limits(named).items() if v is not None}, **named}
     changes |= dict(_pairs(seat, "--seat", "ROLE=SPEC")) | dict(_pairs(settings, "--set", "NAME=VALUE"))
 
-    if not again and not any(value for name, value in changes.items() if name != "allow_same_model"):
+    if not again and not dry_run and not any(value for name, value in changes.items() if name != "allow_same_model"):
         _refuse(id)
 
     async def act(desk: Desk) -> Outcome:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rebut import __version__, session
 from rebut.budget import MAX_OUTPUT, Limits
@@ -31,6 +31,7 @@ from rebut.errors import (
     UsageError,
 )
 from rebut.events import Closed, Fact, Resumed
+from rebut.helm import Helm, carried, settled
 from rebut.journal import Journal
 from rebut.leaving import leave
 from rebut.ledger import NOTHING_KEPT, Ledger, Move
@@ -40,7 +41,7 @@ from rebut.plan import Plan, Table, opened, sound
 from rebut.protocol import Ended, Protocol
 from rebut.record import Amount, Record
 from rebut.redaction import Redactor
-from rebut.resuming import amend, end_orphans, parent_of
+from rebut.resuming import amend, ask_again, end_orphans, parent_of
 from rebut.room import Room
 from rebut.text import at_the_door, clean, cut
 from rebut.types import Json
@@ -48,11 +49,13 @@ from rebut.types import Json
 if TYPE_CHECKING:
     from rebut.view import View
 
+MOST_ROUNDS = 20
+"""No protocol of ours has as many; the search for a bound ends there."""
+
 
 async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
     sound(plan)
-    table.control.begin()
     keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
     topic = redact(clean(plan.topic)).strip()
@@ -74,6 +77,10 @@ async def start(plan: Plan, table: Table) -> Outcome:
         await journal.sync()
         room = _room(journal.record, plan, table, journal=journal, view=view)
         return await _run(room, plan, table, folder)
+    except asyncio.CancelledError:
+        if "keys" not in journal.record.facts:
+            shutil.rmtree(folder, ignore_errors=True)  # it cannot be taken up again
+        raise
     except UsageError:
         if not journal.record.calls:
             shutil.rmtree(folder, ignore_errors=True)  # nothing was asked yet: there is nothing to keep
@@ -87,7 +94,9 @@ async def start(plan: Plan, table: Table) -> Outcome:
         journal.close()
 
 
-async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, float] | None = None) -> Outcome:
+async def resume(
+    plan: Plan, table: Table, folder: Path, raised: Mapping[str, float] | None = None, *, ask_left: bool = False
+) -> Outcome:
     """Take a session up again: run from the top, ask only what is not on record."""
     journal = Journal.open(folder, table.listener)
     try:
@@ -108,6 +117,8 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
         )
         if raised:
             amend(journal, raised)
+        if ask_left:
+            ask_again(journal)
         await journal.sync()
         parent = parent_of(record, table)
         room = _room(record, plan, table, journal=journal, view=view_of(record, folder, table), parent=parent)
@@ -134,6 +145,8 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
         for name in ("snapshot", "target", "context", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
+        for fact in carried(old, same_rounds=_rounds(plan.settings) == old.opened.settings.get("rounds")):
+            journal.write(fact)
         await journal.sync()
         view = view_of(journal.record, folder, table)
         room = _room(journal.record, plan, table, journal=journal, view=view, parent=old)
@@ -150,6 +163,8 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     record = Record()
     room = _room(record, plan, table, view=view_of(old, parent, table), parent=old)
     room.write(opened(plan, parent, topic, parent=old.opened.id))
+    for fact in carried(old, same_rounds=_rounds(plan.settings) == old.opened.settings.get("rounds")):
+        room.write(fact)
     whole_on_record = False
     with suppress(NotOnRecord, ParticipantFailed, TooFewReplies, Aborted):
         await plan.protocol.run(_debate(room, plan))
@@ -180,12 +195,21 @@ async def replay(plan: Plan, table: Table, record: Record) -> Outcome:
 async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
     if table.on_ready:
         table.on_ready(room.record, folder)
-    table.control.begin()
+    control = table.control
+    control.begin()
+    control.helm = _helm(room, plan)
 
     async def publish() -> list[str]:
         return await _leave(room, plan, Ended(room.record, plan.settings))
 
     room.publish = publish
+    try:
+        return await _played(room, plan)
+    finally:
+        control.helm = None
+
+
+async def _played(room: Room, plan: Plan) -> Outcome:
     debate = _debate(room, plan)
     try:
         outcome = await plan.protocol.run(debate)
@@ -210,6 +234,29 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
     return outcome
 
 
+def _helm(room: Room, plan: Plan) -> Helm:
+    """The hand on this debate. How many rounds it may have at most, its own settings know."""
+    name, planned = plan.protocol.name, _rounds(plan.settings)
+    most, why = planned, ""
+    while planned and most < MOST_ROUNDS:
+        if plan.most_rounds is not None and most >= plan.most_rounds:
+            why = f"this repository permits at most {most} rounds"
+            break
+        try:
+            wider = type(plan.settings).model_validate({**plan.settings.model_dump(), "rounds": most + 1})
+        except ValueError:
+            break
+        if _rounds(wider) != most + 1:
+            break
+        most += 1
+    return Helm(room, name, planned, most, why)
+
+
+def _rounds(settings: Any) -> int:
+    rounds = getattr(settings, "rounds", 0)
+    return rounds if isinstance(rounds, int) else 0
+
+
 def _debate(room: Room, plan: Plan) -> Debate:
     fact = room.record.facts.get("context") or (room.parent.facts.get("context") if room.parent else None)
     context = ""
@@ -223,6 +270,8 @@ def _debate(room: Room, plan: Plan) -> Debate:
 def _filled(outcome: Outcome, room: Room) -> Outcome:
     record = room.record
     notes = [*outcome.notes, *described(record), *room.notes]
+    if (by_hand := settled(record)) and not room.rounds.cut:
+        notes.append(f"settled by hand in round {by_hand.round}, which was the last one: nothing was left out")
     if any(e.note == NOTHING_KEPT for e in room.ledger.evidence):
         notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
     unplaced = room.ledger.unplaced

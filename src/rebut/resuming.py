@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import cast
 
 from rebut import session
-from rebut.errors import RecordError
+from rebut.errors import RecordError, UsageError
 from rebut.events import Amended, Asked, Fact, Failed
+from rebut.helm import LEFT_FACT, step_of
 from rebut.journal import Journal
 from rebut.plan import Table
 from rebut.processes import end_group
 from rebut.record import Record
+from rebut.types import LEFT
 
 
 def parent_of(record: Record, table: Table) -> Record | None:
@@ -45,8 +47,8 @@ def amend(journal: Journal, raised: Mapping[str, float]) -> None:
     for line in reversed(list(record.lines)):
         match line.event:
             case Asked(key=key):
-                later.add(_step(key))
-            case Failed(failure="budget", reopened=False) as e if later <= {_step(e.key)}:
+                later.add(step_of(key))
+            case Failed(failure="budget", reopened=False) as e if later <= {step_of(e.key)}:
                 journal.write(
                     Failed(key=e.key, seat=e.seat, fp=e.fp, failure="budget", message=e.message, reopened=True)
                 )
@@ -56,6 +58,27 @@ def amend(journal: Journal, raised: Mapping[str, float]) -> None:
                 pass
 
 
-def _step(key: str) -> str:
-    """The step that a key belongs to: siblings of a parallel step share it."""
-    return key.rpartition("@")[0].partition(".")[0]
+def ask_again(journal: Journal) -> None:
+    """Open again what was left behind by hand, unless the debate has already gone on from there."""
+    record = journal.record
+    later, gone, opened = set[str](), set[str](), 0
+    for line in reversed(list(record.lines)):
+        match line.event:
+            case Asked(key=key):
+                later.add(step_of(key))
+            case Fact(key=name, value=str(why)) if name.endswith(LEFT_FACT) and record.facts[name].value:
+                key = name.removesuffix(LEFT_FACT)
+                if not later <= {step_of(key)}:
+                    gone.add(key)
+                    continue
+                opened += 1
+                journal.write(Fact(key=name, cls="input", value=""))
+                seat = key.rpartition("@")[2]
+                journal.write(Failed(key=key, seat=seat, fp="", failure=LEFT, message=why, reopened=True))
+            case _:
+                pass
+    if gone and not opened:
+        raise UsageError(
+            f"the debate has gone on without {', '.join(sorted(gone))}, so it cannot be asked again in this session",
+            f"Resume it without --ask-left, or ask all over with a fork: rebut fork {record.opened.id}.",
+        )

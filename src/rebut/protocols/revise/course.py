@@ -91,6 +91,14 @@ class Course:
     missing: dict[int, str] = field(default_factory=dict)
     """Authors without a first draft, and why."""
     over: bool = False
+    settled: bool = False
+    """The rounds were ended by hand."""
+    added: int = 0
+    """Rounds beyond the settings', added by hand."""
+
+    @property
+    def planned(self) -> int:
+        return self.settings.rounds + self.added
 
     @property
     def folder(self) -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import cast
 
@@ -82,7 +82,6 @@ class Helm:
     most: int = 0
     """Rounds at most."""
     why_most: str = ""
-    told: list[str] = field(default_factory=list)
 
     @property
     def rounds(self) -> int:
@@ -90,7 +89,7 @@ class Helm:
         return self.planned + added(self.room.record)
 
     def settle(self) -> str:
-        if refused := self._no_rounds():
+        if refused := self.refuses_settling:
             return refused
         now = self.room.rounds.now
         scope = f"r{now}/"
@@ -99,8 +98,16 @@ class Helm:
         return ""
 
     def more(self) -> str:
+        if refused := self.refuses_more:
+            return refused
+        self._decide(MORE, added(self.room.record) + 1)
+        return ""
+
+    @property
+    def refuses_more(self) -> str:
+        """Why no round can be added; empty if one can."""
         room = self.room
-        if refused := self._no_rounds():
+        if refused := self.refuses_settling:
             return refused
         if self.rounds >= self.most:
             return self.why_most or f"{self.name} has at most {self.most} rounds"
@@ -109,7 +116,6 @@ class Helm:
             name = "minutes"
         if name:
             return f"the limit of {shown(name, getattr(room.limits, name))} leaves no room for another round"
-        self._decide(MORE, added(room.record) + 1)
         return ""
 
     def leave(self, key: str) -> str:
@@ -140,7 +146,9 @@ class Helm:
         calls = self.room.record.calls.values()
         return [c.answered.ms / 1000 for c in calls if c.answered and c.key != key and step_of(c.key) == step_of(key)]
 
-    def _no_rounds(self) -> str:
+    @property
+    def refuses_settling(self) -> str:
+        """Why the rounds cannot be ended by hand; empty if they can."""
         if not self.planned:
             return f"{self.name} has no rounds"
         if self.room.rounds.over:

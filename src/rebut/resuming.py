@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import cast
 
 from rebut import session
@@ -11,7 +14,7 @@ from rebut.events import Amended, Asked, Fact, Failed
 from rebut.helm import LEFT_FACT, step_of
 from rebut.journal import Journal
 from rebut.plan import Table
-from rebut.processes import end_group
+from rebut.processes import end_group, started
 from rebut.record import Record
 from rebut.types import LEFT
 
@@ -37,6 +40,18 @@ def end_orphans(record: Record) -> list[str]:
         if attempt not in record.call(name).attempts and end_group(cast(int, pid), str(since)):
             ended.append(f"{name} (process {pid})")
     return ended
+
+
+def kill_all(record: Record) -> None:
+    """End at once whatever a debate has started and not seen end, for a process that has no time left itself."""
+    for key, fact in list(record.facts.items()):
+        name, mark, _ = key.partition("#process.")
+        if not mark or not isinstance(fact.value, dict) or fact.value["attempt"] in record.call(name).attempts:
+            continue
+        pid = fact.value["pid"]
+        if isinstance(pid, int) and pid > 1 and started(pid) == fact.value["started"]:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
 
 
 def amend(journal: Journal, raised: Mapping[str, float]) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -39,6 +40,8 @@ class Screen:
         self._waits: dict[str, tuple[str, float]] = {}
         self._stopping = 0.0
         self._looked = False
+        self.foot: Callable[[int], list[str]] = lambda width: []
+        """The last lines of the moving part, such as the keys that work now."""
         self.told: list[str] = []
         """Notes that were shown at the start, and need not be shown again at the end."""
 
@@ -97,6 +100,9 @@ class Screen:
                 if any(_step(one.key) != _step(e.key) for one in self._held):
                     self._flush()
                 self._held.append(e)  # what it brought to the ledger is known when its siblings have answered, too
+            case Fact(key=key) as e if told := report.decided(e):
+                self._flush()
+                self._line(f"    {told}")
             case Fact(key=key) as e if key.endswith("#ledger"):
                 self._brought(e, key.removesuffix("#ledger"))
             case Failed(key=key) as e if key not in self._gone or not e.reopened:
@@ -209,6 +215,7 @@ class Screen:
             left = max(0.0, self._stopping - time.monotonic())
             who = " and ".join(f"the {key.rpartition('@')[2]}" for key in self._asked)
             rows.append(f"  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
+        rows += self.foot(width()) if rows else []
         return Text("\n".join(clean(r) for r in rows), no_wrap=True, overflow="ellipsis")
 
     def text(self, key: str, piece: str) -> None:
@@ -232,6 +239,13 @@ class Screen:
         words, since = self._waits[key]
         gone = time.monotonic() - since
         return re.sub(r"again in (\d+) s", lambda m: f"again in {max(0, int(m[1]) - int(gone))} s", words)
+
+    def paused(self, stops: bool) -> None:
+        """Ctrl-Z: nothing moves and no cursor is hidden until we go on."""
+        if stops:
+            self._stop_live()
+        elif self._asked:
+            self._start_live()
 
     def stopping(self, timeout: float) -> None:
         """The first Ctrl-C."""

@@ -47,7 +47,8 @@ async def contest(debate: Debate, course: Course) -> Outcome:
     debate.minutes = course
     # Where both have answered blind, a duel that nobody wants any more need not begin.
     for r in debate.rounds(debate.settings.rounds, least=0 if course.own else 1):
-        if r.n > 1 and not r.ledger.open:
+        if r.n > 2 and r.ledger.points and not r.ledger.open:
+            # The challenger has ruled on every point, and was asked for new ones in the same breath.
             course.closed = f"no point was open after round {r.n - 1} of {debate.planned(debate.settings.rounds)}"
             await r.spare("defense", f"{course.closed}, so there was nothing to defend")
             break

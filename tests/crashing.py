@@ -83,6 +83,8 @@ class Job:
     """The key at which a model hangs, and the time is up."""
     decide: Mapping[str, str] = field(default_factory=dict)
     """Key → what somebody decides while it is asked: `settle`, `more`, or to `leave` it."""
+    ask_left: bool = False
+    """On resume, whoever was left behind is asked again."""
     fake_start: str = ""
     """What the system is made to say about when a tool started."""
 
@@ -334,7 +336,7 @@ def _act(job: Job) -> Result:
     try:
         if job.resume:
             name = session(folder).name if job.resume == "*" else job.resume
-            outcome = asyncio.run(rebut.resume(name, **outside))
+            outcome = asyncio.run(rebut.resume(name, ask_left=job.ask_left, **outside))
         else:
             from rebut.targets import Wanted
 

@@ -131,12 +131,13 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
     except TimeoutError as error:
         return Attempt(key=key, attempt=number, outcome="timeout", message=f"timed out ({error})")
     except Cut as cut:
+        usd = 0.0 if connection.free else None
         if cut.why == "left":
-            return Attempt(key=key, attempt=number, outcome=LEFT, message=left(room, key, ""))
+            return Attempt(key=key, attempt=number, outcome=LEFT, message=left(room, key, ""), usd=usd)
         if connection.patient:  # a person who has not answered yet is no failure
             raise control.late() from None
         seat, why = request.participant.seat, "cut off by the deadline"
-        late = Attempt(key=key, attempt=number, outcome="timeout", message=why)
+        late = Attempt(key=key, attempt=number, outcome="timeout", message=why, usd=usd)
         failed = Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True, attempt=number)
         await room.append(late, failed)
         raise control.late() from None

@@ -128,7 +128,7 @@ class Helm:
         took = time.monotonic() - room.control.flying[key]
         fp = next((asked.fp for asked in room.record.call(key).asked.values()), "")
         others = "the other" if len(siblings) == 1 else f"the {len(siblings)} others"
-        why = f"left behind by hand after {took:.0f} s; {others} took {median(siblings):.0f} s"
+        why = f"by hand, after {took:.0f} s; {others} took {median(siblings):.0f} s"
         room.write(Fact(key=key + LEFT_FACT, cls="input", of=fp, value=why))
         return ""
 

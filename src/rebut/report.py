@@ -178,8 +178,6 @@ def decided(fact: Fact) -> str:
         return f"settled by hand in round {fact.value['round']}: no further rounds"
     if fact.key == "more":
         return f"by hand: {fact.value} round{'' if fact.value == 1 else 's'} more than planned"
-    if fact.key.endswith("#left") and fact.value:
-        return f"{fact.key.removesuffix('#left').rpartition('@')[2]}: {fact.value}"
     if fact.key.endswith("#spared"):
         return f"not asked, since it could change nothing: {fact.value}"
     return ""

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from rebut.control import Control
 from rebut.report import duration
-from rebut.text import cut
 
 SETTLE, MORE, LEAVE = "s", "m", "l"
 SHOWN = 6.0
@@ -128,10 +127,10 @@ class Keys:
         for one in helm.stragglers()[:1]:
             beside = f"{duration(one.took)}; the others took {duration(one.usual)}"
             rows.append(f"    {LEAVE} leave {one.seat} behind ({beside})")
-        keys = [f"{SETTLE} settle after this round"] if not helm.refuses_settling else []
+        keys = [f"{SETTLE} settle now"] if not helm.refuses_settling else []
         keys += [f"{MORE} one more round"] if not helm.refuses_more else []
         rows += [f"    {'   '.join(keys)}"] if keys else []
-        return [cut(row, width - 1) for row in rows]
+        return [row[: width - 1] for row in rows]
 
 
 def wanted(quiet: bool, plain: bool) -> bool:

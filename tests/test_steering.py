@@ -131,11 +131,12 @@ def quick(tmp_path: Path) -> Iterator[Path]:
 
 def job(case: Case, folder: Path, **changes: Any) -> Job:
     folder.mkdir()
-    repository = crosses.repository if case.protocol == "cross" else crashing.repository
+    work = folder / "work"  # no repository where none is needed: some hundred of them would take their time
+    crosses.repository(work) if case.protocol == "cross" else work.mkdir()
     return Job(
         str(folder),
         {key: [value] for key, value in case.said.items()},
-        workspace=str(repository(folder / "work")),
+        workspace=str(work),
         protocol=case.protocol,
         seats=case.seats,
         settings={"rounds": case.rounds},
@@ -174,10 +175,12 @@ def test_a_decision_holds_whenever_its_process_dies(name: str, quick: Path) -> N
     assert not [key for key in keys if key.startswith(case.never)] if case.never else True
     assert set(case.asked) <= set(keys) and "CONSENSUS" not in case.heading
     assert len(decisions(whole)) == 1
-    events = [line for line in record(whole).lines if isinstance(line.event, Asked) or _decides(line.event)]
+    lines = record(whole).lines
+    decided = next(n for n, line in enumerate(lines) if _decides(line.event))
+    events = [lines[decided - 1], lines[decided], *(x for x in lines[decided:] if isinstance(x.event, Asked))]
     jobs = [job(case, quick / str(line.seq), die_after_event=line.seq) for line in events]
     assert all(r.died for r in play(jobs, **FIRST))
-    ends = play([resumed(one) for one in jobs], days=400, **SECOND)
+    ends = play([resumed(one, forked=False) for one in jobs], days=400, **SECOND)
     for line, one, end in zip(events, jobs, ends, strict=True):
         assert ending(one, end) == ending(whole, result), line
         assert len(decisions(one)) == 1, f"{line}: what is on record is not decided again"

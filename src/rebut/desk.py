@@ -235,6 +235,7 @@ class Desk:
             limits=limits,
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *self.config.notices),
+            decided="rounds" not in changes,
             most_rounds=self._most_rounds,
         )
         self._affordable(plan)

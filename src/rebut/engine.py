@@ -31,7 +31,7 @@ from rebut.errors import (
     UsageError,
 )
 from rebut.events import Closed, Fact, Resumed
-from rebut.helm import Helm, carried, settled
+from rebut.helm import Helm, decisions, settled
 from rebut.journal import Journal
 from rebut.leaving import leave
 from rebut.ledger import NOTHING_KEPT, Ledger, Move
@@ -145,7 +145,7 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
         for name in ("snapshot", "target", "context", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
-        for fact in carried(old, same_rounds=_rounds(plan.settings) == old.opened.settings.get("rounds")):
+        for fact in decisions(old) if plan.decided else ():
             journal.write(fact)
         await journal.sync()
         view = view_of(journal.record, folder, table)
@@ -163,7 +163,7 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     record = Record()
     room = _room(record, plan, table, view=view_of(old, parent, table), parent=old)
     room.write(opened(plan, parent, topic, parent=old.opened.id))
-    for fact in carried(old, same_rounds=_rounds(plan.settings) == old.opened.settings.get("rounds")):
+    for fact in decisions(old) if plan.decided else ():
         room.write(fact)
     whole_on_record = False
     with suppress(NotOnRecord, ParticipantFailed, TooFewReplies, Aborted):

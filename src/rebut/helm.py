@@ -6,7 +6,6 @@ A decision is a fact like any other input: it holds for a resumed, a forked and 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import cast
@@ -161,8 +160,6 @@ class Helm:
         self.room.write(Fact(key=key, cls="input", value=value))
 
 
-def carried(old: Record, *, same_rounds: bool) -> Iterator[Fact]:
-    """The decisions that a fork takes over: those on rounds only where it asks for as many."""
-    for key in (SETTLE, MORE):
-        if same_rounds and key in old.facts:
-            yield old.facts[key]
+def decisions(record: Record) -> list[Fact]:
+    """What was decided by hand on rounds."""
+    return [record.facts[key] for key in (SETTLE, MORE) if key in record.facts]

@@ -165,10 +165,15 @@ def test_verbs_end_in_time_and_say_how_to_go_on(tmp_path: Path, workspace: Path,
     (workspace / "PLAN.md").write_text("# Design\n\nKeep sessions in Redis.\n")
     hangs = {key: {"hang": True} for key in ("answer@proposer", "r1/critique@critic")}
     seats = duels.seats(tmp_path, hangs | {"answer@challenger": duels.opening()})
-    done = rebut(*(word.format(**seats) for word in words), "--allow-same-model", "--deadline", "4", "--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["kind"], told["complete"]) == (5, "partial", False), done.stderr
-    assert told["basis"] == ("round 0" if words[0] == "ask" else "nothing yet")
+    basis = "round 0" if words[0] == "ask" else "nothing yet"
+    for seconds in (4, 16, 64):  # a busy machine takes its time to come so far
+        said = [word.format(**seats) for word in words]
+        done = rebut(*said, "--allow-same-model", "--deadline", str(seconds), "--json")
+        told = json.loads(done.stdout)
+        assert (done.returncode, told["kind"], told["complete"]) == (5, "partial", False), done.stderr
+        if told["session"] and told["basis"] == basis:
+            break
+    assert told["basis"] == basis
     assert told["resume"] == f"rebut resume {told['session']}"
 
 

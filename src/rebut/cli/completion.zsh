@@ -54,7 +54,7 @@ _rebut() {
       '--seed[What models draw by, where a wire has it.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -87,7 +87,7 @@ _rebut() {
       '--seed[What models draw by, where a wire has it.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -115,7 +115,7 @@ _rebut() {
       '--seed[What models draw by, where a wire has it.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -130,7 +130,7 @@ _rebut() {
       '(-h --help)--help[Show its help.]' \
       '*:file:_files' ;;
     more) _arguments \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -163,7 +163,7 @@ _rebut() {
       '--seed[What models draw by, where a wire has it.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -210,7 +210,7 @@ _rebut() {
       '--seed[What models draw by, where a wire has it.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -244,7 +244,7 @@ _rebut() {
       '--seed[What models draw by, where a wire has it.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -272,7 +272,7 @@ _rebut() {
       '--seed[What models draw by, where a wire has it.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -296,7 +296,7 @@ _rebut() {
       '--seed[What models draw by, where a wire has it.]:value:_files' \
       '--repeat[The same debate N times, one line of JSON each.]:value:_files' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -323,7 +323,8 @@ _rebut() {
       '(-h --help)--help[Show its help.]' \
       "*:session:($sessions)" ;;
     resume) _arguments \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--ask-left[Ask those again who were left behind and are still awaited.]' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \
@@ -339,7 +340,7 @@ _rebut() {
     answer) _arguments \
       '--file[The answer; - reads it from standard input.]:value:_files' \
       '--key[The question that it answers. (the one that waits)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
@@ -357,7 +358,7 @@ _rebut() {
       '*--set[Another value of any setting.]:value:_files' \
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
       '--dry-run[Only say how much would be reused and asked anew.]' \
-      '--deadline[Give the best result so far after S seconds.]:value:_files' \
+      '--deadline[Give the best result so far within S seconds.]:value:_files' \
       '--timeout[Seconds a call, retries included. (240)]:value:_files' \
       '--budget-minutes[Active minutes in all.]:value:_files' \
       '--max-usd[Dollars in all.]:value:_files' \

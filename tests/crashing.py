@@ -79,6 +79,12 @@ class Job:
     """Held to file permissions, root or not."""
     spawn: bool = False
     """Each call starts a tool, and then hangs."""
+    hang_at: str = ""
+    """The key at which a model hangs, and the time is up."""
+    decide: Mapping[str, str] = field(default_factory=dict)
+    """Key → what somebody decides while it is asked: `settle`, `more`, or to `leave` it."""
+    ask_left: bool = False
+    """On resume, whoever was left behind is asked again."""
     fake_start: str = ""
     """What the system is made to say about when a tool started."""
 
@@ -219,7 +225,23 @@ class Debater:
     """
 
     def __init__(self, job: Job) -> None:
-        self.job, self.calls = job, 0
+        from rebut.control import Control
+
+        self.job, self.calls, self.control = job, 0, Control()
+
+    async def _decide(self, decision: str, key: str) -> None:
+        """Somebody at the screen. What an earlier process has on record is not decided twice."""
+        from rebut.helm import added
+
+        assert self.control.helm is not None
+        if decision == "settle":
+            self.control.settle()
+        elif decision == "more" and not added(self.control.helm.room.record):
+            assert self.control.more() == ""
+        elif decision == "leave":
+            while self.control.leave(key):  # noqa: ASYNC110  refused until a sibling has answered
+                await asyncio.sleep(0)
+            await asyncio.Event().wait()
 
     async def complete(self, request: Request) -> Reply:
         from rebut.types import Reply, Usage
@@ -229,6 +251,11 @@ class Debater:
         sha = hashlib.sha256(request.whole.encode()).hexdigest()[:12]
         with log.open("ab", buffering=0) as file:
             file.write(json.dumps([request.key, request.followup.partition("\n")[0], sha]).encode() + b"\n")
+        if request.key == self.job.hang_at:
+            self.control.expire()
+            await asyncio.Event().wait()
+        if decision := self.job.decide.get(request.key):
+            await self._decide(decision, request.key)
         if self.job.spawn:
             await _tool(Path(self.job.folder), request.on_spawn)
         if self.calls == self.job.die_at_call:
@@ -302,13 +329,14 @@ def _act(job: Job) -> Result:
     outside: dict[str, Any] = {
         "backends": dict.fromkeys(_specs(job), _far(debater) if job.far else debater),
         "listener": listen,
+        "control": debater.control,
         "env": {"HOME": job.folder, "REBUT_HOME": str(folder / "home"), "PATH": os.environ["PATH"]},
     }
     year = datetime.datetime.now().year
     try:
         if job.resume:
             name = session(folder).name if job.resume == "*" else job.resume
-            outcome = asyncio.run(rebut.resume(name, **outside))
+            outcome = asyncio.run(rebut.resume(name, ask_left=job.ask_left, **outside))
         else:
             from rebut.targets import Wanted
 

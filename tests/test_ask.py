@@ -12,6 +12,7 @@ import pytest
 import rebut
 from rebut import session
 from rebut.account import sentences
+from tests.voices import time_is_up
 
 TOPIC = "Should the shop keep user sessions in Redis?"
 
@@ -121,7 +122,9 @@ def test_a_judge_that_cannot_compare_leaves_both_answers_for_resume(tmp_path: Pa
 
 def test_at_a_deadline_the_blind_answers_are_the_result(tmp_path: Path, workspace: Path) -> None:
     # C17
-    outcome = ask(tmp_path, said(same=False, **{"comparison@judge": {"hang": True}}), control=rebut.Control(deadline=2))
+    outcome = ask(
+        tmp_path, said(same=False, **{"comparison@judge": {"hang": True}}), **time_is_up("asked", "comparison@judge")
+    )
     assert (outcome.complete, outcome.basis, outcome.exit_code) == (False, "round 0", 5)
     assert outcome.heading == "NO VERDICT YET, 2 OF 2 ANSWERS" and outcome.decision == (
         "Undecided: Use Redis for user sessions.; or: Sign cookies."
@@ -130,5 +133,7 @@ def test_at_a_deadline_the_blind_answers_are_the_result(tmp_path: Path, workspac
 
 def test_a_deadline_before_the_verdict_counts_the_rounds_of_the_duel_alone(tmp_path: Path, workspace: Path) -> None:
     # C6 C17
-    outcome = ask(tmp_path, said(same=False, **{"verdict@judge": {"hang": True}}), control=rebut.Control(deadline=2))
+    outcome = ask(
+        tmp_path, said(same=False, **{"verdict@judge": {"hang": True}}), **time_is_up("asked", "verdict@judge")
+    )
     assert outcome.heading == "NO VERDICT YET, 1 OF 1 ROUNDS" and outcome.basis == "round 1"

@@ -19,6 +19,7 @@ from rebut.errors import Aborted, ParticipantFailed, UsageError
 from rebut.outcome import Outcome
 from rebut.targets import Target, Wanted
 from rebut.types import Reply, Request
+from tests.voices import time_is_up
 
 FOUND = {"r1/critique@critic": crosses.critique(crosses.raised())}
 
@@ -529,8 +530,8 @@ def test_secrets_of_the_target_are_taken_out_before_anything_is_sent(shop: Path)
 def test_at_a_deadline_what_was_found_is_told_and_it_can_go_on(shop: Path) -> None:  # C17
     said = FOUND | {"r1/judgement@judge": {"hang": True}}
     sat = crosses.seats(shop.parent / "seats", said)
-    control = rebut.Control(deadline=2)
-    outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, control=control, **sat)
+    late = time_is_up("asked", "r1/judgement@judge")
+    outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, **late, **sat)
     assert outcome.exit_code == 5 and outcome.heading == "NO DECISION YET, 0 OF 3 ROUNDS"
     assert contract(outcome).findings[0].id == "F1"
 

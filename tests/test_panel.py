@@ -21,6 +21,7 @@ from rebut.export import markdown
 from rebut.protocols.panel import Settings, places
 from rebut.protocols.panel.lenses import LENSES, assigned
 from rebut.protocols.panel.personas import built_in, distinct, file_names, text
+from tests.voices import time_is_up
 
 Hold = Callable[..., Outcome]
 GOLDEN = Path(__file__).parent / "golden"
@@ -481,13 +482,14 @@ def test_a_call_limit_ends_it_under_its_own_name(hold: Hold) -> None:  # C4 C6
 
 def test_a_deadline_gives_the_position_so_far(hold: Hold) -> None:  # C17
     said = consensus() | {"r2/confront@lead": {"hang": True}}
-    outcome = hold(said, control=door.Control(deadline=2.0))
+    outcome = hold(said, **time_is_up("asked", "r2/confront@lead"))
     assert outcome.heading == "NO CONSENSUS YET, 1 OF 5 ROUNDS" and outcome.exit_code == 5
     assert outcome.decision == "Use Redis for sessions."
 
 
 def test_a_deadline_in_the_first_round_does_not_count_it(hold: Hold) -> None:  # C6 C17
-    outcome = hold(consensus() | {"r1/challenge@challenger.2": {"hang": True}}, control=door.Control(deadline=2.0))
+    said = consensus() | {"r1/challenge@challenger.2": {"hang": True}}
+    outcome = hold(said, **time_is_up("answered", "r1/challenge@challenger.3"))
     assert outcome.heading == "NO CONSENSUS YET, 0 OF 5 ROUNDS"
     assert outcome.basis == "the opening and 2 of 3 challenges"
     assert "One node is a single point of failure." in outcome.final

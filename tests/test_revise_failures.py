@@ -13,7 +13,7 @@ from voices import Voice, events, record
 
 import rebut
 from rebut.errors import Aborted, DeadlineReached
-from rebut.room import Control
+from tests.voices import time_is_up
 
 DOWN = {"fail": "timeout", "message": "no answer within 240 s"}
 
@@ -150,7 +150,7 @@ def test_without_money_for_the_synthesis_there_is_none_and_it_says_so(workspace:
 def test_a_deadline_gives_what_there_is_and_resume_goes_on(workspace: Path) -> None:  # C17
     said = revisions.answers(1)
     slow = said | {"r1/revision@author.2": {"json": said["r1/revision@author.2"], "delay": 30}}
-    outcome = run(workspace, slow, rounds=1, control=Control(deadline=2.5))
+    outcome = run(workspace, slow, rounds=1, **time_is_up("answered", "r1/revision@author.1"))
     assert outcome.heading == "NO PLAN YET, 0 OF 1 ROUNDS" and outcome.exit_code == 5 and outcome.basis == "2 drafts"
     assert {"plan_claude.md", "critique_of_codex_r1.md"} <= set(tree(workspace))
     revisions.seats(workspace.parent / "scripts", said)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rebut import journal, session
-from rebut.events import Event
+from rebut.control import Control
+from rebut.events import Event, Line
 from rebut.record import Record
 from rebut.types import Reply, Request, Usage
 
@@ -100,6 +101,17 @@ def crash_at(holds: Callable[[Event], bool], id: str = "") -> None:
     keep = next(n for n, line in enumerate(lines, 1) if holds(line.event))
     raw = (place / journal.NAME).read_bytes().split(b"\n")
     (place / journal.NAME).write_bytes(b"\n".join(raw[:keep]) + b"\n")
+
+
+def time_is_up(kind: str, key: str) -> dict[str, Any]:
+    """A debate's outside whose deadline comes with an event: no clock, no machine that is too slow for it."""
+    control = Control()
+
+    def listen(line: Line) -> None:
+        if is_(kind, key)(line.event):
+            control.expire()
+
+    return {"control": control, "listener": listen}
 
 
 def is_(kind: str, key: str = "") -> Callable[[Event], bool]:

@@ -8,14 +8,14 @@ Keyword arguments named after the protocol's seats are model specs; the rest are
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rebut import engine, session
 from rebut.desk import Desk as Desk, settings_of, state_dir as state_dir
-from rebut.errors import UsageError
-from rebut.outcome import Outcome
+from rebut.errors import DeadlineReached, UsageError
+from rebut.outcome import Outcome, nothing_yet
 from rebut.plan import Plan, participants
 from rebut.protocol import load
 from rebut.record import Record
@@ -28,28 +28,55 @@ async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = No
 
     `target` is what is debated, for protocols that have one: a `Target`, or a `Wanted` that is read first.
     """
-    desk = desk or Desk(**_for_desk(named))
+    return await _in_time(_start, desk or Desk(**_for_desk(named)), protocol, topic, **named)
+
+
+async def _start(desk: Desk, protocol: str | Path, topic: str, **named: Any) -> Outcome:
     if "target" in named and hasattr(named["target"], "from_transcript"):
         named["target"], named["redaction"] = await desk.resolve(named["target"])
     return await engine.start(desk.plan(protocol, topic, **named), desk.table)
 
 
+async def _in_time(act: Callable[..., Coroutine[Any, Any, Outcome]], desk: Desk, *words: Any, **named: Any) -> Outcome:
+    """An act under the desk's deadline; where the time is gone before there is a debate, that is its result."""
+    try:
+        return await desk.table.control.bounded(act(desk, *words, **named))
+    except DeadlineReached as late:
+        return nothing_yet(late.message)
+
+
 async def resume(
-    name: str, *, desk: Desk | None = None, limits: Mapping[str, float] | None = None, **named: Any
+    name: str,
+    *,
+    desk: Desk | None = None,
+    limits: Mapping[str, float] | None = None,
+    ask_left: bool = False,
+    **named: Any,
 ) -> Outcome:
-    """Go on with a session. `limits` raises or lowers limits; it is on record as amended."""
+    """Go on with a session. `limits` raises or lowers limits; it is on record as amended.
+
+    With `ask_left`, those are asked again who were left behind by hand and are still awaited.
+    """
     desk = desk or Desk(**_for_desk(named))
     _nothing_left(named, "resume", "limits; other changes need a fork")
+    return await _in_time(_resume, desk, name, limits, ask_left)
+
+
+async def _resume(desk: Desk, name: str, limits: Mapping[str, float] | None, ask_left: bool) -> Outcome:
     folder = desk.find(name)
     record = session.load(folder)
     desk = desk.of(record)
     raised = desk.permitted_limits(limits or {})
-    return await engine.resume(desk.plan_of(record, {"limits": raised}), desk.table, folder, raised)
+    plan = desk.plan_of(record, {"limits": raised})
+    return await engine.resume(plan, desk.table, folder, raised, ask_left=ask_left)
 
 
 async def fork(name: str, *, desk: Desk | None = None, again: bool = False, **changes: Any) -> Outcome:
     """Branch a session with another seat, setting, limit or topic; what still fits is reused, or `again` asked for."""
-    desk = desk or Desk(**_for_desk(changes))
+    return await _in_time(_fork, desk or Desk(**_for_desk(changes)), name, again, **changes)
+
+
+async def _fork(desk: Desk, name: str, again: bool, **changes: Any) -> Outcome:
     folder = desk.find(name)
     record = session.load(folder)
     desk = desk.of(record)

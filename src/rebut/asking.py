@@ -16,16 +16,18 @@ from rebut.budget import flag, shown
 from rebut.calling import Check as Check, Next, Question as Question, call_once, worst_case
 from rebut.errors import NotOnRecord, ReplayMismatch
 from rebut.events import Answered, Attempt, Fact
+from rebut.helm import left
 from rebut.parsing import Unreadable, fits, parse
 from rebut.record import Amount, Call
 from rebut.room import Connection, Room
 from rebut.text import cut, fingerprint
-from rebut.types import Json, ModelSpec
+from rebut.types import LEFT, Json, ModelSpec
 
 if TYPE_CHECKING:
     pass
 
 REPAIRS = 1
+ASK_LEFT = "`rebut resume ID --ask-left` asks it again, while nothing was said after it."
 FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
 
 
@@ -58,7 +60,8 @@ async def settle(room: Room, q: Question) -> Answered | GivenUp:
     if q.refused:
         return GivenUp("missing tool", q.refused)
     while True:
-        step = await _next(room, q, call)
+        gone = left(room, q.key, q.fp)  # decided by hand: what it had said by then still counts
+        step = (await _best(q, call) or GivenUp(LEFT, gone, ASK_LEFT)) if gone else await _next(room, q, call)
         if isinstance(step, Next):
             connection = room.connection(step.spec)
             worst = worst_case(q, step, connection)

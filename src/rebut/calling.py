@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,13 +9,15 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rebut.budget import MAX_OUTPUT, flag, shown
-from rebut.errors import DeadlineReached, ParticipantFailed
+from rebut.control import Cut
+from rebut.errors import ParticipantFailed
 from rebut.events import Asked, Attempt, Fact, Failed
 from rebut.hearing import listen
+from rebut.helm import left
 from rebut.record import Amount, Call
 from rebut.room import Connection, Room
 from rebut.text import fingerprint, tokens, unescaped
-from rebut.types import Json, Material, ModelSpec, Participant, Request, ignore
+from rebut.types import LEFT, Json, Material, ModelSpec, Participant, Request, ignore
 
 if TYPE_CHECKING:
     from rebut.forms import Form
@@ -124,20 +125,23 @@ def _json_schema(form: type[Form]) -> Mapping[str, Json]:
 
 
 async def _attempt(room: Room, request: Request, connection: Connection) -> Attempt:
-    key, number = request.key, request.attempt
+    key, number, control = request.key, request.attempt, room.control
+    work = connection.backend.complete(request)
     try:
-        async with asyncio.timeout_at(room.control.ends):
-            reply = await connection.backend.complete(request)
+        reply = await (control.person(key, work) if connection.patient else control.call(key, work))
     except TimeoutError as error:
-        if room.control.ends is None or asyncio.get_running_loop().time() < room.control.ends:
-            return Attempt(key=key, attempt=number, outcome="timeout", message=f"timed out ({error})")
+        return Attempt(key=key, attempt=number, outcome="timeout", message=f"timed out ({error})")
+    except Cut as cut:
+        usd = 0.0 if connection.free else None
+        if cut.why == "left":
+            return Attempt(key=key, attempt=number, outcome=LEFT, message=left(room, key, ""), usd=usd)
         if connection.patient:  # a person who has not answered yet is no failure
-            raise DeadlineReached(f"the deadline of {room.control.deadline:g} s was reached") from None
+            raise control.late() from None
         seat, why = request.participant.seat, "cut off by the deadline"
-        late = Attempt(key=key, attempt=number, outcome="timeout", message=why)
+        late = Attempt(key=key, attempt=number, outcome="timeout", message=why, usd=usd)
         failed = Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True, attempt=number)
         await room.append(late, failed)
-        raise DeadlineReached(f"the deadline of {room.control.deadline:g} s was reached") from None
+        raise control.late() from None
     except ParticipantFailed as error:
         usage = getattr(error, "usage", None)
         return Attempt(

@@ -14,12 +14,14 @@ from rebut.asking import Check, GivenUp, Question, settle
 from rebut.budget import MAX_OUTPUT, shown
 from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.events import Answered, Fact, FactClass, Failed
+from rebut.helm import settled
 from rebut.ledger import Claim, Entry, Ledger
 from rebut.outside import Outside
 from rebut.record import Amount
-from rebut.room import Room
+from rebut.room import Room, Rounds
+from rebut.steered import Steered
 from rebut.text import as_recorded, at_the_door, fingerprint
-from rebut.types import NO_MATERIAL, Json, Material, Participant
+from rebut.types import LEFT, NO_MATERIAL, Json, Material, Participant
 
 if TYPE_CHECKING:
     from rebut.forms import Form
@@ -38,7 +40,7 @@ class _Course:
 
 
 @dataclass
-class Debate(Outside):
+class Debate(Steered, Outside):
     """One debate, or one scope of it. Between asks, look only at topic, settings, seats and earlier answers."""
 
     topic: str
@@ -170,7 +172,7 @@ class Debate(Outside):
         short = count() < need
         if short and not self._room.offline:
             # Failures that an earlier run left on record, and that would end this one: ask again at once.
-            again = [n for n, g in enumerate(got) if isinstance(g, Failure) and self._is_old(g)]
+            again = [n for n, g in enumerate(got) if isinstance(g, Failure) and self._is_old(g) and g.kind != LEFT]
             if again:
                 for n in again:
                     self._fail(questions[n], cast(Failure, got[n]), reopened=True)
@@ -320,15 +322,34 @@ class Debate(Outside):
 
     # rounds
 
-    def rounds(self, limit: int) -> Iterator[Round]:
-        """Rounds 1 to `limit`, until one stops or a limit leaves no room for another."""
-        for n in range(1, limit + 1):
-            if reason := self._limit_reached(n):
-                self.stop(reason)
-                return
-            yield Round(self.topic, self.settings, self._room, self.context, f"{self._prefix}r{n}/", self._course, n=n)
-            if self._course.stopped:
-                return
+    def rounds(self, limit: int, *, least: int = 1) -> Iterator[Round]:
+        """Rounds 1 to `limit`, until one stops, a limit leaves no room for another, or they are settled by hand.
+
+        At least `least` are held before that. Rounds that are added by hand come on top: `planned` counts them in.
+        """
+        room, n = self._room, 0
+        room.rounds = Rounds()
+        try:
+            while (n := n + 1) <= self.planned(limit):
+                by_hand = settled(room.record)
+                if by_hand and n > max(by_hand.round, least):
+                    self.settle(f"after round {n - 1}" if n > 1 else "before round 1")
+                    return
+                if reason := self._limit_reached(n):
+                    self.stop(reason)
+                    return
+                room.rounds.now = n
+                own = f"{self._prefix}r{n}/"
+                yield Round(self.topic, self.settings, room, self.context, own, self._course, n=n)
+                if self._course.stopped:
+                    return
+        finally:
+            room.rounds.over = True
+
+    async def spare(self, step: str, why: str) -> None:
+        """Leave out a call whose answer could not change the outcome any more; the record and the reader are told."""
+        await self.once(f"{step}#spared", lambda: why, of=why)
+        self._room.notes.append(f"not asked, since it could change nothing: {why}")
 
     def _limit_reached(self, n: int) -> str:
         room, key = self._room, f"{self._prefix}r{n}/limits"
@@ -384,6 +405,11 @@ class Round(Debate):
     """A debate's nth round: the same object, with keys that begin `rN/`."""
 
     n: int = 0
+
+    def settled_before(self, step: str) -> bool:
+        """Whether somebody ended the rounds in this one, before this step of it was begun."""
+        by_hand = settled(self._room.record)
+        return by_hand is not None and by_hand.round == self.n and step not in by_hand.steps
 
 
 def _answer(q: Question, got: Answered) -> Answer[Any]:

@@ -151,6 +151,7 @@ class Desk:
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *told, *(target.notes if target else ()), *self.config.notices),
             target=target,
+            most_rounds=self._most_rounds,
             redaction=redaction,
             searched=target is not None and (target, redaction) == self._resolved,
         )
@@ -190,7 +191,10 @@ class Desk:
 
         if self._on_look:
             self._on_look()
-        return look_now(self.config, self.env, wanted)
+        found = look_now(self.config, self.env, wanted, until=self.table.control.ends)
+        if found is None:
+            raise self.table.control.late()
+        return found
 
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
         """The plan of a session on record, with what a fork changes."""
@@ -237,9 +241,16 @@ class Desk:
             limits=limits,
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *self.config.notices),
+            decided="rounds" not in changes,
+            most_rounds=self._most_rounds,
         )
         self._affordable(plan)
         return plan
+
+    @property
+    def _most_rounds(self) -> int | None:
+        permitted = self.config.capped("rounds", float("inf"))
+        return None if permitted == float("inf") else int(permitted)
 
     def _config_settings(self, protocol: Protocol) -> dict[str, Any]:
         rounds = self.config.limits.rounds

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rebut import __version__, session
 from rebut.budget import MAX_OUTPUT, Limits
@@ -32,6 +32,7 @@ from rebut.errors import (
     UsageError,
 )
 from rebut.events import Closed, Fact, Resumed
+from rebut.helm import Helm, decisions, settled
 from rebut.journal import Journal
 from rebut.leaving import leave
 from rebut.ledger import NOTHING_KEPT, Ledger, Move
@@ -41,7 +42,7 @@ from rebut.plan import Plan, Table, opened, sound
 from rebut.protocol import Ended, Protocol
 from rebut.record import Amount, Record
 from rebut.redaction import Redactor
-from rebut.resuming import AGAIN, amend, end_orphans, parent_of
+from rebut.resuming import AGAIN, amend, ask_again, end_orphans, parent_of
 from rebut.room import Room
 from rebut.text import at_the_door, clean, cut
 from rebut.types import Json
@@ -51,11 +52,13 @@ if TYPE_CHECKING:
     from rebut.targets import Target
     from rebut.view import View
 
+MOST_ROUNDS = 20
+"""No protocol of ours has as many; the search for a bound ends there."""
+
 
 async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
     sound(plan)
-    table.control.begin()
     keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
     topic = redact(clean(plan.topic)).strip()
@@ -76,7 +79,9 @@ async def start(plan: Plan, table: Table) -> Outcome:
         return await _run(room, plan, table, folder)
 
 
-async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, float] | None = None) -> Outcome:
+async def resume(
+    plan: Plan, table: Table, folder: Path, raised: Mapping[str, float] | None = None, *, ask_left: bool = False
+) -> Outcome:
     """Take a session up again: run from the top, ask only what is not on record."""
     journal = Journal.open(folder, table.listener)
     try:
@@ -97,6 +102,8 @@ async def resume(plan: Plan, table: Table, folder: Path, raised: Mapping[str, fl
         )
         if raised:
             amend(journal, raised)
+        if ask_left:
+            ask_again(journal)
         await journal.sync()
         parent = parent_of(record, table)
         room = _room(record, plan, table, journal=journal, view=view_of(record, folder, table), parent=parent)
@@ -123,6 +130,8 @@ async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -
                 journal.write(old.facts[name])
         if again:
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # for resume, too
+        for fact in decisions(old) if plan.decided else ():
+            journal.write(fact)
         await journal.sync()
         view = view_of(journal.record, folder, table)
         room = _room(journal.record, plan, table, journal=journal, view=view, parent=None if again else old)
@@ -136,6 +145,10 @@ async def _new_session(table: Table) -> AsyncIterator[tuple[Path, Journal]]:
     journal = Journal.open(folder, table.listener)
     try:
         yield folder, journal
+    except asyncio.CancelledError:
+        if "keys" not in journal.record.facts:
+            shutil.rmtree(folder, ignore_errors=True)  # it cannot be taken up again
+        raise
     except UsageError as refused:
         # What a fork has taken over is still with its parent.
         if all(c.answered and c.answered.copied_from for c in journal.record.calls.values()):
@@ -168,6 +181,8 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     record = Record()
     room = _room(record, plan, table, view=view_of(old, parent, table), parent=old)
     room.write(opened(plan, parent, topic, parent=old.opened.id))
+    for fact in decisions(old) if plan.decided else ():
+        room.write(fact)
     whole_on_record = False
     with suppress(NotOnRecord, ParticipantFailed, TooFewReplies, Aborted):
         await plan.protocol.run(_debate(room, plan))
@@ -199,12 +214,21 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
     table.control.calls = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
     if table.on_ready:
         table.on_ready(room.record, folder)
-    table.control.begin()
+    control = table.control
+    control.begin()
+    control.helm = _helm(room, plan)
 
     async def publish() -> list[str]:
         return await _leave(room, plan, Ended(room.record, plan.settings))
 
     room.publish = publish
+    try:
+        return await _played(room, plan)
+    finally:
+        control.helm = None
+
+
+async def _played(room: Room, plan: Plan) -> Outcome:
     debate = _debate(room, plan)
     try:
         outcome = await plan.protocol.run(debate)
@@ -229,6 +253,29 @@ async def _run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
     return outcome
 
 
+def _helm(room: Room, plan: Plan) -> Helm:
+    """The hand on this debate. How many rounds it may have at most, its own settings know."""
+    name, planned = plan.protocol.name, _rounds(plan.settings)
+    most, why = planned, ""
+    while planned and most < MOST_ROUNDS:
+        if plan.most_rounds is not None and most >= plan.most_rounds:
+            why = f"this repository permits at most {most} rounds"
+            break
+        try:
+            wider = type(plan.settings).model_validate({**plan.settings.model_dump(), "rounds": most + 1})
+        except ValueError:
+            break
+        if _rounds(wider) != most + 1:
+            break
+        most += 1
+    return Helm(room, name, planned, most, why)
+
+
+def _rounds(settings: Any) -> int:
+    rounds = getattr(settings, "rounds", 0)
+    return rounds if isinstance(rounds, int) else 0
+
+
 def _debate(room: Room, plan: Plan) -> Debate:
     fact = room.record.facts.get("context") or (room.parent.facts.get("context") if room.parent else None)
     context = ""
@@ -248,6 +295,8 @@ def _filled(outcome: Outcome, room: Room, plan: Plan) -> Outcome:
         more = f" and {len(carried) - 3} more" if len(carried) > 3 else ""
         why = room.carried[carried[-1]]
         notes.append(f"{', '.join(carried[:3])}{more}: as an earlier version worked it out ({why})")
+    if (by_hand := settled(record)) and not room.rounds.cut:
+        notes.append(f"settled by hand in round {by_hand.round}, which was the last one: nothing was left out")
     if any(e.note == NOTHING_KEPT for e in room.ledger.evidence):
         notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
     unplaced = room.ledger.unplaced

@@ -9,6 +9,7 @@ import asyncio
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -19,6 +20,7 @@ from rebut import analysers, tools, weights
 from rebut.analysers import Analyser
 from rebut.child import Ended
 from rebut.config import Config, Provider, is_loopback
+from rebut.control import end
 from rebut.errors import UsageError
 from rebut.text import cut
 from rebut.tools import Tool
@@ -83,13 +85,31 @@ async def look(
     return [*installed, *keys, *servers, *([_embedded(env)] if wanted(EMBEDDED) else [])]
 
 
-def look_now(config: Config, env: Mapping[str, str], wanted: Callable[[str], bool] = lambda name: True) -> list[Found]:
-    """`look` for code that is not async, also where a loop is running: in a thread, with a loop of its own."""
+def look_now(
+    config: Config,
+    env: Mapping[str, str],
+    wanted: Callable[[str], bool] = lambda name: True,
+    *,
+    until: float | None = None,
+) -> list[Found] | None:
+    """`look` for code that is not async, also where a loop is running: in a thread, with a loop of its own.
+
+    None when it is not done by `until`, on the monotonic clock; no tool that it started is left then.
+    """
     out: list[Found] = []
-    thread = threading.Thread(target=lambda: out.extend(asyncio.run(look(config, env, wanted))))
+
+    async def main() -> None:
+        task = asyncio.ensure_future(look(config, env, wanted))
+        await asyncio.wait((task,), timeout=None if until is None else max(0.0, until - time.monotonic()))
+        if task.done():
+            out.extend(task.result())
+        else:
+            await end(task)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
     thread.start()
     thread.join()
-    return out
+    return out if until is None or time.monotonic() < until else None
 
 
 async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:

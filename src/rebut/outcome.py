@@ -128,6 +128,12 @@ class Outcome:
         return cls(**values)
 
 
+def nothing_yet(why: str) -> Outcome:
+    """The result when the time was gone before anything was on record. There is nothing to go on with."""
+    stopped = f"{why}; nobody was asked yet"
+    return Outcome("partial", "NOTHING YET", conclusive=False, complete=False, basis="nothing yet", stopped=stopped)
+
+
 def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that this version knows: a later one may have added some."""
     return {name: value for name, value in data.items() if name in kind.__dataclass_fields__}  # type: ignore[attr-defined]

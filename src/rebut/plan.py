@@ -58,6 +58,10 @@ class Plan:
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     target: Target | None = None
+    decided: bool = True
+    """Of a fork: what was decided by hand on rounds still holds, since nobody asks for another number of them."""
+    most_rounds: int | None = None
+    """What the repository permits at most, also where somebody adds rounds by hand."""
     redaction: bytes = b""
     """The key by which the target's secrets were replaced; the session goes on with it, so that one secret has one
     placeholder throughout."""

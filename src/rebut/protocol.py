@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rebut.artifacts import Artifact as Artifact
 from rebut.endings import ledger_of
 from rebut.errors import RebutError, UsageError
+from rebut.helm import added
 from rebut.ledger import Ledger
 from rebut.record import Record
 from rebut.types import Json, Participant
@@ -51,6 +52,11 @@ class Ended:
     @property
     def ledger(self) -> Ledger:
         return ledger_of(self.record)
+
+    @property
+    def planned(self) -> int:
+        """Rounds as they were asked for, and those that were added by hand."""
+        return int(self.settings.rounds) + added(self.record)
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,6 +160,17 @@ def counted(fact: Fact) -> list[str]:
     return parts
 
 
+def decided(fact: Fact) -> str:
+    """What was decided by hand, or need not be asked any more, in a line; empty for any other fact."""
+    if fact.key == "settle" and isinstance(fact.value, dict):
+        return f"settled by hand in round {fact.value['round']}: no further rounds"
+    if fact.key == "more":
+        return f"by hand: {fact.value} round{'' if fact.value == 1 else 's'} more than planned"
+    if fact.key.endswith("#spared"):
+        return f"not asked, since it could change nothing: {fact.value}"
+    return ""
+
+
 VERBS = {
     "concede": "conceded",
     "defend": "rebutted",

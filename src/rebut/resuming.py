@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import cast
 
 from rebut import session
-from rebut.errors import RecordError
+from rebut.errors import RecordError, UsageError
 from rebut.events import Amended, Asked, Fact, Failed
+from rebut.helm import LEFT_FACT, step_of
 from rebut.journal import Journal
 from rebut.plan import Table
-from rebut.processes import end_group
+from rebut.processes import end_group, started
 from rebut.record import Record
+from rebut.types import LEFT
 
 AGAIN = "again"
 """The fact of a fork that takes nothing over."""
@@ -40,6 +45,18 @@ def end_orphans(record: Record) -> list[str]:
     return ended
 
 
+def kill_all(record: Record) -> None:
+    """End at once whatever a debate has started and not seen end, for a process that has no time left itself."""
+    for key, fact in list(record.facts.items()):
+        name, mark, _ = key.partition("#process.")
+        if not mark or not isinstance(fact.value, dict) or fact.value["attempt"] in record.call(name).attempts:
+            continue
+        pid = fact.value["pid"]
+        if isinstance(pid, int) and pid > 1 and started(pid) == fact.value["started"]:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+
+
 def amend(journal: Journal, raised: Mapping[str, float]) -> None:
     """Change limits, and open again what an old limit ended, unless the debate has already gone on from there."""
     record = journal.record
@@ -48,8 +65,8 @@ def amend(journal: Journal, raised: Mapping[str, float]) -> None:
     for line in reversed(list(record.lines)):
         match line.event:
             case Asked(key=key):
-                later.add(_step(key))
-            case Failed(failure="budget", reopened=False) as e if later <= {_step(e.key)}:
+                later.add(step_of(key))
+            case Failed(failure="budget", reopened=False) as e if later <= {step_of(e.key)}:
                 journal.write(
                     Failed(key=e.key, seat=e.seat, fp=e.fp, failure="budget", message=e.message, reopened=True)
                 )
@@ -59,6 +76,27 @@ def amend(journal: Journal, raised: Mapping[str, float]) -> None:
                 pass
 
 
-def _step(key: str) -> str:
-    """The step that a key belongs to: siblings of a parallel step share it."""
-    return key.rpartition("@")[0].partition(".")[0]
+def ask_again(journal: Journal) -> None:
+    """Open again what was left behind by hand, unless the debate has already gone on from there."""
+    record = journal.record
+    later, gone, opened = set[str](), set[str](), 0
+    for line in reversed(list(record.lines)):
+        match line.event:
+            case Asked(key=key):
+                later.add(step_of(key))
+            case Fact(key=name, value=str(why)) if name.endswith(LEFT_FACT) and record.facts[name].value:
+                key = name.removesuffix(LEFT_FACT)
+                if not later <= {step_of(key)}:
+                    gone.add(key)
+                    continue
+                opened += 1
+                journal.write(Fact(key=name, cls="input", value=""))
+                seat = key.rpartition("@")[2]
+                journal.write(Failed(key=key, seat=seat, fp="", failure=LEFT, message=why, reopened=True))
+            case _:
+                pass
+    if gone and not opened:
+        raise UsageError(
+            f"the debate has gone on without {', '.join(sorted(gone))}, so it cannot be asked again in this session",
+            f"Resume it without --ask-left, or ask all over with a fork: rebut fork {record.opened.id}.",
+        )

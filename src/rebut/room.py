@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut.budget import Limits
-from rebut.errors import DeadlineReached, Interrupted
+from rebut.control import Control as Control
 from rebut.events import Event, Line
 from rebut.ledger import Ledger
 from rebut.record import Amount, Record
@@ -21,7 +21,6 @@ from rebut.trips import Trips
 from rebut.types import Backend, ModelSpec, Participant
 
 if TYPE_CHECKING:
-    from rebut.hearing import Hearing
     from rebut.journal import Journal
     from rebut.sides import Sides
     from rebut.targets import Target
@@ -71,41 +70,14 @@ class Connection:
 
 
 @dataclass(slots=True)
-class Control:
-    """How the outside stops a debate: by draining (nothing new starts) or a deadline. Last, its task is cancelled."""
+class Rounds:
+    """Where a debate stands in its rounds."""
 
-    deadline: float | None = None
-    """Seconds from the start of this run."""
-    draining: bool = False
-    on_text: Callable[[str, str], None] | None = None
-    """Called with (key, piece) as text streams in."""
-    on_wait: Callable[[str, str], None] | None = None
-    """Called with (key, words) when a call must wait, and with no words when it goes on."""
-    on_heard: Callable[[str, Hearing], None] | None = None
-    """Called with (key, hearing) when a call begins, and for each point of its answer: once whole, once looked up."""
-    calls: Mapping[str, int] = field(default_factory=dict, init=False)
-    """Role → how many calls each of its seats may make; told by the engine when the debate begins."""
-    _ends: float = field(default=float("inf"), init=False)
-
-    def begin(self) -> None:
-        if self.deadline is not None and self.ends is None:
-            # A little is kept back, so that the result is out before the caller's own patience ends.
-            self._ends = asyncio.get_running_loop().time() + self.deadline - min(1.0, self.deadline * 0.1)
-
-    @property
-    def ends(self) -> float | None:
-        """The deadline on the loop's clock."""
-        return None if self._ends == float("inf") else self._ends
-
-    def drain(self) -> None:
-        self.draining = True
-
-    def check(self) -> None:
-        """Raise when nothing new may be started."""
-        if self.draining:
-            raise Interrupted("stopped on request")
-        if self.ends is not None and asyncio.get_running_loop().time() >= self.ends:
-            raise DeadlineReached(f"the deadline of {self.deadline:g} s was reached")
+    now: int = 0
+    """The round that is under way; 0 before the first."""
+    over: bool = False
+    cut: str = ""
+    """Says that they were ended by hand, if that left anything out."""
 
 
 @dataclass(slots=True)
@@ -152,6 +124,7 @@ class Room:
     publish: Callable[[], Awaitable[Sequence[str]]] | None = None
     """Writes the protocol's files as they are by now, and says what could not be written."""
     trips: Trips = field(default_factory=Trips)
+    rounds: Rounds = field(default_factory=Rounds)
     waited: float = 0.0
     """Seconds that people took to answer in this run."""
     aside: set[asyncio.Future[None]] = field(default_factory=set)

@@ -12,6 +12,8 @@ from rebut.errors import UsageError
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 FailureKind = Literal["timeout", "auth", "rate limit", "bad reply", "missing tool", "crashed", "budget"]
+LEFT = "left behind"
+"""The class of a call that somebody decided to go on without: no fault that a model can have by itself."""
 FAILURES: tuple[FailureKind, ...] = (
     "timeout",
     "auth",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+PARTIAL = 5
+"""The exit code of a result at its deadline."""
+
 
 def main() -> None:
     _hold_open()
@@ -48,9 +51,15 @@ def _answer(words: list[str]) -> int:
     if len(words) == 2 and words[0] == "completion" and words[1] in ("bash", "zsh", "fish"):
         _print(f"completion.{words[1]}")
         return 0
+    from rebut.cli import clock
+
+    clock.start()
     from rebut.cli.app import enter
 
-    return enter(words)
+    code = enter(words)
+    if code == PARTIAL:
+        clock.leave_at_once(code)  # whoever set a deadline does not wait for a model's thread
+    return code
 
 
 def _print(name: str) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from rebut.cli.options import output
+from rebut.cli.options import deadline_option, output
 
 
 @click.command("answer")
 @click.argument("id")
 @click.option("--file", "file", required=True, metavar="FILE", help="The answer; - reads it from standard input.")
 @click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one that waits]")
-@click.option("--deadline", type=float, metavar="S", help="Give the best result so far after S seconds.")
+@deadline_option
 @output
 def answer_command(id: str, file: str, key: str, deadline: float | None, as_json: bool, quiet: bool) -> int:
     """Answer the question that a `caller` seat was asked, and go on with the debate.

@@ -9,6 +9,7 @@ from importlib import import_module
 
 import click
 
+from rebut.cli import clock
 from rebut.cli.examples import EXAMPLES
 from rebut.cli.index import COMMANDS
 from rebut.errors import RebutError, UsageError
@@ -96,6 +97,13 @@ def page() -> str:
 
 def enter(words: list[str]) -> int:
     """Run a command line and return its exit code."""
+    try:
+        return _entered(words)
+    finally:
+        clock.hush()
+
+
+def _entered(words: list[str]) -> int:
     try:
         words = _meant(words)
         if not words:

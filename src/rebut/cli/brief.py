@@ -77,7 +77,7 @@ def _within(outcome: Outcome, room: Room) -> dict[str, object]:
         "complete": outcome.complete,
         "basis": text("basis", outcome.basis),
         "stopped": text("stopped", outcome.stopped),
-        "session": outcome.session,
+        "session": outcome.session or None,
         "verdict": verdict
         and {
             "winner": verdict.winner,
@@ -104,17 +104,18 @@ def _within(outcome: Outcome, room: Room) -> dict[str, object]:
         "seats": [_seat(seat) for seat in seats],
         "spent": {name: getattr(spent, name) for name in type(spent).__dataclass_fields__},
         "exit": outcome.exit_code,
-        "all_of_it": f"rebut show {outcome.session} --json",
     }
     if outcome.caveats:
         full["caveats"] = list(outcome.caveats)
     if outcome.worth:
         full["worth"] = _worth(outcome.worth, room)
+    if outcome.session:
+        full["all_of_it"] = f"rebut show {outcome.session} --json"
     if isinstance(contract := outcome.data.get("contract"), dict):
         full["review"] = _review(Contract.from_json(contract), room, short)
     if outcome.rounds.calls:
         full["rounds"] = {name: getattr(outcome.rounds, name) for name in type(spent).__dataclass_fields__}
-    if not outcome.complete:
+    if not outcome.complete and outcome.session:
         full["resume"] = f"rebut resume {outcome.session}"
     return {**full, "shortened": list(dict.fromkeys(short))} if short else full
 

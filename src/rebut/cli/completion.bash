@@ -208,7 +208,7 @@ _rebut() {
     run) options="--seat --set --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;
     list) options="--all --json --plain -h --help" ;;
     show) options="--prompts --failures --all --no-pager --json --plain -h --help" words="last $(_rebut_sessions)" ;;
-    resume) options="--deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
+    resume) options="--ask-left --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     answer) options="--file --key --deadline --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     fork) options="--topic --proposer --challenger --judge --rounds --seat --set --allow-same-model --again --dry-run --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     replay) options="--json --plain -h --help" words="last $(_rebut_sessions)" ;;

@@ -54,7 +54,7 @@ _rebut() {
       '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
       '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -87,7 +87,7 @@ _rebut() {
       '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
       '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -115,7 +115,7 @@ _rebut() {
       '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
       '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -130,7 +130,7 @@ _rebut() {
       '(-h --help)--help[Show its help.]' \
       '*:file:_files' ;;
     more) _arguments \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -163,7 +163,7 @@ _rebut() {
       '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
       '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -210,7 +210,7 @@ _rebut() {
       '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
       '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -244,7 +244,7 @@ _rebut() {
       '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
       '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -272,7 +272,7 @@ _rebut() {
       '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
       '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -296,7 +296,7 @@ _rebut() {
       '--seed[For the same chance each time, where a provider takes a seed.]:value: ' \
       '--repeat[The same debate N times, one line of JSON each.]:value: ' \
       '--out[With --repeat; where the lines go. (standard output)]:value:_files' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -324,7 +324,8 @@ _rebut() {
       '(-h --help)--help[Show its help.]' \
       "*:session:($sessions)" ;;
     resume) _arguments \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--ask-left[Ask those again who were left behind and are still awaited.]' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \
@@ -340,7 +341,7 @@ _rebut() {
     answer) _arguments \
       '--file[The answer; - reads it from standard input.]:value:_files' \
       '--key[The question that it answers. (the one that waits)]:value: ' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \
@@ -359,7 +360,7 @@ _rebut() {
       '--allow-same-model[Let one model fill two seats; a self-debate.]' \
       '--again[Reuse nothing; ask the same, or what you changed, all anew.]' \
       '--dry-run[Only say how much would be reused and asked anew.]' \
-      '--deadline[Give the best result so far after S seconds.]:value: ' \
+      '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \
       '--max-usd[Dollars in all.]:value: ' \

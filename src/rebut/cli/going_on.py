@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @click.command("resume")
 @click.argument("id")
+@click.option("--ask-left", is_flag=True, help="Ask those again who were left behind and are still awaited.")
 @limits
 @output
-def resume_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
+def resume_command(id: str, as_json: bool, quiet: bool, deadline: float | None, ask_left: bool, **named: Any) -> int:
     """Go on with a session that was stopped; nothing on record is asked again.
 
     ID is an id, a unique beginning of one, a slug, or `last`. Limits given here replace those on record.
@@ -28,7 +29,10 @@ def resume_command(id: str, as_json: bool, quiet: bool, deadline: float | None, 
 
     raised = {k: v for k, v in given_limits(named).items() if v is not None}
     return perform(
-        lambda desk: api.resume(id, desk=desk, limits=raised), as_json=as_json, quiet=quiet, deadline=deadline
+        lambda desk: api.resume(id, desk=desk, limits=raised, ask_left=ask_left),
+        as_json=as_json,
+        quiet=quiet,
+        deadline=deadline,
     )
 
 

@@ -90,6 +90,7 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     from rebut.cli.going_on import with_parent
     from rebut.cli.saying import say
     from rebut.cli.stage import perform
+    from rebut.helm import added, settled
     from rebut.outcome import Outcome
 
     desk = Desk()
@@ -107,6 +108,10 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     if not isinstance(rounds, int):
         raise UsageError(f"{record.opened.protocol} has no rounds to add to")
 
+    if settled(record):  # somebody ended them early: the next is the one after those that were held
+        rounds = max((int(n[1]) for key in record.calls if (n := re.match(r"r(\d+)/", key))), default=0)
+    else:
+        rounds += added(record)
     ending = Outcome.from_json(record.closed.outcome).heading
 
     async def fork(desk: Desk) -> Outcome:

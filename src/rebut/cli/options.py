@@ -39,11 +39,44 @@ class Many(click.Command):
             raise
 
 
+def _clocked(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """From here on the time is watched: standard input that never ends, or a question, takes from it, too."""
+    if value is not None and 0 < value <= LONGEST:
+        from rebut.cli import clock
+
+        clock.set_bell(value, lambda: _too_late(value, bool(ctx.params.get("as_json"))))
+    return value
+
+
+def _too_late(deadline: float, as_json: bool) -> None:
+    from rebut.cli.brief import brief
+    from rebut.cli.saying import say, say_json
+    from rebut.outcome import nothing_yet
+
+    outcome = nothing_yet(f"the deadline of {deadline:g} s was reached")
+    if as_json:
+        say_json(brief(outcome))
+    else:
+        say(f"  {outcome.heading}\n    {outcome.stopped}")
+
+
+LONGEST = 86_400
+"""Seconds of the longest --deadline: a day, as long as the longest debate."""
+deadline_option = click.option(
+    "--deadline",
+    type=float,
+    metavar="S",
+    is_eager=True,
+    callback=_clocked,
+    help="Give the best result so far within S seconds.",
+)
+
+
 def limits(f: F) -> F:
     """The hard limits of a debate."""
     for option in reversed(
         [
-            click.option("--deadline", type=float, metavar="S", help="Give the best result so far after S seconds."),
+            deadline_option,
             click.option("--timeout", type=float, metavar="S", help="Seconds a call, retries included. [240]"),
             click.option("--budget-minutes", "minutes", type=float, metavar="M", help="Active minutes in all."),
             click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars in all."),

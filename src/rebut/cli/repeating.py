@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rebut.cli import clock
 from rebut.cli.saying import as_json, say, say_json
 from rebut.cli.stage import Act, Stage
 from rebut.errors import Interrupted, Paused, RebutError, UsageError
@@ -37,6 +38,7 @@ class Repeat:
 
 def repeat(act_of: Callable[[int], Act], plan: Repeat, *, as_json: bool, quiet: bool, deadline: float | None) -> int:
     """Run it so often. A run that fails is a line too; what the user stops, or nobody can answer, ends it all."""
+    clock.hush()  # the deadline is each run's, not that of them all
     file = _claimed(Path(plan.out)) if plan.out else None
     counts, worst, done, usd = Counter[str](), 0, 0, list[float | None]()
     try:

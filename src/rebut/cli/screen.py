@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +43,8 @@ class Screen:
         self._gone: set[str] = set()
         """Keys whose failure was told; that it is open again for resume need not be."""
         self._looked = False
+        self.foot: Callable[[int], list[str]] = lambda width: []
+        """The last lines of the moving part, such as the keys that work now."""
         self.told: list[str] = []
         """Notes that were shown at the start, and need not be shown again at the end."""
 
@@ -107,6 +109,9 @@ class Screen:
                 if any(_step(one.key) != _step(e.key) for one in self.moving.held):
                     self._flush()
                 self.moving.held.append(e)
+            case Fact(key=key) as e if told := report.decided(e):
+                self._flush()
+                self._line(f"    {told}")
             case Fact(key=key) as e if key.endswith("#ledger"):
                 self._brought(e, key.removesuffix("#ledger"))
             case Failed(key=key) as e if key not in self._gone or not e.reopened:
@@ -216,6 +221,7 @@ class Screen:
         from rich.text import Text
 
         rows = self.moving.rows(width())
+        rows += self.foot(width()) if rows else []
         return Text("\n".join(clean(r) for r in rows), no_wrap=True, overflow="ellipsis")
 
     def heard(self, key: str, hearing: Hearing) -> None:
@@ -250,6 +256,13 @@ class Screen:
             step, _, seat = key.rpartition("/")[2].rpartition("@")
             self._heading(key)
             self._line(f"    {seat:<11} {step:<11} {words}")
+
+    def paused(self, stops: bool) -> None:
+        """Ctrl-Z: nothing moves and no cursor is hidden until we go on."""
+        if stops:
+            self._stop_live()
+        elif self.moving.asked:
+            self._start_live()
 
     def stopping(self, timeout: float) -> None:
         """The first Ctrl-C."""

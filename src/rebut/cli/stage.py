@@ -9,27 +9,29 @@ import signal
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut import report, session
 from rebut.api import Desk
+from rebut.cli import clock, keys
 from rebut.cli.brief import brief as brief
-from rebut.cli.saying import folded, say, say_json, width
+from rebut.cli.keys import Keys
+from rebut.cli.options import LONGEST
+from rebut.cli.saying import folded, plain, say, say_json, width
 from rebut.cli.screen import Screen
 from rebut.connecting import Custom
-from rebut.endings import progress
-from rebut.errors import Interrupted, Paused, ProtocolError, RebutError, WaitingForCaller
+from rebut.endings import ledger_of, progress, seated
+from rebut.errors import DeadlineReached, Interrupted, Paused, ProtocolError, RebutError, WaitingForCaller
 from rebut.events import Asked, Attempt, Line
-from rebut.outcome import Outcome
+from rebut.outcome import Outcome, nothing_yet
 from rebut.record import Record
+from rebut.resuming import kill_all
 from rebut.room import Control
 
 Act = Callable[[Desk], Awaitable[Outcome]]
-
-LONGEST = 86_400
-"""Seconds of the longest --deadline: a day, as long as the longest debate."""
 
 
 def perform(
@@ -43,10 +45,13 @@ def perform(
     judge: Callable[[Outcome], Judged] | None = None,
 ) -> int:
     """Run one debate to its end, its pause or its failure. `everything`: findings that are hidden by default, too."""
-    stage = Stage(as_json, quiet, deadline, backends)
+    stage = Stage(as_json, quiet, deadline, backends, began=clock.began())
     stage.everything = everything
     stage.judge = judge
-    return stage.tell(stage.play(act))
+    clock.before_the_end(stage.last_word)
+    came_of_it = stage.play(act)
+    clock.hush()
+    return stage.tell(came_of_it)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class Stage:
         deadline: float | None,
         backends: Mapping[str, Custom] | None = None,
         label: str = "",
+        began: float | None = None,
     ) -> None:
         if deadline is not None and not 0 < deadline <= LONGEST:
             from rebut.errors import UsageError
@@ -86,9 +92,12 @@ class Stage:
         self.as_json = as_json
         self.backends = backends
         self.screen = Screen(quiet or as_json, label)
-        self.control = Control(deadline=deadline, on_wait=self.screen.waits)
+        self.control = Control(deadline=deadline, on_wait=self.screen.waits, began=began)
         if not (quiet or as_json) and sys.stderr.isatty():  # else nobody sees a point before it is on record
             self.control.on_heard = self.screen.heard
+        self.keys = Keys(self.control) if keys.wanted(quiet or as_json, plain()) else None
+        if self.keys:
+            self.screen.foot = self.keys.foot
         self.record: Record | None = None
         self.root: Path | None = None
         self.folder: Path | None = None
@@ -123,15 +132,61 @@ class Stage:
         )
         self.root = desk.table.root
         loop = asyncio.get_running_loop()
-        task = asyncio.ensure_future(act(desk))
+        task = asyncio.ensure_future(self._in_time(act, desk))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._signal, task)
+        if self.keys:
+            self.keys.open(self.screen.paused)
         try:
             return await task
         except asyncio.CancelledError:
             raise Interrupted("dropped on request") from None
         finally:
+            if self.keys:
+                self.keys.close()
             self.screen.close()
+
+    async def _in_time(self, act: Act, desk: Desk) -> Outcome:
+        """The result, at the latest when the deadline comes: where nothing else can be said, what is on record."""
+
+        async def work() -> Outcome:
+            return await act(desk)
+
+        try:
+            outcome = await self.control.bounded(work())
+        except DeadlineReached as late:
+            outcome = self._so_far(late.message)
+        if not outcome.complete:
+            # Closing the loop would wait for every thread, also for the one in which a model thinks.
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+        return outcome
+
+    def _so_far(self, why: str) -> Outcome:
+        """What the record alone says, when the protocol cannot be asked any more."""
+        if self.record is None or not self.record.lines or self.folder is None or not self.folder.is_dir():
+            return nothing_yet(why)
+        answers = self.record.answers
+        said = f"{answers} answer{' is' if answers == 1 else 's are'} on record, no decision yet."
+        return Outcome(
+            *("partial", "PARTIAL", said),
+            conclusive=False,
+            complete=False,
+            basis=f"{answers} answer{'' if answers == 1 else 's'}" if answers else "nothing yet",
+            stopped=why,
+            ledger=ledger_of(self.record),
+            seats=seated(self.record),
+            spent=self.record.spent(),
+            session=self.record.opened.id,
+        )
+
+    def last_word(self) -> None:
+        """Said from another thread when the time is up and the program hangs: the terminal, the tools, the result."""
+        if self.keys:
+            self.keys.restore()
+        if self.record:
+            kill_all(self.record)
+        self.judge = None
+        self.tell(self._so_far(self.control.late().message))
 
     def _ready(self, record: Record, folder: Path) -> None:
         self.record, self.folder = record, folder
@@ -177,7 +232,8 @@ class Stage:
         return error.exit_code
 
     def ended(self, outcome: Outcome) -> int:
-        judged = self.judge(outcome) if self.judge else Judged(outcome, outcome.exit_code)
+        judge = self.judge if outcome.session else None  # of nothing there is nothing to judge
+        judged = judge(outcome) if judge else Judged(outcome, outcome.exit_code)
         outcome, failed = judged.outcome, judged.failed
         code = judged.code or (failed.exit_code if failed else 0)
         if self.as_json:
@@ -185,7 +241,7 @@ class Stage:
             say_json({**brief(outcome, {**judged.extra, **error}), "exit": code})
         else:
             say("", sys.stderr)
-            short = session.short(self.root, outcome.session) if self.root else outcome.session
+            short = session.short(self.root, outcome.session) if self.root and outcome.session else outcome.session
             told, everything = self.screen.told, self.everything
             say(report.ending(outcome, width=width(), short=short, told=told, everything=everything), emphasis=True)
             if judged.rows:

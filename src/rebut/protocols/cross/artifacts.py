@@ -103,7 +103,7 @@ def metadata(ended: Ended, target: Target, made: Contract | None) -> dict[str, J
         "base": target.base,
         "new": target.new,
         "rounds": made.rounds if made else 0,
-        "max_rounds": ended.settings.rounds,
+        "max_rounds": ended.planned,
         "intensity": ended.settings.intensity,
         "mode": ended.settings.mode,
         "limits": dict(record.limits),

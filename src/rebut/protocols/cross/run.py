@@ -32,17 +32,16 @@ WHY = {
 
 async def run(debate: Debate) -> Outcome:
     course = Course([Version(1, debate.target.text)])
-    limit = debate.settings.rounds
-    for r in debate.rounds(limit):
-        cause = await one_round(r, course, limit)
+    for r in debate.rounds(debate.settings.rounds):
+        cause = await one_round(r, course)
         if cause:
             return ended(debate, course, cause)
     if not course.rounds:
         raise Aborted(f"the review never began: {debate.stopped}", "Raise the limit, then resume.")
-    return ended(debate, course, "minutes", debate.stopped)
+    return ended(debate, course, "settled" if debate.settled else "minutes", debate.stopped)
 
 
-async def one_round(r: Round, course: Course, limit: int) -> str:
+async def one_round(r: Round, course: Course) -> str:
     """A round; says why the review ends with it, if it does."""
     answers = await _critique(r, course)
     replies: list[CodeCritique] = [a.value for a in answers]
@@ -59,7 +58,7 @@ async def one_round(r: Round, course: Course, limit: int) -> str:
 
     keep_page()
     if agreed:
-        return rules.cause(r.ledger, r.n, limit, agreed=True)
+        return rules.cause(r.ledger, r.n, r.planned(r.settings.rounds), agreed=True)
     try:
         judged = (await asking.judge(r, course, said)).value
     except ParticipantFailed as error:
@@ -73,10 +72,22 @@ async def one_round(r: Round, course: Course, limit: int) -> str:
         course.accepted = await _next_version(r, course, "critic", words.ACCEPT)
     elif choice == "C":
         course.compromised = await _next_version(r, course, "judge", words.COMPROMISE) or course.compromised
-    elif choice == "D":
-        course.rebuttal = await asking.rebuttal(r, course, said)
-        course.pages[f"round-{r.n}-rebuttal.md"] = f"# Round {r.n}: rebuttal\n\n{course.rebuttal}\n"
-    return rules.cause(r.ledger, r.n, limit, choice=choice)
+    # Before the rebuttal is asked for: a round that is added by hand meanwhile must not change what was asked.
+    cause = rules.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice=choice)
+    if choice == "D":
+        course.rebuttal = await _rebuttal(r, course, said, cause)
+    return cause
+
+
+async def _rebuttal(r: Round, course: Course, said: str, cause: str) -> str:
+    """The answer to the critique. Where no round follows nobody would read one, so none is asked for."""
+    written = course.last.rebuttal if course.last else ""
+    if not written and (cause or r.settled_before("rebuttal")):
+        await r.spare("rebuttal", f"no round follows round {r.n}, so nobody would read a rebuttal")
+        return ""
+    text = written or await asking.rebuttal(r, course, said)
+    course.pages[f"round-{r.n}-rebuttal.md"] = f"# Round {r.n}: rebuttal\n\n{text}\n"
+    return text
 
 
 async def _critique(r: Round, course: Course) -> tuple[Answer[Any], ...]:
@@ -127,9 +138,9 @@ async def _next_version(r: Round, course: Course, role: str, task: str) -> bool:
 def ended(debate: Debate, course: Course, cause: str, stopped: str = "") -> Outcome:
     made = contract(debate, course, cause)
     stand_in = debate.stand_in(debate.seat("critic"))
-    heading, whole = CALLED_OUT[made.decision], cause not in ("minutes", "limit", "failed")
+    heading, whole = CALLED_OUT[made.decision], cause not in ("minutes", "limit", "failed", "settled")
     if not whole:
-        heading += f" AFTER {course.rounds} OF {debate.settings.rounds} ROUNDS"
+        heading += f" AFTER {course.rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS"
     elif cause == "rounds":
         heading += ", NOT CONVERGED"
     if stand_in:
@@ -193,7 +204,7 @@ def partial(debate: Debate) -> Outcome:
     made = contract(debate, course, "minutes")
     return Outcome(
         kind="partial",
-        heading=f"NO DECISION YET, {course.rounds} OF {debate.settings.rounds} ROUNDS",
+        heading=f"NO DECISION YET, {course.rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
         decision=f"{len(made.shown)} findings of P1 and P2 stand so far.",
         basis=f"round {course.rounds}" if course.rounds else "the critique alone" if made.findings else "nothing yet",
         final=made.markdown(),

@@ -24,7 +24,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
         "challenger": _tool(seats["challenger"]),
         "effort": str(ended.settings.effort) or None,
         "rounds_completed": data.get("rounds_completed", 0),
-        "max_rounds": ended.settings.rounds,
+        "max_rounds": ended.planned,
         "status": status(ended),
         "exchanges": _exchanges(record, seats, data),
         "verdict": _verdict(ended, seats),

@@ -29,6 +29,8 @@ class Course:
     said: list[Said] = field(default_factory=list)
     summary: str = ""
     notes: list[str] = field(default_factory=list)
+    closed: str = ""
+    """Why no further round was held, where nothing was left to argue about."""
     own: str = ""
     """What the challenger answered before it saw the proposer's case, where it was asked."""
 

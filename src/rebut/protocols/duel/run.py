@@ -47,7 +47,13 @@ async def run(debate: Debate) -> Outcome:
 async def contest(debate: Debate, course: Course) -> Outcome:
     """All rounds and the verdict. The opening may have been said already, and is then in the course."""
     debate.minutes = course
-    for r in debate.rounds(debate.settings.rounds):
+    # Where both have answered blind, a duel that nobody wants any more need not begin.
+    for r in debate.rounds(debate.settings.rounds, least=0 if course.own else 1):
+        if r.n > 2 and r.ledger.points and not r.ledger.open:
+            # The challenger has ruled on every point, and was asked for new ones in the same breath.
+            course.closed = f"no point was open after round {r.n - 1} of {debate.planned(debate.settings.rounds)}"
+            await r.spare("defense", f"{course.closed}, so there was nothing to defend")
+            break
         before = await background(r, course)
         opened = course.round(r.n)
         spoke = opened[0] if opened else await (opening(r) if r.n == 1 else defense(r, before))
@@ -63,6 +69,8 @@ async def contest(debate: Debate, course: Course) -> Outcome:
             break
         course.said.append(replied)
         r.keep_for_closing(course.size())
+    if course.own and debate.settled and not course.whole_rounds():
+        return undebated(debate, course)
     if not course.said:
         raise Aborted(f"the debate never began: {debate.stopped}", "Raise the limit, then resume.")
     if not course.whole_rounds():
@@ -166,8 +174,21 @@ def uncontested(debate: Debate, course: Course) -> Outcome:
     )
 
 
+def undebated(debate: Debate, course: Course) -> Outcome:
+    """Two blind answers that differ, and somebody who did not want them argued out: no verdict."""
+    sides = [("proposer", course.said[0].text), ("challenger", course.own)]
+    return Outcome(
+        kind="no verdict",
+        heading="NO VERDICT, THE ANSWERS DIFFER",
+        conclusive=False,
+        stopped=debate.stopped,
+        final="\n\n".join([words.UNDEBATED, *(f"## {role}\n\n{text}" for role, text in sides)]) + "\n",
+        data={"rounds_completed": 0, "exchanges": _exchanges(course)},
+    )
+
+
 async def verdict(debate: Debate, course: Course) -> Outcome:
-    rounds, asked = course.whole_rounds(), debate.settings.rounds
+    rounds, asked = course.whole_rounds(), debate.planned(debate.settings.rounds)
     whole = [s for s in course.said if s.round <= rounds]
     ledger = debate.ledger.upto(rounds)  # half a round is not weighed
     prompt = fill(
@@ -187,6 +208,8 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
     except ParticipantFailed as error:
         return no_verdict(debate, course, error, data)
     heading = "VERDICT" if rounds == asked else f"VERDICT AFTER {rounds} OF {asked} ROUNDS"
+    if course.closed and ledger.points:
+        heading = f"VERDICT, NOTHING LEFT OPEN AFTER {rounds} OF {asked} ROUNDS"
     if not ledger.points:
         heading = f"UNCONTESTED {heading}"  # the challenger spoke and found nothing, not even when sent back
     return Outcome(
@@ -196,7 +219,7 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         verdict=Verdict(
             answer.value.winner, answer.value.reasoning, answer.value.recommendation, answer.model or judge.label
         ),
-        conclusive=rounds == asked and bool(ledger.points),
+        conclusive=(rounds == asked or bool(course.closed)) and bool(ledger.points),
         stopped=debate.stopped,
         final=synthesis.report(debate, ledger, answer.value, rounds, course.notes),
         data={**data, "decision": answer.value.model_dump(mode="json")},
@@ -236,7 +259,7 @@ def partial(debate: Debate) -> Outcome:
     position = str(cases[-1].get("position", "")) if cases else ""
     return Outcome(
         kind="partial",
-        heading=f"NO VERDICT YET, {rounds} OF {debate.settings.rounds} ROUNDS",
+        heading=f"NO VERDICT YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
         decision=position,
         basis=f"round {rounds}" if rounds else ("the opening alone" if cases else "nothing yet"),
         final=synthesis.without_verdict(debate, "the deadline came first"),

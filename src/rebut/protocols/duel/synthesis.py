@@ -155,7 +155,8 @@ def _head(debate: Debate, ledger: Ledger, rounds: int) -> str:
         who = debate.seat(role)
         spoke = f", for which {debate.stand_in(who)} spoke as a fallback" if debate.stand_in(who) else ""
         rows.append(f"**{role.capitalize()}**: {who.label} ({who.spec.model or 'default model'}){spoke}")
-    rows.append(f"**Rounds**: {rounds}" + ("" if rounds == debate.settings.rounds else f" of {debate.settings.rounds}"))
+    planned = debate.planned(debate.settings.rounds)
+    rows.append(f"**Rounds**: {rounds}" + ("" if rounds == planned else f" of {planned}"))
     rows.append(f"**Rigor**: Two positions compared under adversarial rules. The program checked: {checked(ledger)}")
     return "## Debate Summary\n\n" + "  \n".join(rows)
 

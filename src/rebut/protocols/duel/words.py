@@ -137,3 +137,6 @@ Decide who had the better case, and what to do. Rules:
 
 UNCONTESTED = """[WARN] The challenger never spoke, so nobody contested this. It is the proposer's position alone,
 not the result of a debate."""
+
+UNDEBATED = """[WARN] Two models chose differently, and it was settled by hand before they argued. Nobody has said who
+is right; the order is that of the seats and nothing else."""

@@ -59,7 +59,7 @@ def _state(ended: Ended, state: Mapping[str, Any]) -> dict[str, Any]:
         "status": status,
         "heading": outcome.heading if outcome else "",
         "error": ended.error.message if ended.error else "",
-        "max_rounds": ended.settings.rounds,
+        "max_rounds": ended.planned,
         "min_challengers": ended.settings.min_challengers,
         "lead": next(str(row["spec"]) for row in record.opened.seats if row["seat"] == "lead"),
         "position": history[-1],
@@ -90,7 +90,7 @@ def _context(ended: Ended, state: Mapping[str, Any]) -> str:
         if not str(row["seat"]).startswith("challenger")
     ]
     rows += [f"| {c['seat']} | {c['lens']} | {c['model']} | {c['persona_file']} |" for c in _challengers(state)]
-    rows += ["", f"At most {ended.settings.rounds} rounds; at least {ended.settings.min_challengers} must answer.", ""]
+    rows += ["", f"At most {ended.planned} rounds; at least {ended.settings.min_challengers} must answer.", ""]
     rows += ["## Files", ""]
     fact = ended.record.facts.get("context")
     given = fact.value.get("files") if fact and isinstance(fact.value, dict) else None

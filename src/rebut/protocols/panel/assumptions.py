@@ -50,8 +50,11 @@ async def extract(debate: Debate, course: Course) -> None:
                 "cruxes": cruxes,
             }
         )
-    if course.grounds:
+    if len(course.grounds) > 1:
         await _map(debate, course, list(parties.values()))
+    elif course.grounds:
+        await debate.spare("map", "only one party said what it takes to be so, and there is nothing to set it against")
+        course.mapped = own(course)
 
 
 async def _map(debate: Debate, course: Course, parties: list[str]) -> None:

@@ -17,7 +17,7 @@ ORDER = ("low", "medium", "high")
 
 def outcome(debate: Debate, course: Course) -> Outcome:
     """What came of it. Seats that never answered stay in the denominator (C6)."""
-    ledger, asked = debate.ledger, debate.settings.rounds
+    ledger, asked = debate.ledger, debate.planned(debate.settings.rounds)
     ok, of = len(course.validated), len(course.challengers)
     heading, kind, conclusive = "CONSENSUS", "consensus", True
     if course.dissenters:
@@ -76,7 +76,7 @@ def partial(debate: Debate) -> Outcome:
     left = "\n".join(rows) or "- none was raised yet"
     return Outcome(
         kind="partial",
-        heading=f"NO CONSENSUS YET, {rounds} OF {debate.settings.rounds} ROUNDS",
+        heading=f"NO CONSENSUS YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
         decision=position,
         basis=f"round {rounds}"
         if rounds
@@ -147,7 +147,7 @@ def _tradeoff(debate: Debate, course: Course) -> list[str]:
     head = [
         f"**Final position:** {tame(course.position.text)} (contested)",
         f"**Confidence:** {confidence(course).upper()}",
-        f"**Rounds:** {course.rounds} of {debate.settings.rounds} (no consensus)",
+        f"**Rounds:** {course.rounds} of {debate.planned(debate.settings.rounds)} (no consensus)",
     ]
     rows = ["**Perspective Breakdown:**"]
     for c in course.challengers:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from rebut.debate import Answer, Ask, Debate, Failure
+from rebut.types import LEFT
 
 V = TypeVar("V")
 LONG = 8192
@@ -16,10 +17,10 @@ LONG = 8192
 async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: int = 0) -> list[Answer[V] | Failure]:
     """Ask all at once; whoever fails is asked once more. Raises `TooFewReplies` when fewer than `need` answer then.
 
-    What a limit forbids is not tried again: it would be forbidden again.
+    What a limit forbids is not tried again: it would be forbidden again. Nor is what somebody decided to leave behind.
     """
     got = list(await debate.ask_all(step, asks, need=0))
-    again = [n for n, one in enumerate(got) if isinstance(one, Failure) and one.kind != "budget"]
+    again = [n for n, one in enumerate(got) if isinstance(one, Failure) and one.kind not in ("budget", LEFT)]
     if again:
         still = max(0, need - sum(isinstance(one, Answer) for one in got))
         more = await debate.ask_all(step, [replace(asks[n], part="again") for n in again], need=min(still, len(again)))

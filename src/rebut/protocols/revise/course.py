@@ -98,6 +98,14 @@ class Course:
     result: tuple[Claim, ...] = ()
     """What the synthesis itself cites."""
     result_path: str = ""
+    settled: bool = False
+    """The rounds were ended by hand."""
+    added: int = 0
+    """Rounds beyond the settings', added by hand."""
+
+    @property
+    def planned(self) -> int:
+        return self.settings.rounds + self.added
 
     @property
     def folder(self) -> Path:

@@ -17,7 +17,7 @@ def heading(course: Course, contested: bool) -> str:
     word = "PLAN" if course.stage.name == "plan" else "REVIEW VERDICT"
     if not course.settings.debates:
         return f"{word} OUT OF TWO DRAFTS, NOT DEBATED"
-    done, budget = course.complete, course.settings.rounds
+    done, budget = course.complete, course.planned
     if course.cut_short:
         stale = ", ONE VERSION STALE" if course.stale else ""
         return f"{word} AFTER {done} OF {budget} ROUNDS{stale}"
@@ -54,7 +54,7 @@ def no_synthesis(course: Course, why: str) -> Outcome:
     texts = [f"# {course.files.names[n]}\n\n{versions[-1].text}" for n, versions in enumerate(course.versions)]
     return Outcome(
         kind="no synthesis",
-        heading=f"NO SYNTHESIS, {course.complete} OF {course.settings.rounds} ROUNDS",
+        heading=f"NO SYNTHESIS, {course.complete} OF {course.planned} ROUNDS",
         conclusive=False,
         stopped=why,
         final="\n\n".join(texts) + "\n",

@@ -34,7 +34,7 @@ def document(course: Course, naming: Naming) -> str:
     """The whole log, as if this were its only session."""
     mine, other = course.settings.strategy, course.settings.other
     strategies = {stage.name: mine if stage is course.stage else other for stage in STAGES.values()}
-    return _whole(course.phase, strategies, str(course.settings.rounds), {course.stage.name: section(course, naming)})
+    return _whole(course.phase, strategies, str(course.planned), {course.stage.name: section(course, naming)})
 
 
 def merged(course: Course, naming: Naming) -> Callable[[str], str]:
@@ -48,9 +48,9 @@ def merged(course: Course, naming: Naming) -> Callable[[str], str]:
         found = {match["name"]: match["value"] for match in CONFIGURED.finditer(there)}
         was = found.get(f"{other.name.capitalize()} strategy", course.settings.other)
         strategies = {course.stage.name: course.settings.strategy, other.name: was}
-        rounds = {other.name: _rounds_of(found.get("Max rounds", ""), other), course.stage.name: course.settings.rounds}
+        rounds = {other.name: _rounds_of(found.get("Max rounds", ""), other), course.stage.name: course.planned}
         said = ", ".join(f"{rounds[stage]} ({stage})" for stage in STAGES)
-        shown = str(course.settings.rounds) if len(set(rounds.values())) == 1 else said
+        shown = str(course.planned) if len(set(rounds.values())) == 1 else said
         return _whole(course.phase, strategies, shown, {other.name: theirs, course.stage.name: section(course, naming)})
 
     return merge
@@ -96,9 +96,10 @@ def _changes(made: Revised) -> str:
 
 
 def _outcome(course: Course, naming: Naming) -> list[str]:
-    early = course.converged if course.complete < course.settings.rounds else ""
-    why = (course.cut_short if naming.reasons or not course.cut_short else "an author failed") or early
-    rows = ["### Outcome", f"- Rounds completed: {course.complete} of {course.settings.rounds}"]
+    early = course.converged if course.complete < course.planned else ""
+    told = naming.reasons or course.settled or not course.cut_short
+    why = (course.cut_short if told else "an author failed") or early
+    rows = ["### Outcome", f"- Rounds completed: {course.complete} of {course.planned}"]
     rows.append(f"- Early termination: {f'yes — {squeeze(why)}' if why else 'no'}")
     for author, name in enumerate(naming.authors):
         if author in course.missing:

@@ -70,7 +70,7 @@ def how(course: Course) -> str:
     """How the result came about, in a sentence or two: a degraded debate never reads as a whole one."""
     if not course.settings.debates:
         return "Made out of two drafts at once; nothing was debated."
-    done, budget = course.complete, course.settings.rounds
+    done, budget = course.complete, course.planned
     rounds = f"{done} of {budget} round{'' if budget == 1 else 's'}"
     if course.cut_short:
         stale = [f"the version of {course.files.names[a]} is stale" for a in course.stale]

@@ -23,6 +23,9 @@ async def play(r: Round, course: Course) -> None:
     if _cut_short(course, played, "critique"):
         return
     critiqued = r.ledger
+    if r.settled_before("revision"):
+        r.settle(f"in round {r.n}, before its revisions")  # the critiques go to the synthesis as they are
+        return
     await revisions(r, course, played)
     if _cut_short(course, played, "revision"):
         return

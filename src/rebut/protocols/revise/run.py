@@ -51,13 +51,16 @@ async def begun(debate: Debate) -> Course:
 
 
 async def _argued(debate: Debate, course: Course) -> None:
-    for r in debate.rounds(course.settings.rounds):
+    for r in debate.rounds(course.settings.rounds, least=0):
         await rounds.play(r, course)
         debate.keep_for_closing(course.size())
-        if course.cut_short or course.converged or r.n == course.settings.rounds:
+        course.added = debate.planned(0)
+        if course.cut_short or course.converged or debate.stopped or r.n == course.planned:
             break
         await _logged(debate, course)
+    course.added = debate.planned(0)
     course.cut_short = course.cut_short or debate.stopped
+    course.settled = debate.settled
     course.over = True
     await _logged(debate, course)
 
@@ -74,6 +77,9 @@ async def _one_sided(debate: Debate, course: Course) -> Outcome:
 async def _baseline(debate: Debate, course: Course, result: str) -> str:
     if not course.settings.baseline or not course.settings.debates:
         return ""
+    if not any(played.critiques for played in course.rounds):
+        await debate.spare("baseline", "nobody criticized the first drafts, so they alone gave this result")
+        return "the same: no critique came between"
     text = await synthesis.baseline(debate, course)
     if not text:
         return "asked for, but the synthesizer did not write one"
@@ -107,7 +113,7 @@ def partial(debate: Debate) -> Outcome:
     settings: Settings = debate.settings
     done = sum(
         1
-        for n in range(1, settings.rounds + 1)
+        for n in range(1, debate.planned(settings.rounds) + 1)
         if {f"r{n}/revision@author.1", f"r{n}/revision@author.2"}
         <= {key.replace(".again@", "@") for key in debate.answers}
     )
@@ -116,7 +122,7 @@ def partial(debate: Debate) -> Outcome:
     still = [f"- {p.id}: {p.text}" for p in debate.ledger.open]
     return Outcome(
         kind="partial",
-        heading=f"NO {settings.stage.upper()} YET, {done} OF {settings.rounds} ROUNDS",
+        heading=f"NO {settings.stage.upper()} YET, {done} OF {debate.planned(settings.rounds)} ROUNDS",
         basis=basis,
         final="\n".join(["### Points at issue", "", *(still or ["- none"])]) + "\n",
         data={"stage": settings.stage, "strategy": settings.strategy, "rounds_completed": done},

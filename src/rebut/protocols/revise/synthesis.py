@@ -131,7 +131,7 @@ def _record(debate: Debate, course: Course) -> str:
 def _renamed(course: Course) -> log.Told:
     """A file's name for the synthesizer: the one that it would have if its author had no name."""
     labels = Labels(course.settings, course.files)
-    ours, theirs = course.files.all(course.settings.rounds), labels.neutral_files().all(course.settings.rounds)
+    ours, theirs = course.files.all(course.planned), labels.neutral_files().all(course.planned)
     known = dict(zip(ours, theirs, strict=True))
     id_free = {Path(course.path(name)).name: told for name, told in known.items()}
 

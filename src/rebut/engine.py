@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut import __version__, session
+from rebut.aside import aside
 from rebut.budget import MAX_OUTPUT, Limits
 from rebut.debate import Debate
 from rebut.endings import described, seated
@@ -56,7 +57,7 @@ async def start(plan: Plan, table: Table) -> Outcome:
     keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
     redact = Redactor(keys["redaction"], table.known_secrets).redact
     topic = redact(clean(plan.topic)).strip()
-    folder = await asyncio.to_thread(session.create, table.root)  # it waits for the disk, and others may be debating
+    folder = await aside(lambda: session.create(table.root))  # it waits for the disk, and others may be debating
     journal = Journal.open(folder, table.listener)
     try:
         facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
@@ -120,7 +121,7 @@ async def fork(plan: Plan, table: Table, parent: Path) -> Outcome:
     """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew."""
     sound(plan)
     old = session.load(parent)
-    folder = await asyncio.to_thread(session.create, table.root)
+    folder = await aside(lambda: session.create(table.root))
     if (parent / "snapshot").is_dir():
         shutil.copytree(parent / "snapshot", folder / "snapshot")
     journal = Journal.open(folder, table.listener)

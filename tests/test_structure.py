@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parent.parent
 LAYERS: list[set[str]] = [
     {"errors"},
     {"types"},
-    {"events", "text", "processes", "aside"},
+    {"events", "text", "processes", "aside", "tables"},
     {"record"},
     {"journal", "session", "claims", "trips"},
     {"shapes", "ledger", "budget", "parsing", "prompts", "redaction", "gitview", "citations", "child", "weights"},

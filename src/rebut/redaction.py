@@ -103,7 +103,7 @@ class Redactor:
     def _spans(self, text: str) -> list[Span]:
         """All that is to be removed, in order, overlaps grown together."""
         words = Words.of(text)
-        found = [*_pem_blocks(text), *shapes.spans(text, words), *_contexts(text), *self._known(text)]
+        found = [*_pem_blocks(text), *shapes.spans(text, words), *_contexts(text, words), *self._known(text)]
         if not found:
             return []
         own = [m.span() for m in PLACEHOLDER.finditer(text)]
@@ -158,6 +158,8 @@ KEYS = (
 )
 TAIL = r"(?:[_-]?\d{1,3}|[_-](?:prod|production|staging|dev|test|live|value|primary|secondary|base64|base))?"
 # Where a name may begin. `key` and `pass` alone are none: something that makes them one has to stand before.
+NAMES = ("pass", "pwd", "secret", "token", "cred", "key")
+"""One of them is in every text in which `START` finds anything, and to look for six words takes no time."""
 START = re.compile(r"p(?=ass[wp]|wd)|s(?=ecret)|t(?=oken)|c(?=red)|key|pass(?![a-z])")
 BEFORE = r"\\?[\"'`]?\]?\s{0,8}"
 SIGN = (
@@ -203,13 +205,13 @@ TECHNICAL = re.compile(
 TEMPLATE = re.compile(r"\$[({]|\{\{|\{[A-Za-z_][\w.!:]*\}|%\(|%[sdr]|<[^>]*>|\$[A-Za-z_]\w*$|^%\w+%$|^\{\}$|^\.\.\.|…")
 
 
-def _contexts(text: str) -> Iterator[Span]:
+def _contexts(text: str, words: Words) -> Iterator[Span]:
     low = _lowered(text)
-    for named in shapes.named(text, low):
+    for named in shapes.named(text, low, words):
         if (_random(named["value"]) or shapes.mixed(named["value"])) and not _filler(named["value"]):
             yield named.span("value")
     done = 0
-    for start in START.finditer(low):
+    for start in START.finditer(low) if any(name in low for name in NAMES) else ():
         at = start.start()
         if at >= done and _begins(start[0], low[max(0, at - 13) : at]) and (found := ASSIGNED.match(text, at)):
             done = found.end()

@@ -71,7 +71,7 @@ class Asked:
     fp: str
     attempt: int = 1
     why: str = "ask"
-    """ask, repair, context or send-back."""
+    """ask, repair, context, send-back, or again after a request that was lost on its way."""
     spec: str = ""
     """Who is called: the seat's own spec, or its fallback's."""
     prompt: str = ""
@@ -107,6 +107,8 @@ class Attempt:
     patient: bool = False
     """A person answered: the time is not the debate's."""
     notes: Sequence[str] = ()
+    again: bool = False
+    """Lost on its way, perhaps paid for, and sent once more: what came of that is the next attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,8 @@ class Course:
     said: list[Said] = field(default_factory=list)
     summary: str = ""
     notes: list[str] = field(default_factory=list)
+    unsummed: bool = False
+    """A summary failed, and the sides argued on over the program's list of points: less than they were promised."""
     own: str = ""
     """What the challenger answered before it saw the proposer's case, where it was asked."""
 
@@ -65,6 +67,7 @@ async def summarize(r: Round, course: Course) -> str:
     prompt = fill(words.SUMMARY, fences=FENCES, upto=str(upto), material=f"{old}\n\n{turns}".strip())
     answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=rules.summary(earlier))
     if isinstance(answer, Failure):
+        course.unsummed = True
         course.notes.append(
             f"round {r.n}: no summary was written ({answer.kind}); the program's own list of points served"
         )

@@ -26,7 +26,7 @@ from typing import ClassVar
 from rebut.aside import of_loop
 from rebut.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.events import SCHEMA, Event, Line, from_json, to_json
-from rebut.processes import started
+from rebut.processes import own_start
 from rebut.record import Record
 from rebut.text import encoded
 
@@ -148,7 +148,7 @@ class Journal:
         fd = -1
         try:
             os.ftruncate(lock, 0)
-            os.pwrite(lock, f"{os.getpid()} {started(os.getpid())}".encode(), 0)
+            os.pwrite(lock, f"{os.getpid()} {own_start(os.getpid())}".encode(), 0)
             fd = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             found = read(folder)
             if found.torn:

@@ -106,6 +106,60 @@ def test_a_short_rate_limit_is_waited_for_and_noted(server: Loopback, tmp_path: 
     assert any("try 2" in note for note in outcome.notes)
 
 
+@pytest.mark.parametrize("mode", ["reset", "empty-stream"])
+def test_a_request_that_was_lost_on_its_way_is_an_attempt_of_its_own(
+    server: Loopback, tmp_path: Path, mode: str
+) -> None:  # C3 C4
+    script = {"mode": "frames", "frames": []} if mode == "empty-stream" else {"mode": mode}
+    server.control(**script, first=1)
+    outcome = duel(server, tmp_path)
+    assert outcome.heading == "VERDICT" and server.calls == outcome.spent.calls == 6
+    call = record(tmp_path).calls["r1/opening@proposer"]
+    assert [(asked.why, bool(asked.prompt)) for asked in call.asked.values()] == [("ask", True), ("again", False)]
+    assert [(a.outcome, a.again) for a in call.attempts.values()] == [("crashed", True), ("ok", False)]
+    assert call.in_doubt == []
+    assert outcome.spent.usd is None, "what the lost one cost is unknown"
+
+
+def test_a_lost_request_goes_out_again_only_if_a_limit_leaves_room_for_another(
+    server: Loopback, tmp_path: Path
+) -> None:  # C4
+    server.control(mode="reset", first=1)
+    with pytest.raises(Aborted, match="closed the connection before it answered"):
+        duel(server, tmp_path, limits={"calls": 2})  # one of them is set aside for the judge
+    assert server.calls == 1
+
+
+def test_a_process_that_dies_between_two_sendings_goes_on_with_the_next(
+    server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C3
+    import asyncio
+
+    from rebut import journal as journals
+
+    class Died(BaseException):
+        pass
+
+    good = journals.Journal.write
+
+    def dies(self: journals.Journal, event: object) -> None:
+        good(self, event)  # type: ignore[arg-type]
+        if getattr(event, "why", "") == "again":
+            raise Died
+
+    server.control(mode="reset", first=1)
+    with monkeypatch.context() as broken:
+        broken.setattr(journals.Journal, "write", dies)
+        with pytest.raises(Died):
+            duel(server, tmp_path)
+    env = {"REBUT_HOME": str(tmp_path / "home"), "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test-0123456789"}
+    outcome = asyncio.run(rebut.resume("last", workspace=tmp_path, env=env))
+    call = record(tmp_path).calls["r1/opening@proposer"]
+    assert outcome.heading == "VERDICT" and server.calls == 6
+    assert sorted(call.asked) == [1, 2, 3] and sorted(call.attempts) == [1, 3], "the second one is in doubt"
+    assert outcome.spent.in_doubt == 1
+
+
 def test_a_failed_debate_goes_on_when_the_server_is_well_again(server: Loopback, tmp_path: Path) -> None:  # C3 D7
     server.control(mode="status", status=401)
     with pytest.raises(Aborted):

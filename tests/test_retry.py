@@ -20,6 +20,7 @@ from rebut.backends.limit import Limited
 from rebut.backends.openai import OpenAI
 from rebut.backends.prices import price, worst_case
 from rebut.backends.retry import Retrying
+from rebut.backends.timed import Timed
 from rebut.errors import ParticipantFailed
 from rebut.types import ModelSpec, Participant, Reply, Request, Usage
 
@@ -172,6 +173,7 @@ RETRY_ONCE = """
 import asyncio, sys
 from rebut.backends.openai import OpenAI
 from rebut.backends.retry import Retrying
+from rebut.backends.timed import Timed
 from rebut.types import ModelSpec, Participant, Request
 request = Request("k", Participant("seat", ModelSpec("openai", "m")), "Why?", timeout=10)
 model = Retrying(OpenAI(base_url=sys.argv[1], api_key="", model="m"), wait=0.0, jitter=0.0)
@@ -445,3 +447,22 @@ def test_a_server_in_its_own_process_counts_obeys_and_leaves_a_log(tmp_path: Pat
         assert ask(server).text.startswith("All is well")
         assert server.calls == 3
     assert [json.loads(line)["schema"] for line in log.read_text().splitlines()] == ["opening", "", ""]
+
+
+@pytest.mark.parametrize("own_time", [True, False])
+def test_a_backend_that_keeps_its_own_time_may_make_something_of_what_it_heard(own_time: bool) -> None:  # C5
+    class Slow:
+        async def complete(self, request: Request) -> Reply:
+            try:
+                async with asyncio.timeout(request.timeout):
+                    await asyncio.Event().wait()
+            except TimeoutError:
+                pass
+            return Reply("all but the end of the stream")
+
+    asked = Timed(Slow(), own_time=own_time).complete(request(timeout=0.01))
+    if own_time:
+        assert asyncio.run(asked).text == "all but the end of the stream"
+    else:
+        with pytest.raises(ParticipantFailed, match="no answer within"):
+            asyncio.run(asked)

@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 import shutil
 import sysconfig
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -21,6 +19,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from rebut import child
 from rebut.errors import ConfigError
+from rebut.tables import shipped as shipped_tables
 from rebut.tools import EXACT, Files, Regex, merged, private_folder
 
 Severity = Literal["P1", "P2", "P3"]
@@ -123,7 +122,7 @@ class Analyser:
 
 def load(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Analyser]:
     """All analysers by name: the shipped ones, changed and added to by the user's."""
-    shipped = tomllib.loads(files("rebut").joinpath("analysers.toml").read_text("utf-8"))
+    shipped = shipped_tables("analysers.toml")
     found = {}
     for name in [*shipped, *(n for n in user_tables if n not in shipped)]:
         mine = user_tables.get(name, {})

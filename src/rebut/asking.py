@@ -139,6 +139,8 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
     best: Settled | None = None
     repairs, sent_back, served = 0, False, False
     for asked, attempt in call.returned:
+        if attempt.again:
+            continue
         if attempt.outcome != "ok":
             tried = next((n for n, s in enumerate(specs) if asked and str(s) == asked.spec), at)
             if attempt.outcome in FALLBACK_FOR and best is None and tried + 1 < len(specs):

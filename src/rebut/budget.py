@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from rebut.errors import UsageError
@@ -35,7 +35,8 @@ class Limits:
     """Seconds a call, its retries included."""
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise UsageError(f"the {name} limit must be above 0, got {value}")
 
@@ -45,7 +46,8 @@ class Limits:
         return cls(**known)
 
     def to_json(self) -> dict[str, Json]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in values.items() if value is not None}
 
     def refuses(self, committed: Amount, wanted: Amount, kept: Amount) -> str:
         """The limit that a further call would break, with `kept` set aside for the closing call; else empty.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -88,9 +88,11 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
         await room.append(asked)
     on_wait, left = room.control.on_wait, room.seconds_left(closing=q.closing)
     who, prompt = connection.handed(q.who, q.prompt)
+    sending = _Sending(room, asked, connection, worst, Amount() if q.closing else room.closing)
     request = Request(
         key=q.key,
-        participant=replace(who, spec=step.spec),  # a fallback has an effort of its own
+        # A fallback has an effort of its own.
+        participant=who if who.spec == step.spec else replace(who, spec=step.spec),
         prompt=prompt,
         followup=step.followup,
         attempt=number,
@@ -104,9 +106,10 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
         on_text=listen(room, q.key, q.schema) or ignore,
         on_wait=(lambda words: on_wait(q.key, words)) if on_wait else ignore,
         on_spawn=lambda pid: _spawned(room, q.key, number, pid),
+        on_again=sending.again,
     )
     began = time.monotonic()
-    attempt = await _attempt(room, request, connection)
+    attempt = await _attempt(room, request, sending)
     took = time.monotonic() - began
     if attempt.outcome == "timeout" and (request.timeout < room.limits.timeout or took >= request.patience):
         cap = shown("minutes", room.limits.minutes or 0)
@@ -115,7 +118,52 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
     if connection.patient:
         room.waited += took
         room.write(asked)
-    room.write(replace(attempt, ms=round(took * 1000), patient=connection.patient))
+    room.write(attempt)
+
+
+@dataclass(slots=True)
+class _Sending:
+    """One call on its way. Each time that its request goes out is an attempt of its own on record."""
+
+    room: Room
+    asked: Asked
+    connection: Connection
+    worst: Amount
+    kept: Amount
+    """What is set aside for the closing call and must not be drawn on."""
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def ms(self) -> int:
+        return round((time.monotonic() - self.began) * 1000)
+
+    def failed(self, error: ParticipantFailed, *, again: bool = False) -> Attempt:
+        usage = getattr(error, "usage", None)
+        return Attempt(
+            key=self.asked.key,
+            attempt=self.asked.attempt,
+            outcome=error.kind,
+            message=self.room.door(error.message),
+            hint=error.hint,
+            input=usage.input if usage else None,
+            output=usage.output if usage else None,
+            usd=0.0 if self.connection.free else getattr(error, "usd", None),
+            ms=self.ms,
+            patient=self.connection.patient,
+            again=again,
+        )
+
+    async def again(self, error: ParticipantFailed) -> bool:
+        """Put a request that was lost on record, and that it goes out once more; False if it must not."""
+        room = self.room
+        # The lost one is held to have cost what was reserved for it, so there must be room for another.
+        if room.control.draining or room.limits.refuses(room.record.committed, self.worst, self.kept):
+            return False
+        lost = self.failed(error, again=True)
+        self.asked = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
+        await room.append(lost, self.asked)
+        self.began = time.monotonic()
+        return True
 
 
 @lru_cache(maxsize=256)
@@ -124,40 +172,30 @@ def _json_schema(form: type[Form]) -> Mapping[str, Json]:
     return form.model_json_schema()
 
 
-async def _attempt(room: Room, request: Request, connection: Connection) -> Attempt:
-    key, number, control = request.key, request.attempt, room.control
+async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
+    key, connection, control = request.key, sending.connection, room.control
     work = connection.backend.complete(request)
     try:
         reply = await (control.person(key, work) if connection.patient else control.call(key, work))
     except TimeoutError as error:
-        return Attempt(key=key, attempt=number, outcome="timeout", message=f"timed out ({error})")
+        return sending.failed(ParticipantFailed("timeout", f"timed out ({error})"))
     except Cut as cut:
-        usd = 0.0 if connection.free else None
+        number, usd = sending.asked.attempt, 0.0 if connection.free else None
         if cut.why == "left":
-            return Attempt(key=key, attempt=number, outcome=LEFT, message=left(room, key, ""), usd=usd)
+            return Attempt(key=key, attempt=number, outcome=LEFT, message=left(room, key, ""), usd=usd, ms=sending.ms)
         if connection.patient:  # a person who has not answered yet is no failure
             raise control.late() from None
         seat, why = request.participant.seat, "cut off by the deadline"
-        late = Attempt(key=key, attempt=number, outcome="timeout", message=why, usd=usd)
+        late = Attempt(key=key, attempt=number, outcome="timeout", message=why, usd=usd, ms=sending.ms)
         failed = Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True, attempt=number)
         await room.append(late, failed)
         raise control.late() from None
     except ParticipantFailed as error:
-        usage = getattr(error, "usage", None)
-        return Attempt(
-            key=key,
-            attempt=number,
-            outcome=error.kind,
-            message=room.door(error.message),
-            hint=error.hint,
-            input=usage.input if usage else None,
-            output=usage.output if usage else None,
-            usd=0.0 if connection.free else getattr(error, "usd", None),
-        )
+        return sending.failed(error)
     text = room.door(unescaped(reply.text) if request.schema else reply.text)
     return Attempt(
         key=key,
-        attempt=number,
+        attempt=sending.asked.attempt,
         text=text,
         outcome="ok" if text.strip() else "bad reply",
         message="" if text.strip() else "the reply is empty",
@@ -167,7 +205,9 @@ async def _attempt(room: Room, request: Request, connection: Connection) -> Atte
         output=reply.usage.output,
         cached=reply.usage.cached,
         usd=0.0 if reply.usd is None and connection.free else reply.usd,
+        ms=sending.ms,
         truncated=reply.truncated,
+        patient=connection.patient,
         notes=reply.notes,
         unread=room.door(reply.unread),
     )

@@ -9,10 +9,8 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -35,6 +33,7 @@ from rebut.config_files import (
 )
 from rebut.errors import ConfigError, UsageError
 from rebut.policy import Wish
+from rebut.tables import shipped as shipped_tables
 from rebut.tools import Tool, load as load_tools
 from rebut.types import ModelSpec
 
@@ -230,10 +229,7 @@ def _seats(table: SeatsTable, file: str) -> Seats:
 def _providers(
     tables: Mapping[str, ProviderTable], file: str, env: Mapping[str, str]
 ) -> tuple[tuple[Provider, ...], dict[str, ConfigError]]:
-    shipped = {
-        name: ProviderTable.model_validate(table)
-        for name, table in tomllib.loads(files("rebut").joinpath("providers.toml").read_text("utf-8")).items()
-    }
+    shipped = {name: ProviderTable.model_validate(table) for name, table in shipped_tables("providers.toml").items()}
     found, faults = [], {}
     for name in [*shipped, *(n for n in tables if n not in shipped)]:
         mine, ours = tables.get(name, ProviderTable()), shipped.get(name, ProviderTable())

@@ -38,6 +38,7 @@ def connector(
 ) -> Callable[[ModelSpec], Connection]:
     """How the engine reaches a model. Says what is wrong with a spec before anything is called."""
     custom = custom or {}
+    known: dict[ModelSpec, Connection] = {}
 
     def connect(spec: ModelSpec) -> Connection:
         if spec.provider in custom:
@@ -54,6 +55,11 @@ def connector(
             return PROGRAMS[spec.provider](spec, config, env)
         if spec.provider in config.tools:
             return _tool(spec, config.tools[spec.provider], env, needed=not rehearsal)
+        if spec not in known:  # what is asked for at seating is asked for again with the first question
+            known[spec] = reached(spec)
+        return known[spec]
+
+    def reached(spec: ModelSpec) -> Connection:
         provider = config.need_provider(spec.provider)
         if rehearsal and provider.api_key_env:  # a dry run calls nothing, so it needs no key
             return WIRES[provider.wire](spec, provider, {provider.api_key_env: "none", **env})
@@ -222,7 +228,9 @@ def _reached(wire: type[Wire], spec: ModelSpec, provider: Provider, env: Mapping
         key_env=provider.api_key_env,
     )
     return Connection(
-        Limited(Timed(Retrying(made, name=provider.name)), provider.name, provider.concurrency or AT_ONCE),
+        Limited(
+            Timed(Retrying(made, name=provider.name), own_time=True), provider.name, provider.concurrency or AT_ONCE
+        ),
         free if provider.free else made.worst_case,
         family=provider.family or family_of(model),
         thinking=ROOM_TO_THINK.get(spec.effort, 0),

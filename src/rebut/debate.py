@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from rebut import ledger as ledgers, prompts
+from rebut import prompts
 from rebut.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
 from rebut.asking import Check, GivenUp, Question, settle
+from rebut.booked import Booked
 from rebut.budget import MAX_OUTPUT, shown
 from rebut.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.events import Answered, Fact, FactClass, Failed
 from rebut.helm import settled
-from rebut.ledger import Claim, Entry, Ledger
 from rebut.outside import Outside
 from rebut.record import Amount
 from rebut.room import Room, Rounds
@@ -40,7 +40,7 @@ class _Course:
 
 
 @dataclass
-class Debate(Steered, Outside):
+class Debate(Booked, Steered, Outside):
     """One debate, or one scope of it. Between asks, look only at topic, settings, seats and earlier answers."""
 
     topic: str
@@ -279,46 +279,6 @@ class Debate(Steered, Outside):
         value = as_recorded(value)  # else the first run would see a tuple where a resumed one sees a list
         room.write(Fact(key=full, cls=cls, of=print_of, value=value))
         return value
-
-    # the ledger
-
-    @property
-    def ledger(self) -> Ledger:
-        return self._room.ledger
-
-    async def note(self, step: str, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Enter claims, points and moves. Their citations are checked, ids are given, and all of it is on record.
-
-        Call it after the barrier of a parallel step, in seat order: that order gives the ids.
-        """
-        before = self.ledger
-        await self.enter(step, entries)
-        return [*self.ledger.claims[len(before.claims) :], *self.ledger.points[len(before.points) :]]
-
-    async def enter(self, step: str, entries: Sequence[Entry]) -> Sequence[tuple[str, Entry]]:
-        """`note`, telling of each entry, as it was checked, its id; none if it matched nothing."""
-        from rebut.noting import checked, placed
-
-        room = self._room
-        entries = [ledgers.with_evidence(e) for e in entries]
-        of = cast(Json, [ledgers.to_json(e) for e in entries])
-        of = room.sides.of_version(of) if room.sides else of
-        value = await self.once(f"{step}#ledger", lambda: checked(room, entries), of=of)
-        assert isinstance(value, dict)
-        rows = cast(list[Mapping[str, Any]], value["entries"])
-        room.ledger, out = placed(room.ledger, [ledgers.from_json(row) for row in rows])
-        return out
-
-    def cited(self, by: str, round: int, text: str) -> list[Claim]:
-        """A claim of `by` for each statement of a document that cites anything in its prose.
-
-        Those on the ledger come with their id and marks, so that what a later version says again counts once; the
-        others are yours to `enter`.
-        """
-        from rebut.statements import citing
-
-        known = {c.text: c for c in self.ledger.claims if c.by == by}
-        return [known.get(one) or Claim(one, by, round) for one in citing(text)]
 
     # rounds
 

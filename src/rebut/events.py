@@ -71,7 +71,7 @@ class Asked:
     fp: str
     attempt: int = 1
     why: str = "ask"
-    """ask, repair, context or send-back."""
+    """ask, repair, context, send-back, or again after a request that was lost on its way."""
     spec: str = ""
     """Who is called: the seat's own spec, or its fallback's."""
     prompt: str = ""
@@ -109,6 +109,8 @@ class Attempt:
     notes: Sequence[str] = ()
     unread: str = ""
     """What of the question it was not shown or could not read."""
+    again: bool = False
+    """Lost on its way, perhaps paid for, and sent once more: what came of that is the next attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,9 +23,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
+from rebut.aside import of_loop
 from rebut.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.events import SCHEMA, Event, Line, from_json, to_json
-from rebut.processes import started
+from rebut.processes import own_start
 from rebut.record import Record
 from rebut.text import encoded
 
@@ -147,7 +148,7 @@ class Journal:
         fd = -1
         try:
             os.ftruncate(lock, 0)
-            os.pwrite(lock, f"{os.getpid()} {started(os.getpid())}".encode(), 0)
+            os.pwrite(lock, f"{os.getpid()} {own_start(os.getpid())}".encode(), 0)
             fd = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             found = read(folder)
             if found.torn:
@@ -218,7 +219,7 @@ class Journal:
                     self._sync_here()
                 continue
             if self._syncing is None:
-                self._syncing = asyncio.ensure_future(self._sync_aside())
+                self._syncing = self._sync_aside()
             # Shielded: a caller that is cancelled must not take the sync away from the others.
             await asyncio.shield(self._syncing)
 
@@ -229,18 +230,25 @@ class Journal:
             raise self._poisoned(error) from error
         self._synced = self._good
 
-    async def _sync_aside(self) -> None:
+    def _sync_aside(self) -> asyncio.Future[None]:
         upto = self._good
-        try:
-            await asyncio.get_running_loop().run_in_executor(None, self._timed_sync)
-        except OSError as error:
-            raise self._poisoned(error) from error
-        finally:
-            self._syncing = None
-        self._synced = upto
+        syncing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def _poisoned(self, error: OSError) -> RecordPoisoned:
-        self._poison = f"the disk refused to sync ({error.strerror})"
+        def then(result: None, failed: Exception | None) -> None:
+            # Settled here and now: whoever comes before those who wait are woken finds it so.
+            self._syncing = None
+            if failed is None:
+                self._synced = upto
+                syncing.set_result(None)
+            else:
+                syncing.set_exception(self._poisoned(failed))
+                syncing.exception()  # those who wait may all have been cancelled
+
+        of_loop().run(self._timed_sync, then)
+        return syncing
+
+    def _poisoned(self, error: Exception) -> RecordPoisoned:
+        self._poison = f"the disk refused to sync ({getattr(error, 'strerror', error)})"
         return RecordPoisoned(
             f"session {self.folder.name}: {self._poison}; what was written last may be lost",
             f"Look at the disk, then `rebut resume {self.folder.name}`.",

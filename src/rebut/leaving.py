@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 from rebut import artifacts, claims
 from rebut.artifacts import Artifact
+from rebut.aside import aside
 from rebut.errors import RecordError
 from rebut.events import Wrote
 from rebut.room import Room
@@ -46,7 +46,7 @@ async def _one(room: Room, wanted: Path, one: Artifact, root: Path) -> tuple[Pat
                 # has to come back here to open it.
                 done = artifacts.save(path, text, there is None)
             else:
-                done = await asyncio.to_thread(artifacts.save, path, text, there is None)
+                done = await aside(lambda: artifacts.save(path, text, there is None))
             if not done:
                 # Somebody was quicker to make a file of that name.
                 path = artifacts.beside(wanted, room.record)

@@ -297,6 +297,8 @@ def with_evidence(entry: Entry) -> Entry:
     if isinstance(entry, Slip):
         return entry
     cited: Sequence[Any] = entry.evidence
+    if type(cited) is tuple and all(type(e) is Evidence for e in cited):
+        return entry
     return replace(entry, evidence=tuple(e if isinstance(e, Evidence) else e.evidence() for e in cited))
 
 

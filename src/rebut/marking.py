@@ -31,7 +31,7 @@ async def marked(evidence: Sequence[Evidence], prose: str, sides: Sides | None) 
 
 
 async def _mark(evidence: Evidence, sides: Sides | None) -> Evidence:
-    nowhere = replace(evidence, mark="uncheckable", note=NOTHING_KEPT)
+    nowhere = Evidence(evidence.place, evidence.quote, "uncheckable", NOTHING_KEPT)
     if sides is None or (sides.new is None and sides.artifact is None):
         return nowhere
     cited = Citation.of(evidence.place, evidence.quote)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rebut import ledger as ledgers
@@ -99,13 +99,13 @@ class Outcome:
                 "session",
             )
         }
-        out["verdict"] = asdict(self.verdict) if self.verdict else None
+        out["verdict"] = _fields(self.verdict) if self.verdict else None
         out["data"] = dict(self.data)
         out["notes"] = list(self.notes)
         out["ledger"] = ledgers.ledger_to_json(self.ledger)
-        out["seats"] = [asdict(seat) for seat in self.seats]
-        out["spent"] = asdict(self.spent)
-        out["rounds"] = asdict(self.rounds)
+        out["seats"] = [_fields(seat) for seat in self.seats]
+        out["spent"] = _fields(self.spent)
+        out["rounds"] = _fields(self.rounds)
         out["rows"] = [list(row) for row in self.rows]
         out["caveats"] = list(self.caveats)
         out["worth"] = self.worth.to_json() if self.worth else None
@@ -132,6 +132,11 @@ def nothing_yet(why: str) -> Outcome:
     """The result when the time was gone before anything was on record. There is nothing to go on with."""
     stopped = f"{why}; nobody was asked yet"
     return Outcome("partial", "NOTHING YET", conclusive=False, complete=False, basis="nothing yet", stopped=stopped)
+
+
+def _fields(value: Verdict | Seated | Spent) -> dict[str, Json]:
+    """Its fields, none of which holds another of these."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
 def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:

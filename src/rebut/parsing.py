@@ -53,18 +53,17 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
 def _objects(text: str) -> Iterator[dict[str, object]]:
     """The JSON objects that the reply may be, best guess first."""
     bare = text.strip()
+    strict = False
+    if (found := _loaded(bare)) is not None:  # as nearly all replies come: nothing else is looked for yet
+        strict = True
+        yield found
     fenced = list(_fenced(text))
     start, end = bare.find("{"), bare.rfind("}")
     inner = bare[start : end + 1] if 0 <= start < end else ""
     # The commonest slip is mended exactly; the general repair below may alter words with quotes and backslashes.
     without_commas = (_without_commas(candidate) for candidate in (*fenced, inner))
-    strict = False
-    for candidate in chain((bare, *fenced, inner), without_commas):
-        try:
-            found = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict):
+    for candidate in chain((*fenced, inner), without_commas):
+        if (found := _loaded(candidate)) is not None:
             strict = True
             yield found
     if strict or start < 0:
@@ -77,11 +76,19 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
         if len(candidate) > MAX_REPAIR or _depth(candidate) > DEEPEST_REPAIR:
             continue  # repair takes minutes on deep or endless repetition, and nothing else runs meanwhile
         try:
-            found = repair_json(candidate, return_objects=True)
+            mended = repair_json(candidate, return_objects=True)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict) and found:  # prose gives '', two objects give a list: neither is an answer
-            yield found
+        if isinstance(mended, dict) and mended:  # prose gives '', two objects give a list: neither is an answer
+            yield mended
+
+
+def _loaded(candidate: str) -> dict[str, object] | None:
+    try:
+        found = json.loads(candidate)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _fenced(text: str) -> Iterator[str]:

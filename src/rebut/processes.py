@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -26,6 +27,12 @@ def started(pid: int) -> str:
         shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, timeout=5)
         return shown.stdout.strip()
     return ""
+
+
+@lru_cache(maxsize=1)
+def own_start(pid: int) -> str:
+    """When this process started. By its number, since a fork has another."""
+    return started(pid)
 
 
 def end_group(pid: int, since: str, patience: float = 2.0) -> bool:

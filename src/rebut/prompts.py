@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 
@@ -42,7 +41,7 @@ def quote(key: bytes, label: str, body: str) -> str:
     The tag is an HMAC of the body: the same on replay, and unknowable while the body is being written, even to an
     author who has seen every earlier fence, because a body that repeats an old tag gets another one.
     """
-    tag = hmac.new(key, f"{label}\0{body}".encode(), hashlib.sha256).hexdigest()[:16]
+    tag = hmac.digest(key, f"{label}\0{body}".encode(), "sha256").hex()[:16]
     if tag in body:
         raise ProtocolError("a quoted text holds its own fence tag; that takes knowing the session's key")
     return f"«begin {label} {tag}»\n{body}\n«end {label} {tag}»"

@@ -22,9 +22,11 @@ SHORTEST = 15
 
 RUN = re.compile(r"[A-Za-z0-9_+/=-]{10}")
 """Somewhere in each secret that has no space, which most code and prose has not."""
-VALUE = re.compile(r"(?<![A-Za-z0-9_./=:+~-])[A-Za-z0-9_./=:+~-]{14,}+")
+SHORTEST_VALUE = 14
+VALUE = re.compile(rf"(?<![A-Za-z0-9_./=:+~-])[A-Za-z0-9_./=:+~-]{{{SHORTEST_VALUE},}}+")
 DIGIT = re.compile(r"[0-9]")
 """What a service's name gives away counts only if it looks random, and without a digit nothing does."""
+FEW = 16
 BEFORE = 110
 """More characters than the longest name and all that may stand between it and its value."""
 
@@ -84,14 +86,14 @@ class Words:
     """The words of a text that could be a secret or hold one, for quick looks: far less than the whole text."""
 
     long: str
-    valued: bool = True
-    """Whether one of them holds what `VALUE` looks for, and a digit: where none does, nothing need be searched for."""
+    valued: tuple[str, ...]
+    """Those with something in them that could be the value of a name beside it."""
 
     @classmethod
     def of(cls, text: str) -> Words:
-        every = [word for word in set(text.split()) if len(word) >= SHORTEST - 1]
+        every = [word for word in set(text.split()) if len(word) >= SHORTEST_VALUE]
         long = "\n".join([word for word in every if len(word) >= SHORTEST and RUN.search(word)])
-        return cls(long, any(DIGIT.search(m[0]) for word in every for m in VALUE.finditer(word)))
+        return cls(long, tuple([word for word in every if DIGIT.search(word) and VALUE.search(word)]))
 
 
 def spans(text: str, words: Words) -> Iterator[Span]:
@@ -109,14 +111,25 @@ def spans(text: str, words: Words) -> Iterator[Span]:
 def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
     """Values of the right form beside a service's name. They may yet be fillers. `low` is the text in small letters."""
     # The name stands shortly before its value: only what lies before something like a value is searched for names.
-    values = (m for m in VALUE.finditer(text) if DIGIT.search(m[0])) if words.valued else ()
-    near = "\n".join([low[max(0, m.start() - BEFORE) : m.end()] for m in values])
-    for gate, shapes in _keyed() if near else ():
-        if gate in near:
-            at = low.find(gate)
-            while at >= 0:
-                yield from (m for shape in shapes if (m := shape.pattern.match(text, at)))
-                at = low.find(gate, at + 1)
+    near = "\n".join([low[max(0, start - BEFORE) : end] for start, end in _values(text, words)])
+    for gate, shapes in [(gate, shapes) for gate, shapes in _keyed() if gate in near] if near else ():
+        at = low.find(gate)
+        while at >= 0:
+            yield from (m for shape in shapes if (m := shape.pattern.match(text, at)))
+            at = low.find(gate, at + 1)
+
+
+def _values(text: str, words: Words) -> Iterator[Span]:
+    """Where something like a value stands."""
+    if len(words.valued) > FEW:
+        yield from (m.span() for m in VALUE.finditer(text) if DIGIT.search(m[0]))
+        return
+    # Looking for a few words is many times faster than trying the pattern at every character.
+    for word in words.valued:
+        at = text.find(word)
+        while at >= 0:
+            yield at, at + len(word)
+            at = text.find(word, at + len(word))
 
 
 def kind_of(secret: str) -> str | None:

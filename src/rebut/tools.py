@@ -10,12 +10,10 @@ import re
 import shutil
 import sys
 import tempfile
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -24,6 +22,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 from rebut import child
 from rebut.child import Ended
 from rebut.errors import ConfigError
+from rebut.tables import shipped as shipped_tables
 from rebut.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")
@@ -208,7 +207,7 @@ class Tool:
 
 def load(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Tool]:
     """All tools by name: the shipped ones, changed and added to by the user's."""
-    shipped = tomllib.loads(files("rebut").joinpath("tools.toml").read_text("utf-8"))
+    shipped = shipped_tables("tools.toml")
     found = {}
     for name in [*shipped["tools"], *(n for n in user_tables if n not in shipped["tools"])]:
         mine = user_tables.get(name, {})

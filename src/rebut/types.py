@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from rebut.errors import UsageError
+from rebut.errors import ParticipantFailed, UsageError
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -181,6 +181,11 @@ def ignore(what: object) -> None:
     """The listener that is not interested."""
 
 
+async def allow(failed: ParticipantFailed) -> bool:
+    """Who keeps no record has nothing against another try."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One call to a backend."""
@@ -208,6 +213,10 @@ class Request:
     """Called with a few words when the call must wait, such as "openai: 429, again in 12 s", and "" when it goes on."""
     on_spawn: Callable[[int], None] = field(default=ignore, compare=False)
     """Called with the process group of a tool as soon as it is started, so that resume can end it if rebut dies."""
+
+    on_again: Callable[[ParticipantFailed], Awaitable[bool]] = field(default=allow, compare=False)
+    """Asked before a request goes out once more that was lost on its way and may have been paid for: whoever keeps the
+    record notes the lost one first, or says no."""
 
     @property
     def sampling(self) -> Sampling:

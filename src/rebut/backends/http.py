@@ -30,9 +30,9 @@ _READ_OF_ERROR = 16_384
 class HttpFailed(ParticipantFailed):
     """A participant behind HTTP failed.
 
-    `retryable` and `retry_after` (seconds) are for `Retrying`; `status` and `detail` (the server's own words, without
-    the key) for a wire that can do without what was refused. A failure that was paid for carries `usage` and `usd`,
-    so that its cost is not lost.
+    `retryable`, `retry_after` (seconds) and `lost` (it went out, and nobody knows what became of it) are for
+    `Retrying`; `status` and `detail` (the server's own words, without the key) for a wire that can do without what was
+    refused. A failure that was paid for carries `usage` and `usd`, so that its cost is not lost.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class HttpFailed(ParticipantFailed):
         detail: str = "",
         retryable: bool = False,
         retry_after: float | None = None,
+        lost: bool = False,
         usage: Usage | None = None,
         usd: float | None = None,
     ) -> None:
@@ -53,6 +54,7 @@ class HttpFailed(ParticipantFailed):
         self.detail = detail
         self.retryable = retryable
         self.retry_after = retry_after
+        self.lost = lost
         self.usage = usage
         self.usd = usd
 
@@ -287,6 +289,7 @@ def broke_off(address: Address, why: str, *, retryable: bool) -> HttpFailed:
         f"{address.who}: the stream broke off: {address.quote(why)}",
         "Resume asks again.",
         retryable=retryable,
+        lost=True,
     )
 
 
@@ -313,6 +316,6 @@ def _unreached(address: Address, error: aiohttp.ClientError, answered: bool) -> 
         return HttpFailed("crashed", message, start, retryable=True)
     if isinstance(error, aiohttp.ClientOSError | aiohttp.ServerDisconnectedError):
         message = f"{address.who}: {address.place} closed the connection before it answered"
-        return HttpFailed("crashed", message, start, retryable=True)
+        return HttpFailed("crashed", message, start, retryable=True, lost=True)
     message = f"{address.who}: {address.place} does not speak HTTP: {address.quote(str(error))}"
     return HttpFailed("crashed", message, start)

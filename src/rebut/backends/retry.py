@@ -14,6 +14,7 @@ class Retrying:
     """Repeats a call that met a rate limit, a lost connection or a passing server error.
 
     Retry-After is obeyed when the time left allows it; else the call fails at once instead of sleeping in vain.
+    A request that was lost on its way may have been paid for: it goes out again only when `on_again` has it on record.
     `wait` is the first pause, which doubles up to `longest`; `jitter` is added by chance and is never recorded.
     """
 
@@ -56,9 +57,10 @@ class Retrying:
         pause = 0.0
         num = 1
         no_time = ""
+        last = first
 
         def on(error: Exception) -> bool | float:
-            nonlocal no_time
+            nonlocal no_time, last
             if not isinstance(error, HttpFailed) or not error.retryable:
                 return False
             if num == self._tries:
@@ -71,6 +73,7 @@ class Retrying:
             if asked is None and pause + self._jitter >= left:
                 no_time = "no time left for another try"
                 return False
+            last = error
             seconds = pause if asked is None else asked
             waits.append(f"{seconds:g} s")
             request.on_wait(f"{self._name}: {error.status or 'no connection'}, again in {max(1, round(seconds))} s")
@@ -91,6 +94,9 @@ class Retrying:
                         # The call that brought us here.
                         raise first
                     request.on_wait("")
+                    if last.lost and not await request.on_again(last):
+                        last.retryable = False
+                        raise last
                     reply = await self._inner.complete(replace(request, timeout=max(0.0, end - clock())))
         except HttpFailed as failed:
             why = no_time or (f"gave up after {num} tries" if num > 1 else "")

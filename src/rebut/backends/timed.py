@@ -9,14 +9,22 @@ from rebut.types import Backend, Reply, Request
 
 
 class Timed:
-    """Ends a call at its timeout. The one place where any exception of a backend becomes a failure of its seat."""
+    """Ends a call at its timeout. The one place where any exception of a backend becomes a failure of its seat.
 
-    def __init__(self, inner: Backend) -> None:
+    A backend with `own_time` keeps the timeout itself. Ours would come a moment before its own, and with it would go
+    what the backend makes of what it has heard by then.
+    """
+
+    def __init__(self, inner: Backend, *, own_time: bool = False) -> None:
         self._inner = inner
+        self._own_time = own_time
 
     async def complete(self, request: Request) -> Reply:
+        scope = asyncio.timeout(None if self._own_time else request.timeout)
         try:
-            async with asyncio.timeout(request.timeout) as scope:
+            if self._own_time:
+                return await self._inner.complete(request)
+            async with scope:
                 return await self._inner.complete(request)
         except TimeoutError as error:
             if not scope.expired():

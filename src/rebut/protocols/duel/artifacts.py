@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
 from rebut.protocol import Artifact, Ended
 from rebut.record import Record
+from rebut.text import encoded
 from rebut.types import Json, ModelSpec
 
 
@@ -32,7 +32,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
         "session": record.opened.id,
     }
     base = f"{ended.settings.state_dir}/" if ended.settings.state_dir else ""
-    return [Artifact(f"{base}debate/last-debate.json", json.dumps(state, indent=2, ensure_ascii=False) + "\n")]
+    return [Artifact(f"{base}debate/last-debate.json", encoded(state, indent=2).decode() + "\n")]
 
 
 def status(ended: Ended) -> str:

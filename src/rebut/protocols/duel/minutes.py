@@ -31,6 +31,8 @@ class Course:
     notes: list[str] = field(default_factory=list)
     closed: str = ""
     """Why no further round was held, where nothing was left to argue about."""
+    unsummed: bool = False
+    """A summary failed, and the sides argued on over the program's list of points: less than they were promised."""
     own: str = ""
     """What the challenger answered before it saw the proposer's case, where it was asked."""
 
@@ -67,6 +69,7 @@ async def summarize(r: Round, course: Course) -> str:
     prompt = fill(words.SUMMARY, fences=FENCES, upto=str(upto), material=f"{old}\n\n{turns}".strip())
     answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=rules.summary(earlier))
     if isinstance(answer, Failure):
+        course.unsummed = True
         course.notes.append(
             f"round {r.n}: no summary was written ({answer.kind}); the program's own list of points served"
         )

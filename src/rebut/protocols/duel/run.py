@@ -212,6 +212,8 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         heading = f"VERDICT, NOTHING LEFT OPEN AFTER {rounds} OF {asked} ROUNDS"
     if not ledger.points:
         heading = f"UNCONTESTED {heading}"  # the challenger spoke and found nothing, not even when sent back
+    if course.unsummed:
+        heading = f"{heading} WITHOUT A SUMMARY"
     return Outcome(
         kind="verdict",
         heading=heading,
@@ -219,7 +221,7 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         verdict=Verdict(
             answer.value.winner, answer.value.reasoning, answer.value.recommendation, answer.model or judge.label
         ),
-        conclusive=(rounds == asked or bool(course.closed)) and bool(ledger.points),
+        conclusive=(rounds == asked or bool(course.closed)) and bool(ledger.points) and not course.unsummed,
         stopped=debate.stopped,
         final=synthesis.report(debate, ledger, answer.value, rounds, course.notes),
         data={**data, "decision": answer.value.model_dump(mode="json")},

@@ -79,7 +79,7 @@ def test_it_works_outside_of_git_and_from_a_subfolder(
 
 
 def test_odd_input_is_taken_calmly(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (workspace / "odd.md").write_bytes(b"\xff\xfe`src/session.py:2`\x00\x1b[31m\n" + b"a/b " * 50_000)
+    (workspace / "odd.md").write_bytes(b"\xff\xfe`src/session.py:2`\x1b[31m\n" + b"a/b " * 50_000)
     assert enter(["check", "odd.md"]) in (0, 1)
     assert "\x1b" not in capsys.readouterr().out
     assert enter(["check", "src"]) == 2

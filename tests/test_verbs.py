@@ -281,5 +281,5 @@ def test_with_nobody_to_ask_a_verb_names_the_flag_that_it_has(workspace: Path) -
     (workspace / "PLAN.md").write_text("# Proposal\n\nWe drop the queue.\n")
     for words in (["ask", "Redis?"], ["plan", "PLAN.md"]):
         done = voices.cli(*words, cwd=workspace)
-        assert done.returncode == 2 and "Name models with --with A,B" in done.stderr, done.stderr
+        assert done.returncode == 2 and "--with claude,codex" in done.stderr, done.stderr
         assert "--proposer" not in done.stderr and "--critic" not in done.stderr

@@ -103,7 +103,6 @@ class Desk:
         seed: int | None = None,
         target: Target | None = None,
         redaction: bytes = b"",
-        naming: str = "",
         **named: Any,
     ) -> Plan:
         """Check everything that can be checked before a model is called."""
@@ -138,7 +137,6 @@ class Desk:
             attended=self.rehearsal or (sys.stdin is not None and sys.stdin.isatty()),
             find=self._find,
             programs=made.programs if target is not None and target.kind == "code" else None,
-            naming=naming,
         )
         plan = Plan(
             protocol=made,

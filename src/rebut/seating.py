@@ -41,11 +41,10 @@ def seat(
     attended: bool = True,
     find: Find | None = None,
     programs: Mapping[str, str] | None = None,
-    naming: str = "",
 ) -> Seats:
     """Fill the seats of a protocol from what was named, the user's config, what is found, and the default judge.
 
-    `programs` sit where no model was found. `naming` is the flag by which the command at hand names models.
+    `programs` sit where no model was found.
     """
     check_effort(effort)
     named: dict[str, list[str]] = {}
@@ -78,7 +77,7 @@ def seat(
             raise NotSeated(
                 f"{protocol.name} needs {a if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
                 + (f", got {len(wanted)}" if wanted else ""),
-                _how_to_name(protocol, role, naming) + ("" if wanted else NOBODY if attended else UNATTENDED),
+                _how_to_name(protocol, role) + ("" if wanted else NOBODY if attended else UNATTENDED),
             )
         for n, text in enumerate(wanted, 1):
             spec = ModelSpec.parse(text)
@@ -170,9 +169,7 @@ def _family(spec: ModelSpec, connect: Callable[[ModelSpec], Connection], silent:
         return ""
 
 
-def _how_to_name(protocol: Protocol, role: str, naming: str) -> str:
-    if naming:
-        return f"Name models with {naming}, or in [seats] of your config."
+def _how_to_name(protocol: Protocol, role: str) -> str:
     if protocol.source:
         return f"Name each with --seat {role}=SPEC, for example --seat {role}=openai:MODEL."
     return f"Name one with --{role} SPEC, for example --{role} openai:MODEL, or in [seats] of your config."

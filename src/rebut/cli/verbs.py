@@ -155,7 +155,6 @@ def _go(
     named["verb"] = click.get_current_context().info_name
     shown = {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}
     named["fallbacks"] = fallbacks(named.pop("fallback"))
-    named["naming"] = "--with A,B"
     chosen = given_limits(named)
     of_verb = QUICK if quick else DEEP if deep else FIRST_LOOK
     named["limits"] = {**chosen, **{k: v for k, v in of_verb.items() if chosen.get(k) is None}}

@@ -185,7 +185,7 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
         if why:
             raise UsageError(f"{why}; so there is no {name} to look at", hint)
         raise UsageError(
-            f"{root} is in no git working tree: there is no {name} to look at",
+            f"{root} is no git repository: there is no {name} to look at",
             f"{instead or f'{GIVE}, or name a file with --scope file:PATH'}.",
         )
     try:

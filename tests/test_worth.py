@@ -70,6 +70,16 @@ def test_a_duel_that_changed_nothing_says_so_with_its_price(tmp_path: Path, work
     assert account_of(duel(tmp_path, other)).nothing, "other words alone are none"
 
 
+@pytest.mark.parametrize("ruling", ["resolved", "unresolved", "withdrawn"])
+def test_a_trade_off_is_a_change_whatever_is_made_of_it(tmp_path: Path, workspace: Path, ruling: str) -> None:  # C10
+    said = unmoved() | {
+        "r2/defense@proposer": duels.defense(2, {"D1": "trade-off", "D2": "rebut"}),
+        "r2/follow-up@challenger": duels.follow_up(2, {"D1": ruling, "D2": "unresolved"}, [duels.flaw("New.", 12)]),
+    }
+    worth = account_of(duel(tmp_path, said))
+    assert worth.changed == ("the verdict stays with it", "position moved after D1") and not worth.nothing
+
+
 def test_a_point_on_an_absent_citation_is_struck_unless_it_was_conceded(tmp_path: Path, workspace: Path) -> None:  # C11
     absent = [duels.cite("src/session.py:2", "ttl = 60")]
     flaws = [duels.flaw("One.", evidence=absent), duels.flaw("Two.", 2, evidence=absent, category="security")]

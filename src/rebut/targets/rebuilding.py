@@ -27,7 +27,7 @@ MOST_TRIES = 200
 _NAME = r'("(?:[^"\\]|\\.)*"|[^\t\r\n]+)'
 HEADS = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}", re.M)
 MOVED = re.compile(rf"^rename from {_NAME}\r?\nrename to {_NAME}", re.M)
-GIT = re.compile(r"^diff --git (?:\"?[a-z]/)?(.*?)\"? \"?(?:[a-z]/)?\1\"?\r?$", re.M)
+GIT = re.compile(r"^diff --git (?:\"?[a-z]/)?(.{1,4096}?)\"? \"?(?:[a-z]/)?\1\"?\r?$", re.M)
 BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)", re.M)
 NO_TEXT = re.compile(r"^(?:(?:new|old|deleted) (?:file )?mode 1[26]0000|index \S+ 1[26]0000)", re.M)
 

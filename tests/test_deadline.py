@@ -5,9 +5,11 @@ A model that hangs would never come back. That these tests end at all is what th
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,6 +26,9 @@ import revisions
 import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
 from test_command import soon_gone
+
+from rebut import child
+from rebut.cli.stage import Stage
 
 Said = dict[str, Any]
 GENEROUS = 120
@@ -127,6 +132,24 @@ def test_a_tool_that_never_tells_its_version_takes_no_more_than_the_time_there_i
     assert (done.returncode, told["exit"], told["complete"], told["basis"]) == (5, 5, False, "nothing yet")
     assert told["session"] is None and "resume" not in told, "nothing was opened, so there is nothing to go on with"
     assert not alive(tmp_path), "the tool is not left behind"
+
+
+def test_the_last_word_leaves_no_tool_behind_that_was_only_asked_its_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # C9 C17
+    env = with_tool(tmp_path, "claude", "")
+
+    async def main() -> int | None:
+        there, tool = asyncio.Event(), [f"{tmp_path}/bin/claude"]
+        work = child.run(tool, cwd=tmp_path, env=env, seconds=GENEROUS, on_spawn=lambda pid: there.set())
+        asked = asyncio.ensure_future(work)
+        await there.wait()
+        Stage(as_json=True, quiet=True, deadline=9).last_word()  # as the bell says it, when the loop is too busy
+        return (await asked).code
+
+    assert asyncio.run(main()) == -signal.SIGKILL
+    assert json.loads(capsys.readouterr().out)["basis"] == "nothing yet"
 
 
 def test_standard_input_that_never_ends_takes_no_more_than_the_time_there_is(workspace: Path) -> None:

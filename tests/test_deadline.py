@@ -5,9 +5,11 @@ A model that hangs would never come back. That these tests end at all is what th
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -23,6 +25,10 @@ import pytest
 import revisions
 import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
+from test_command import soon_gone
+
+from rebut import child
+from rebut.cli.stage import Stage
 
 Said = dict[str, Any]
 GENEROUS = 120
@@ -128,6 +134,24 @@ def test_a_tool_that_never_tells_its_version_takes_no_more_than_the_time_there_i
     assert not alive(tmp_path), "the tool is not left behind"
 
 
+def test_the_last_word_leaves_no_tool_behind_that_was_only_asked_its_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # C9 C17
+    env = with_tool(tmp_path, "claude", "")
+
+    async def main() -> int | None:
+        there, tool = asyncio.Event(), [f"{tmp_path}/bin/claude"]
+        work = child.run(tool, cwd=tmp_path, env=env, seconds=GENEROUS, on_spawn=lambda pid: there.set())
+        asked = asyncio.ensure_future(work)
+        await there.wait()
+        Stage(as_json=True, quiet=True, deadline=9).last_word()  # as the bell says it, when the loop is too busy
+        return (await asked).code
+
+    assert asyncio.run(main()) == -signal.SIGKILL
+    assert json.loads(capsys.readouterr().out)["basis"] == "nothing yet"
+
+
 def test_standard_input_that_never_ends_takes_no_more_than_the_time_there_is(workspace: Path) -> None:
     # C17
     child = subprocess.Popen(
@@ -194,9 +218,10 @@ def with_tool(folder: Path, name: str, config: str) -> dict[str, str]:
 
 
 def alive(folder: Path) -> bool:
-    """Whether the tool runs; on a machine that is busy enough it never came to start."""
-    try:
-        os.kill(int((folder / "pid").read_text()), 0)
-    except (ProcessLookupError, FileNotFoundError):
-        return False
-    return True
+    """Whether the tool runs; on a machine that is busy enough it never came to start.
+
+    Whoever takes over the children of a command that has ended may take its time to ask about them.
+    """
+    pid = folder / "pid"
+    said = pid.read_text().strip() if pid.exists() else ""
+    return bool(said) and not soon_gone(int(said))

@@ -324,21 +324,6 @@ def test_a_patch_beside_a_secret_says_that_only_apply_can_put_it_in_place(shop: 
     assert SECRET not in final.read_text() and "[secret:" in final.read_text()
 
 
-def test_what_git_could_not_finish_is_taken_back(shop: Path, tmp_path: Path) -> None:  # J10
-    """The copies that a failing disk needs are links; nothing of them stays behind."""
-    from rebut.applying import _Kept
-
-    kept = _Kept(shop)
-    for name in (ORDERS, "new/deep/x.py"):
-        kept.keep(name)
-    (shop / ORDERS).unlink()
-    (shop / "new/deep").mkdir(parents=True)
-    (shop / "new/deep/x.py").write_text("half")
-    assert kept.take_back() == []
-    assert tree(shop) == {ORDERS: ("file", AFTER), "README.md": ("file", b"# Shop\n")}
-    assert not (shop / "new").exists()
-
-
 def test_a_long_file_is_put_together_without_comparing_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:  # J10
     """A comparison of two long texts that share few lines takes minutes; where the patch changes them is known."""
     from rebut import bytewise

@@ -115,6 +115,16 @@ def test_a_link_is_not_followed_for_a_diff(repo: Path) -> None:  # C16
     assert paths(found) == ["snippet-1.diff"]
 
 
+@pytest.mark.parametrize(
+    "flags", [("--relative=src",), ("--relative=src", "--no-prefix"), ("--src-prefix=old/", "--dst-prefix=new/")]
+)
+def test_a_glob_of_the_users_holds_however_a_diff_names_the_file(repo: Path, flags: tuple[str, ...]) -> None:  # C16
+    place = repo / "src" if "--relative=src" in flags else repo
+    assert "src/cache.py" in paths(target(place, stdin=diff_of(repo, *flags), target="code"))
+    said = refused(place, stdin=diff_of(repo, *flags), target="code", never=("src/cache.py",))
+    assert "never read" in said
+
+
 def test_a_diff_of_nothing_but_secret_files_is_refused(repo: Path) -> None:  # C16
     said = refused(repo, stdin="--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-A=1\n+A=2\n", target="code")
     assert "nothing to read" in said

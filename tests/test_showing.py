@@ -18,6 +18,9 @@ from console import at_a_terminal, piped
 
 import rebut
 from rebut import session
+from rebut.events import Answered, Attempt
+from rebut.record import Record
+from rebut.side_by_side import reused
 from tests import voices
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -201,7 +204,16 @@ def test_of_a_deleted_parent_only_the_count_is_known(seats: dict[str, str], work
     assert piped("delete", parent, "--yes", cwd=workspace).returncode == 0
     screen = shown(workspace)
     assert f"parent    {parent}, which is deleted" in screen
-    assert "reused    4 answers, which would have cost 0 tokens, price unknown" in screen
+    assert "reused    4 answers, at a cost that is not known here" in screen
+
+
+def test_a_try_that_was_turned_away_does_not_hide_what_an_answer_had_cost() -> None:  # C13
+    parent, fork, key = Record(), Record(), "r1/opening@proposer"
+    parent.call(key).attempts[1] = Attempt(key=key, outcome="rate limit", usd=None)
+    parent.call(key).attempts[2] = Attempt(key=key, attempt=2, input=100, output=50, usd=0.03)
+    fork.call(key).answered = Answered(key=key, seat="proposer", fp="", value="x", copied_from="abcd")
+    taken = reused(fork, lambda id: parent)
+    assert (taken.answers, taken.tokens, taken.usd) == (1, 150, parent.spent().usd) == (1, 150, 0.03)
 
 
 def test_a_fork_that_changes_nothing_is_refused_with_what_can_be_changed(

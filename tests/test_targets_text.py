@@ -47,6 +47,17 @@ def test_the_first_source_that_was_given_counts_and_the_others_are_named(sources
     assert len(found.notes) == 3 - skipped and all("is not used" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("flag", ["artifact_file", "context_file"])
+@pytest.mark.parametrize("name", ["draft.md", "../plans/draft.md", "{top}/plans/draft.md"])
+def test_a_glob_of_the_users_holds_from_wherever_a_file_is_named(tmp_path: Path, flag: str, name: str) -> None:  # C16
+    here = small(tmp_path) / "plans"
+    here.mkdir()
+    (here / "draft.md").write_text(PLAN)
+    given = {flag: name.format(top=here.parent)}
+    assert target(here, **given).text
+    assert "never read" in refused(here, never=("plans/draft.md",), **given)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

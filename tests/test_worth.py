@@ -17,9 +17,10 @@ from console import piped
 import rebut
 from rebut import account, export
 from rebut.cli.brief import LARGEST, brief
+from rebut.events import Asked, Attempt, Fact, Line, Resumed
 from rebut.outcome import Outcome
-from rebut.record import Spent
-from rebut.worth import Worth
+from rebut.record import Record, Spent
+from rebut.worth import Worth, busy
 from tests import voices
 
 
@@ -68,6 +69,16 @@ def test_a_duel_that_changed_nothing_says_so_with_its_price(tmp_path: Path, work
     other = unmoved()
     other["r2/defense@proposer"]["position"] = "Redis it is, said in other words."
     assert account_of(duel(tmp_path, other)).nothing, "other words alone are none"
+
+
+@pytest.mark.parametrize("ruling", ["resolved", "unresolved", "withdrawn"])
+def test_a_trade_off_is_a_change_whatever_is_made_of_it(tmp_path: Path, workspace: Path, ruling: str) -> None:  # C10
+    said = unmoved() | {
+        "r2/defense@proposer": duels.defense(2, {"D1": "trade-off", "D2": "rebut"}),
+        "r2/follow-up@challenger": duels.follow_up(2, {"D1": ruling, "D2": "unresolved"}, [duels.flaw("New.", 12)]),
+    }
+    worth = account_of(duel(tmp_path, said))
+    assert worth.changed == ("the verdict stays with it", "position moved after D1") and not worth.nothing
 
 
 def test_a_point_on_an_absent_citation_is_struck_unless_it_was_conceded(tmp_path: Path, workspace: Path) -> None:  # C11
@@ -119,6 +130,20 @@ def test_a_revision_is_held_against_its_drafts(workspace: Path) -> None:
     assert worth.first == "two unargued drafts, of claude and codex"
     assert worth.changed == ("2 of 8 sections of the drafts changed",)
     assert (worth.alone.calls, worth.alone.calls + worth.debate.calls) == (2, outcome.spent.calls)
+
+
+def test_the_hours_between_a_crash_and_its_resume_are_nobodys_work() -> None:  # C3
+    key = "r1/opening@proposer"
+    events = [
+        ("10:00:00", Asked(key=key, seat="proposer", fp="")),
+        ("10:00:02", Fact(key="x", value=1)),
+        ("18:00:00", Resumed()),  # whoever had asked died
+        ("18:00:01", Asked(key=key, seat="proposer", fp="", attempt=2)),
+        ("18:00:04", Attempt(key=key, attempt=2)),
+        ("18:00:09", Fact(key="y", value=1)),
+    ]
+    record = Record(Line(n, f"2030-01-01T{at}+00:00", event) for n, (at, event) in enumerate(events, 1))
+    assert busy(record, lambda name: name == key) == 2 + 3
 
 
 # what cannot be told

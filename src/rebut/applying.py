@@ -123,6 +123,9 @@ async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
             if left
             else "No file was changed. Mend that, or apply final.patch by hand.",
         ) from error
+    except asyncio.CancelledError:
+        kept.take_back()
+        raise
     kept.drop()
 
 
@@ -154,7 +157,11 @@ class _Kept:
         left = []
         for place, old in self.old.items():
             try:
-                place.unlink(missing_ok=True) if old is None else old[0].replace(place)
+                if old is None:
+                    place.unlink(missing_ok=True)
+                else:
+                    old[0].replace(place)
+                    old[0].unlink(missing_ok=True)  # a link to a file that git had not come to is not moved over it
             except OSError:
                 left.append(str(place))
         for folder in self.made:

@@ -17,6 +17,8 @@ GRACE = 2.0
 LARGEST_OUTPUT = 4_000_000
 KEPT_OF_STDERR = 65_536
 _LINGERING = 1.0
+_living: set[int] = set()
+"""The groups that were started here and not seen to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ async def run(
     )
     try:
         transport, _ = await asyncio.shield(starting)
+        _living.add(transport.get_pid())
     except asyncio.CancelledError:
         # A start that is broken off halfway would leave a process that nobody knows of: see it through, then end it.
         transport, _ = await starting
@@ -124,10 +127,17 @@ async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
         await _within(watch.exited, GRACE)
         await _within(watch.silent, _LINGERING)
     finally:
+        _living.discard(pid)
         if 0 in watch.open:
             # Closing would first wait until the rest is written, which nobody reads any more.
             cast(asyncio.WriteTransport, transport.get_pipe_transport(0)).abort()
         transport.close()
+
+
+def end_all() -> None:
+    """End every group at once, from any thread: for a process that has no time left to see to it."""
+    for pid in tuple(_living):
+        _signalled(pid, signal.SIGKILL)
 
 
 async def end_group(pid: int) -> None:

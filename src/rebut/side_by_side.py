@@ -70,6 +70,8 @@ class Reused:
     def line(self) -> str:
         if not self.answers:
             return "nothing: every answer was asked for anew"
+        if self.usd is None and not self.tokens:
+            return f"{counted(self.answers, 'answer')}, at a cost that is not known here"
         what = f"{size(self.tokens)} tokens, {money(self.usd)}"
         return f"{counted(self.answers, 'answer')}, which would have cost {what}"
 
@@ -130,12 +132,13 @@ def reused(fork: Record, load: Callable[[str], Record | None]) -> Reused:
     """What was taken over, and its price in the session that paid for it, which need not be the parent."""
     copied = {k: c.answered.copied_from for k, c in fork.calls.items() if c.answered and c.answered.copied_from}
     paid = {id: load(id) for id in dict.fromkeys(copied.values())}
-    tokens, usd, took, unknown = 0, 0.0, 0.0, False
+    part, gone = Record(), False
     for key, id in copied.items():
         record = paid[id]
-        attempts = list(record.calls[key].attempts.values()) if record and key in record.calls else []
-        unknown = unknown or not attempts or any(a.usd is None for a in attempts)
-        tokens += sum((a.input or 0) + (a.output or 0) for a in attempts)
-        usd += sum(a.usd or 0.0 for a in attempts)
-        took += sum(0 if a.patient else a.ms for a in attempts) / 1000
-    return Reused(len(copied), tokens, None if unknown else usd, took)
+        if record and key in record.calls and record.calls[key].attempts:
+            part.calls[key] = record.calls[key]
+        else:
+            gone = True
+    cost = part.spent()
+    took = sum(0 if a.patient else a.ms for call in part.calls.values() for a in call.attempts.values()) / 1000
+    return Reused(len(copied), cost.tokens, None if gone else cost.usd, took)

@@ -115,6 +115,8 @@ def busy(record: Record, mine: Callable[[str], bool]) -> float:
     total, last, going = 0.0, 0.0, set[str]()
     for line in record.lines:
         now = seconds(line.at)
+        if isinstance(line.event, Resumed):
+            going.clear()  # whoever was asking died, and until now nobody did anything
         total += max(0.0, now - last) if going else 0.0
         last = now
         match line.event:
@@ -122,8 +124,6 @@ def busy(record: Record, mine: Callable[[str], bool]) -> float:
                 going.add(key)
             case Attempt(key=key):
                 going.discard(key)
-            case Resumed():
-                going.clear()  # whoever was asking died
             case _:
                 pass
     return total

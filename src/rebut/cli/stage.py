@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut import report, session
+from rebut import child, report, session
 from rebut.api import Desk
 from rebut.cli import clock, keys
 from rebut.cli.brief import brief as brief
@@ -185,6 +185,7 @@ class Stage:
             self.keys.restore()
         if self.record:
             kill_all(self.record)
+        child.end_all()  # those that were only asked who they are stand on no record
         self.judge = None
         self.tell(self._so_far(self.control.late().message))
 

@@ -51,7 +51,10 @@ def find(root: Path, wanted: Wanted, never: Sequence[str]) -> Message | None:
 
 def _text(root: Path, path: str, never: Sequence[str]) -> str:
     place = confined(root, path)
-    if is_never_sent(path, never) or is_never_sent(place.name, never):
+    top = session.repository(root.resolve())
+    # A glob with a folder in it is held against the path below the top, wherever the user stands.
+    below = str(place.relative_to(top)) if place.is_relative_to(top) else place.name
+    if is_never_sent(path, never) or is_never_sent(below, never):
         raise UsageError(f"{path} is {NEVER_READ}", "Put what should be debated into another file.")
     text = read(place, path)[0]
     if not text.strip():

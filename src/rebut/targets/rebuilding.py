@@ -27,7 +27,7 @@ MOST_TRIES = 200
 _NAME = r'("(?:[^"\\]|\\.)*"|[^\t\r\n]+)'
 HEADS = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}", re.M)
 MOVED = re.compile(rf"^rename from {_NAME}\r?\nrename to {_NAME}", re.M)
-GIT = re.compile(r"^diff --git (?:\"?[a-z]/)?(.*?)\"? \"?(?:[a-z]/)?\1\"?\r?$", re.M)
+GIT = re.compile(r"^diff --git (?:\"?[a-z]/)?(.{1,4096}?)\"? \"?(?:[a-z]/)?\1\"?\r?$", re.M)
 BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)", re.M)
 NO_TEXT = re.compile(r"^(?:(?:new|old|deleted) (?:file )?mode 1[26]0000|index \S+ 1[26]0000)", re.M)
 
@@ -71,8 +71,8 @@ class _Way:
 async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -> Rebuilt:
     """Find the diffs in a text, and the files that they are about. What has no file here stays a text."""
     done = Rebuilt()
-    wanted = list(_readable(text, never, done))
     top, ways = await asyncio.to_thread(_ways, root)
+    wanted = list(_readable(text, ways, never, done))
     fitted = await _fitted(wanted, top, ways)
     folder = Folder(top)
     pairs = dict[str, tuple[str, str | None, str | None]]()
@@ -98,9 +98,11 @@ async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -
     return done
 
 
-def _readable(text: str, never: Sequence[str], done: Rebuilt) -> Iterator[_Section]:
+def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebuilt) -> Iterator[_Section]:
     for one in _sections(text):
-        if any(is_never_sent(_plain(n), never) for n in (one.old, one.new) if n):
+        # However a name may be meant: a glob with a folder in it is held against the path below the top.
+        named = {meant for n in (one.old, one.new) if n for meant in (_plain(n), *(way.path(n) for way in ways))}
+        if any(is_never_sent(name, never) for name in named):
             done.left_out.append(f"{_shown(one)}: {NEVER_READ}")
         elif BINARY.search(one.text) or NO_TEXT.search(one.text):
             done.left_out.append(f"{_shown(one)}: {'binary' if BINARY.search(one.text) else 'a link or a submodule'}")

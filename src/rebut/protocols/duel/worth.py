@@ -37,12 +37,18 @@ def weighed(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", cavea
 
 def moved(answers: Mapping[str, Json], ledger: Ledger, first: str) -> list[str]:
     """Whether the proposer's position moved, and which points it gave in to. Other words alone are no change."""
-    taken = [p.id for p in ledger.points if ledger.status(p.id) in TAKEN]
+    taken = [p.id for p in ledger.points if _gave_in(ledger, p.id)]
     later = [_position(v) for k, v in answers.items() if k.endswith("/defense@proposer")]
     last = next((p for p in reversed(later) if p), first)
     if taken and squeeze(last) != squeeze(first):
         return [f"position moved after {', '.join(taken)}"]
     return [f"{', '.join(taken)} accepted, position kept"] if taken else []
+
+
+def _gave_in(ledger: Ledger, id: str) -> bool:
+    """Whether the proposer gave in to a point, in part or whole, and whatever the challenger then made of that."""
+    said = [move.kind for move in ledger.moves if move.point == id and move.by == "proposer"]
+    return ledger.status(id) in TAKEN or said[-1:] in (["concede"], ["partly"])
 
 
 def _position(value: Any) -> str:

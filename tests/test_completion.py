@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
 from pathlib import Path
@@ -26,6 +27,10 @@ zle -N look
 bindkey '^T' look
 """
 """Writes down what zsh would offer: only within its line editor does it complete at all."""
+
+
+SILENCE = 60.0
+"""Seconds without a word from a shell after which it is given up."""
 
 
 def zsh(line: str, folder: Path) -> set[str]:
@@ -53,6 +58,8 @@ def zsh(line: str, folder: Path) -> set[str]:
 
 
 def _read(leader: int) -> bytes:
+    if not select.select([leader], [], [], SILENCE)[0]:
+        return b""  # a shell that waits for something else must not hold up the rest
     try:
         return os.read(leader, 4096)
     except OSError:  # what Linux says when the other side is gone

@@ -132,6 +132,8 @@ class _Sending:
     kept: Amount
     """What is set aside for the closing call and must not be drawn on."""
     began: float = field(default_factory=time.monotonic)
+    held: bool = False
+    """It was lost and must not go out again from here: whoever asks next says why, a limit or that we are stopping."""
 
     @property
     def ms(self) -> int:
@@ -157,12 +159,14 @@ class _Sending:
         """Put a request that was lost on record, and that it goes out once more; False if it must not."""
         room = self.room
         # The lost one is held to have cost what was reserved for it, so there must be room for another.
-        if room.control.draining or room.limits.refuses(room.record.committed, self.worst, self.kept):
+        self.held = room.control.draining or bool(room.limits.refuses(room.record.committed, self.worst, self.kept))
+        if self.held:
             return False
-        lost = self.failed(error, again=True)
-        self.asked = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
-        await room.append(lost, self.asked)
-        self.began = time.monotonic()
+        room.write(self.failed(error, again=True))
+        sent = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
+        room.write(sent)
+        self.asked, self.began = sent, time.monotonic()
+        await room.sync()
         return True
 
 
@@ -191,7 +195,7 @@ async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
         await room.append(late, failed)
         raise control.late() from None
     except ParticipantFailed as error:
-        return sending.failed(error)
+        return sending.failed(error, again=sending.held)
     text = room.door(unescaped(reply.text) if request.schema else reply.text)
     return Attempt(
         key=key,

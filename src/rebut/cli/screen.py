@@ -88,7 +88,8 @@ class Screen:
                 self._flush()
                 self._heading(e.key)
                 self.moving.asked[e.key] = (e, time.monotonic())
-                self.moving.heard.pop(e.key, None)  # sent back, or asked again: what it said before is void
+                if e.why != "again":  # lost before it was heard at all, and sent once more: whoever listens goes on
+                    self.moving.heard.pop(e.key, None)  # sent back, or asked again: what it said before is void
                 self._gone.discard(e.key)
                 if plain():
                     step, _, seat = e.key.rpartition("/")[2].rpartition("@")
@@ -201,12 +202,14 @@ class Screen:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self.live.start(refresh=True)
+        with suppress(OSError):  # as in `_line`
+            self.live.start(refresh=True)
 
     def _stop_live(self) -> None:
-        if self.live:
-            self.live.stop()
-            self.live = None
+        live, self.live = self.live, None
+        if live:
+            with suppress(OSError):
+                live.stop()
 
     @property
     def _moves(self) -> bool:

@@ -74,6 +74,27 @@ def test_two_debates_run_side_by_side_in_one_program(tmp_path: Path) -> None:
     assert first.session != second.session
 
 
+def test_two_debates_at_one_desk_do_not_get_in_each_others_way(workspace: Path) -> None:
+    # C13
+    said, both = duels.answers(1), asyncio.Event()
+
+    async def speak(request: rebut.Request) -> rebut.Reply:
+        if len(voice.asked) == 2:
+            both.set()
+        await both.wait()  # the same key is asked in both of them at once
+        return rebut.Reply(json.dumps(said[request.key]), "m", "f", rebut.Usage(1, 1), 0.0)
+
+    voice = Voice(speak)
+
+    async def play_both() -> list[rebut.Outcome]:
+        desk = rebut.api.Desk(workspace=workspace, backends={"fake": voice})
+        seats = {"proposer": "fake:a", "challenger": "fake:b", "judge": "fake:c", "rounds": 1}
+        return await asyncio.gather(*(rebut.start("duel", topic, desk=desk, **seats) for topic in ("tea?", "rum?")))
+
+    assert [outcome.heading for outcome in asyncio.run(play_both())] == ["VERDICT", "VERDICT"]
+    assert len(voice.asked) == 6
+
+
 def test_what_a_debate_cost_is_unknown_when_a_price_is_never_zero(
     tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

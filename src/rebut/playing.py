@@ -31,7 +31,8 @@ async def run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
         table.on_ready(room.record, folder)
     control = table.control
     control.begin()
-    control.helm = _helm(room, plan)
+    helm = _helm(room, plan)
+    control.helms.append(helm)
 
     async def publish() -> list[str]:
         return await _leave(room, plan, Ended(room.record, plan.settings))
@@ -40,7 +41,7 @@ async def run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
     try:
         return await played(room, plan)
     finally:
-        control.helm = None
+        control.helms.remove(helm)
 
 
 async def played(room: Room, plan: Plan) -> Outcome:

@@ -118,13 +118,13 @@ async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
         if plan.protocol.folder:
             journal.write(Fact(key="folder", cls="input", value=await _claimed(plan, folder, topic)))
-        for name in ("snapshot", "target", "context", "keys"):
-            if name in old.facts:
-                journal.write(old.facts[name])
         if again:
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # for resume, too
         for fact in decisions(old) if plan.decided else ():
             journal.write(fact)
+        for name in ("snapshot", "target", "context", "keys"):  # the keys last: with them it can be taken up again
+            if name in old.facts:
+                journal.write(old.facts[name])
         await journal.sync()
         view = view_of(journal.record, folder, table)
         room = _room(journal.record, plan, table, journal=journal, view=view, parent=None if again else old)

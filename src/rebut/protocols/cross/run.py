@@ -176,7 +176,7 @@ def ended(debate: Debate, course: Course, cause: str, stopped: str = "") -> Outc
             made,
             len(course.versions) - 1,
             "the change" if debate.target.changes else "the text",
-            "" if whole else f"{course.rounds} of {debate.settings.rounds} rounds",
+            "" if whole else f"{course.rounds} of {debate.planned(debate.settings.rounds)} rounds",
         ),
     )
 

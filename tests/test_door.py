@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -263,3 +264,30 @@ def test_the_example_protocol_in_the_docs_runs(tmp_path: Path) -> None:
     outcome = rebut.run(path, "Tabs or spaces?", backends={"fake": Voice(fill)}, workspace=tmp_path, **seats)
     assert outcome.complete and outcome.heading
     assert asyncio.run(rebut.replay(outcome.session)).heading == outcome.heading
+
+
+def test_a_fork_with_a_long_copy_to_make_holds_up_nobody_else(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # C13
+    from rebut import engine
+
+    copied, others_are_done = engine._copied, threading.Event()
+    in_time: list[bool] = []
+
+    def long(kept: Path, into: Path) -> None:
+        in_time.append(others_are_done.wait(20))
+        copied(kept, into)
+
+    async def both() -> None:
+        first = await rebut.start("duel", "Redis?", **duels.seats(tmp_path))
+        (voices.folder(first.session) / "snapshot").mkdir(exist_ok=True)
+        monkeypatch.setattr(engine, "_copied", long)
+        fork = asyncio.ensure_future(rebut.fork(first.session))
+        while not in_time and not fork.done() and len(session.sessions(session.home())) < 2:
+            await rebut.start("duel", "Memcached?", **duels.seats(tmp_path))
+        others_are_done.set()
+        await fork
+
+    asyncio.run(both())
+    assert in_time == [True]

@@ -197,6 +197,25 @@ def test_a_deadline_leaves_the_terminal_as_it_was(tmp_path: Path, workspace: Pat
     assert "deadline of 4 s" in terminal.text
 
 
+def test_a_protocol_that_hangs_at_its_deadline_leaves_the_terminal_as_it_was(tmp_path: Path, workspace: Path) -> None:
+    # C17
+    hangs = """import asyncio, time
+asked = asyncio.ensure_future(debate.ask(debate.seat("author"), "x", "hello"))
+while "x@author" not in debate._room.control.flying:
+    await asyncio.sleep(0.01)
+await asyncio.sleep(0.3)
+time.sleep(600)
+"""
+    script = tmp_path / "a.json"
+    script.write_text('{"answers": {"x@author": {"hang": true}}}')
+    seats = [word for seat in ("author", "critic") for word in ("--seat", f"{seat}=scripted:{script}")]
+    words = ["run", str(voices.protocol(tmp_path, hangs)), "Redis?", *seats, "--allow-same-model", "--deadline", "5"]
+    with at(words, workspace) as terminal:
+        assert terminal.end() == 5
+    assert terminal.screen.count(b"\x1b[?25l") == terminal.screen.count(b"\x1b[?25h"), "a cursor that stays hidden"
+    assert "deadline of 5 s" in terminal.text
+
+
 def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(tmp_path: Path, workspace: Path) -> None:
     # C14
     said = duels.answers(2) | {"r1/opening@proposer": {"hang": True}}

@@ -111,7 +111,8 @@ async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -
     old = session.load(parent)
     async with _new_session(table) as (folder, journal):
         if (parent / "snapshot").is_dir():
-            await aside(lambda: _copied(parent / "snapshot", folder / "snapshot"))
+            # A thread of its own: it may take long, and what goes `aside` would wait for it, the records of others too.
+            await asyncio.to_thread(_copied, parent / "snapshot", folder / "snapshot")
         topic = redactor_of(old, table)(clean(plan.topic)).strip()
         journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
         if plan.notes:

@@ -283,6 +283,12 @@ class Screen:
         else:
             self._line("\n  stopping …")
 
+    def abandon(self) -> None:
+        """From another thread, when the program hangs: nothing moves any more, and the cursor is there again."""
+        stopping = threading.Thread(target=self._stop_live, daemon=True)  # what hangs may hold the terminal itself
+        stopping.start()
+        stopping.join(0.1)
+
     def close(self) -> None:
         self._stop_live()
         self._flush()

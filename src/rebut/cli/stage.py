@@ -183,6 +183,7 @@ class Stage:
         """Said from another thread when the time is up and the program hangs: the terminal, the tools, the result."""
         if self.keys:
             self.keys.restore()
+        self.screen.abandon()
         if self.record:
             kill_all(self.record)
         self.judge = None

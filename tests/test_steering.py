@@ -317,6 +317,14 @@ def test_a_fork_that_dies_as_soon_as_it_can_go_on_knows_all_that_it_was_told(wor
     assert outcome.spent.calls == (3 if again else 0)
 
 
+def test_a_fork_counts_on_the_rounds_that_were_decided(workspace: Path) -> None:
+    # C4 C13
+    first = Watching(duels.answers(3), "r1/opening@proposer", "settle", rounds=3).duel(workspace)
+    outside: dict[str, Any] = {"backends": {"fake": _Mute()}, "workspace": workspace}
+    counted = asyncio.run(rebut.api.fork_plan(first.session, judge="fake:d", **outside))
+    assert counted == (2, 1), "the verdict alone is asked anew, for no further round is held"
+
+
 def test_whoever_draws_looks_on_while_calls_begin(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # C14: the screen asks from a thread of its own; that a call begins right then must not end its drawing
     from rebut import helm as helms

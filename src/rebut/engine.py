@@ -35,7 +35,7 @@ from rebut.ledger import Ledger
 from rebut.opening import keys_of, redactor_of, sides_of, snapshot, target_of, view_of
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, opened, sound
-from rebut.playing import close, debate_of, filled, run
+from rebut.playing import as_decided, close, debate_of, filled, run
 from rebut.protocol import Protocol
 from rebut.record import Amount, Record
 from rebut.redaction import Redactor
@@ -184,7 +184,7 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     await close(room)
     if whole_on_record:
         return record.answers, 0
-    each = plan.protocol.calls(plan.settings) if plan.protocol.calls else None
+    each = plan.protocol.calls(as_decided(plan.settings, record)) if plan.protocol.calls else None
     whole = sum(each.get(p.seat.partition(".")[0], 0) for p in plan.seats) if each else old.answers
     return record.answers, max(1, whole - record.answers)
 

@@ -137,6 +137,40 @@ def test_who_is_left_behind_in_the_middle_of_another_sending_is_on_record_once(t
     assert (reused, anew) == (1, 0), "who was left behind is not asked by a fork either"
 
 
+def test_a_backend_that_works_on_after_it_was_cut_off_sends_nothing_more(tmp_path: Path) -> None:  # C4 C17
+    control, said = rebut.Control(), duels.answers(1)
+    cut_off, allowed = asyncio.Event(), list[bool]()
+
+    async def stubborn(request: rebut.Request) -> None:
+        await cut_off.wait()
+        allowed.append(await request.on_again(rebut.ParticipantFailed("crashed", "lost")))
+
+    class Stubborn:
+        async def complete(self, request: rebut.Request) -> rebut.Reply:
+            if request.key == CHALLENGE:
+                self.works_on = asyncio.ensure_future(stubborn(request))
+                control.expire()
+                await asyncio.Event().wait()
+            return rebut.Reply(json.dumps(said[request.key]), "m", "f", rebut.Usage(1, 1), 0.0)
+
+    async def play() -> None:
+        model = Stubborn()
+        seats = {"proposer": "fake:a", "challenger": "fake:b", "judge": "fake:c", "rounds": 1}
+        env = {"HOME": str(tmp_path), "REBUT_HOME": str(tmp_path / "home")}
+
+        def listen(line: Line) -> None:
+            if isinstance(line.event, Attempt) and line.event.key == CHALLENGE:
+                asyncio.get_running_loop().call_soon(cut_off.set)
+
+        outside: dict[str, Any] = {"backends": {"fake": model}, "workspace": tmp_path, "env": env}
+        await rebut.start("duel", "Redis?", control=control, listener=listen, **outside, **seats)
+        await model.works_on
+
+    asyncio.run(play())
+    assert allowed == [False]
+    assert sendings(record(tmp_path).calls[CHALLENGE]) == [(1, "ask", "timeout", True)]
+
+
 def test_a_disk_that_is_full_between_two_sendings_is_told_as_that(
     server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C3 C5

@@ -109,7 +109,10 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
         on_again=sending.again,
     )
     began = time.monotonic()
-    attempt = await _attempt(room, request, sending)
+    try:
+        attempt = await _attempt(room, request, sending)
+    finally:
+        sending.over = True
     took = time.monotonic() - began
     if attempt.outcome == "timeout" and (request.timeout < room.limits.timeout or took >= request.patience):
         cap = shown("minutes", room.limits.minutes or 0)
@@ -132,6 +135,8 @@ class _Sending:
     kept: Amount
     """What is set aside for the closing call and must not be drawn on."""
     began: float = field(default_factory=time.monotonic)
+    over: bool = False
+    """What came of it is on record: a backend that was cut off and works on by itself sends nothing more."""
     held: bool = False
     """It was lost and must not go out again from here: whoever asks next says why, a limit or that we are stopping."""
 
@@ -158,6 +163,8 @@ class _Sending:
     async def again(self, error: ParticipantFailed) -> bool:
         """Put a request that was lost on record, and that it goes out once more; False if it must not."""
         room = self.room
+        if self.over:
+            return False
         # The lost one is held to have cost what was reserved for it, so there must be room for another.
         self.held = room.control.draining or bool(room.limits.refuses(room.record.committed, self.worst, self.kept))
         if self.held:

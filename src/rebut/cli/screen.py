@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
+TOLD = {"ask": "", "again": " again, since the first request was lost on its way"}
+
 
 class Screen:
     """Follows a debate as its events come in. On standard error, so that standard output is the result alone."""
@@ -93,7 +95,7 @@ class Screen:
                 self._gone.discard(e.key)
                 if plain():
                     step, _, seat = e.key.rpartition("/")[2].rpartition("@")
-                    self._line(f"{seat}: {step}, asked{'' if e.why == 'ask' else f' again ({e.why})'}")
+                    self._line(f"{seat}: {step}, asked{TOLD.get(e.why, f' again ({e.why})')}")
                 self._start_live()
             case Attempt() as e:
                 self.moving.asked.pop(e.key, None)

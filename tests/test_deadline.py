@@ -5,6 +5,7 @@ A model that hangs would never come back. That these tests end at all is what th
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -23,6 +24,9 @@ import pytest
 import revisions
 import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
+
+from rebut.outcome import Outcome
+from tests import voices
 
 Said = dict[str, Any]
 GENEROUS = 120
@@ -200,3 +204,25 @@ def alive(folder: Path) -> bool:
     except (ProcessLookupError, FileNotFoundError):
         return False
     return True
+
+
+def test_what_was_decided_before_the_deadline_is_told_though_something_after_it_was_cut_off(workspace: Path) -> None:
+    # C17 J8: such as the patch of a review, which was still being applied
+    from rebut import api
+    from rebut.cli.stage import Stage
+
+    said = duels.answers(1)
+    model = voices.Voice(lambda request: json.dumps(said[request.key]))
+    stage = Stage(True, True, None, {"fake": model})
+
+    async def act(desk: api.Desk) -> Outcome:
+        seats = {"proposer": "fake:a", "challenger": "fake:b", "judge": "fake:c"}
+        await api.start("duel", "Redis?", desk=desk, rounds=1, **seats)
+        stage.control.expire()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    outcome = stage.play(act)
+    assert isinstance(outcome, Outcome)
+    assert (outcome.heading, outcome.exit_code, outcome.verdict is not None) == ("VERDICT", 5, True)
+    assert any("may not be done" in note for note in outcome.notes)

@@ -29,6 +29,8 @@ from test_command import soon_gone
 
 from rebut import child
 from rebut.cli.stage import Stage
+from rebut.outcome import Outcome
+from tests import voices
 
 Said = dict[str, Any]
 GENEROUS = 120
@@ -225,3 +227,24 @@ def alive(folder: Path) -> bool:
     pid = folder / "pid"
     said = pid.read_text().strip() if pid.exists() else ""
     return bool(said) and not soon_gone(int(said))
+
+
+def test_what_was_decided_before_the_deadline_is_told_though_something_after_it_was_cut_off(workspace: Path) -> None:
+    # C17 J8: such as the patch of a review, which was still being applied
+    from rebut import api
+
+    said = duels.answers(1)
+    model = voices.Voice(lambda request: json.dumps(said[request.key]))
+    stage = Stage(True, True, None, {"fake": model})
+
+    async def act(desk: api.Desk) -> Outcome:
+        seats = {"proposer": "fake:a", "challenger": "fake:b", "judge": "fake:c"}
+        await api.start("duel", "Redis?", desk=desk, rounds=1, **seats)
+        stage.control.expire()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    outcome = stage.play(act)
+    assert isinstance(outcome, Outcome)
+    assert (outcome.heading, outcome.exit_code, outcome.verdict is not None) == ("VERDICT", 5, True)
+    assert any("may not be done" in note for note in outcome.notes)

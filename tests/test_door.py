@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,27 @@ def test_two_debates_run_side_by_side_in_one_program(tmp_path: Path) -> None:
     first, second = asyncio.run(both())
     assert (first.data["said"], second.data["said"]) == ("TEA", "RUM")
     assert first.session != second.session
+
+
+def test_two_debates_at_one_desk_do_not_get_in_each_others_way(workspace: Path) -> None:
+    # C13
+    said, both = duels.answers(1), asyncio.Event()
+
+    async def speak(request: rebut.Request) -> rebut.Reply:
+        if len(voice.asked) == 2:
+            both.set()
+        await both.wait()  # the same key is asked in both of them at once
+        return rebut.Reply(json.dumps(said[request.key]), "m", "f", rebut.Usage(1, 1), 0.0)
+
+    voice = Voice(speak)
+
+    async def play_both() -> list[rebut.Outcome]:
+        desk = rebut.api.Desk(workspace=workspace, backends={"fake": voice})
+        seats = {"proposer": "fake:a", "challenger": "fake:b", "judge": "fake:c", "rounds": 1}
+        return await asyncio.gather(*(rebut.start("duel", topic, desk=desk, **seats) for topic in ("tea?", "rum?")))
+
+    assert [outcome.heading for outcome in asyncio.run(play_both())] == ["VERDICT", "VERDICT"]
+    assert len(voice.asked) == 6
 
 
 def test_what_a_debate_cost_is_unknown_when_a_price_is_never_zero(
@@ -242,3 +264,30 @@ def test_the_example_protocol_in_the_docs_runs(tmp_path: Path) -> None:
     outcome = rebut.run(path, "Tabs or spaces?", backends={"fake": Voice(fill)}, workspace=tmp_path, **seats)
     assert outcome.complete and outcome.heading
     assert asyncio.run(rebut.replay(outcome.session)).heading == outcome.heading
+
+
+def test_a_fork_with_a_long_copy_to_make_holds_up_nobody_else(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # C13
+    from rebut import engine
+
+    copied, others_are_done = engine._copied, threading.Event()
+    in_time: list[bool] = []
+
+    def long(kept: Path, into: Path) -> None:
+        in_time.append(others_are_done.wait(20))
+        copied(kept, into)
+
+    async def both() -> None:
+        first = await rebut.start("duel", "Redis?", **duels.seats(tmp_path))
+        (voices.folder(first.session) / "snapshot").mkdir(exist_ok=True)
+        monkeypatch.setattr(engine, "_copied", long)
+        fork = asyncio.ensure_future(rebut.fork(first.session))
+        while not in_time and not fork.done() and len(session.sessions(session.home())) < 2:
+            await rebut.start("duel", "Memcached?", **duels.seats(tmp_path))
+        others_are_done.set()
+        await fork
+
+    asyncio.run(both())
+    assert in_time == [True]

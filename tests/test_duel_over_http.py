@@ -121,15 +121,6 @@ def test_a_request_that_was_lost_on_its_way_is_an_attempt_of_its_own(
     assert outcome.spent.usd is None, "what the lost one cost is unknown"
 
 
-def test_a_lost_request_goes_out_again_only_if_a_limit_leaves_room_for_another(
-    server: Loopback, tmp_path: Path
-) -> None:  # C4
-    server.control(mode="reset", first=1)
-    with pytest.raises(Aborted, match="closed the connection before it answered"):
-        duel(server, tmp_path, limits={"calls": 2})  # one of them is set aside for the judge
-    assert server.calls == 1
-
-
 def test_a_process_that_dies_between_two_sendings_goes_on_with_the_next(
     server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C3

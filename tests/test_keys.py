@@ -197,6 +197,25 @@ def test_a_deadline_leaves_the_terminal_as_it_was(tmp_path: Path, workspace: Pat
     assert "deadline of 4 s" in terminal.text
 
 
+def test_a_protocol_that_hangs_at_its_deadline_leaves_the_terminal_as_it_was(tmp_path: Path, workspace: Path) -> None:
+    # C17
+    hangs = """import asyncio, time
+asked = asyncio.ensure_future(debate.ask(debate.seat("author"), "x", "hello"))
+while "x@author" not in debate._room.control.flying:
+    await asyncio.sleep(0.01)
+await asyncio.sleep(0.3)
+time.sleep(600)
+"""
+    script = tmp_path / "a.json"
+    script.write_text('{"answers": {"x@author": {"hang": true}}}')
+    seats = [word for seat in ("author", "critic") for word in ("--seat", f"{seat}=scripted:{script}")]
+    words = ["run", str(voices.protocol(tmp_path, hangs)), "Redis?", *seats, "--allow-same-model", "--deadline", "5"]
+    with at(words, workspace) as terminal:
+        assert terminal.end() == 5
+    assert terminal.screen.count(b"\x1b[?25l") == terminal.screen.count(b"\x1b[?25h"), "a cursor that stays hidden"
+    assert "deadline of 5 s" in terminal.text
+
+
 def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(tmp_path: Path, workspace: Path) -> None:
     # C14
     said = duels.answers(2) | {"r1/opening@proposer": {"hang": True}}
@@ -244,3 +263,41 @@ def test_nothing_is_read_while_a_person_types(tmp_path: Path, workspace: Path) -
         terminal.type("\x04")
         assert terminal.end() == 4
     assert not [e for e in voices.events("", "fact") if e.key == "settle"]
+
+
+@pytest.mark.parametrize("typed", ["\x1bOS", "é", "ls -l\n"], ids=["F4", "another alphabet", "typed ahead"])
+def test_what_is_no_key_of_ours_decides_nothing_and_takes_no_key_away(
+    tmp_path: Path, workspace: Path, typed: str
+) -> None:
+    # C14
+    said = waiting(duels.answers(4), "r1/opening@proposer")
+    with at(duel(tmp_path, said, rounds=3), workspace) as terminal:
+        terminal.expect("s settle now")
+        terminal.type(typed)
+        for _ in range(8):
+            terminal.more()  # what was drawn before it was read, and what was drawn since
+        assert terminal.is_raw
+        terminal.type("m")
+        terminal.expect("by hand: 1 round more than planned")
+        assert terminal.end() == 0
+    assert [e.key for e in voices.events("", "fact") if e.key in ("settle", "more")] == ["more"]
+
+
+def test_a_terminal_that_goes_away_takes_no_answer_with_it(tmp_path: Path, workspace: Path) -> None:
+    # C3 C14
+    said = panels.tradeoff(1)
+    for key in ("r1/challenge@challenger.1", "r1/challenge@challenger.2"):
+        said = waiting(said, key, 1.5 if key.endswith("1") else 3.0)
+    seats = panels.seats(tmp_path / "seats", said)
+    words = ["panel", "Redis?", "--lead", seats["lead"], "--judge", seats["judge"], "--max-rounds", "1"]
+    words += [word for spec in seats["challenger"] for word in ("--challenger", spec)]
+    terminal = Terminal(words, workspace)
+    guard = threading.Timer(GENEROUS, terminal.child.kill)
+    guard.start()
+    terminal.expect("s settle now")
+    os.close(terminal.far)
+    os.close(terminal.leader)
+    terminal.child.wait()
+    guard.cancel()
+    answered = {e.key for e in voices.events("", "answered")}
+    assert {f"r1/challenge@challenger.{n}" for n in (1, 2, 3)} <= answered, "those in flight were waited for"

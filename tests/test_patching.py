@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import crosses
 import pytest
@@ -210,3 +211,26 @@ def test_a_comment_that_is_taken_away_is_not_taken_for_the_name_of_a_file() -> N
     assert touched(patch) == ("q.sql",)
     done = tried(patch, **{"q.sql": "-- sub\nselect 1;\n", "sub/x.py": "x\n"})
     assert (done.complaint, done.files) == ("", {"q.sql": "select 1;\n++ b\n"})
+
+
+def test_a_patch_whose_applying_is_cut_off_leaves_everything_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C17 J10
+    from rebut import applying
+    from rebut.gitview import Git
+
+    shop = crosses.repository(tmp_path / "shop")
+    before = {path: path.read_bytes() for path in shop.rglob("*") if path.is_file() and ".git" not in path.parts}
+    run = Git.run
+
+    async def cut_off(self: Git, *words: str, **named: Any) -> bytes:
+        said = await run(self, *words, **named)
+        if words == ("apply", "-"):
+            raise asyncio.CancelledError  # by a deadline, when git had written some of it or all
+        return said
+
+    monkeypatch.setattr(Git, "run", cut_off)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(applying._put(shop, crosses.PATCH.encode(), ["api/orders.py"]))
+    after = {path: path.read_bytes() for path in shop.rglob("*") if path.is_file() and ".git" not in path.parts}
+    assert after == before

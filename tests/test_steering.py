@@ -24,6 +24,7 @@ from rebut import session
 from rebut.control import NO_DEBATE
 from rebut.events import Asked, Fact
 from rebut.record import Record
+from tests import voices
 
 DUEL = crashing.SEATS
 CROSS = {"author": "zero", "critic": "one", "judge": "two"}
@@ -300,6 +301,63 @@ def test_who_was_left_behind_is_asked_again_only_when_told_to(quick: Path) -> No
     [end] = play([told], **SECOND)
     assert end.outcome["heading"] != "ONE ANSWER" and end.outcome["kind"] == "verdict"
     assert [key for key, _, _ in crashing.calls(Path(dead.folder))].count(case.at) == 2
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_fork_that_dies_as_soon_as_it_can_go_on_knows_all_that_it_was_told(workspace: Path, again: bool) -> None:
+    # C3 C13
+    watching = Watching(duels.answers(3), "r1/opening@proposer", "settle", rounds=3)
+    first = watching.duel(workspace)
+    outside: dict[str, Any] = {"backends": {"fake": watching}, "workspace": workspace}
+    asyncio.run(rebut.fork(first.session, again=again, **outside))
+    voices.crash_at(voices.is_("fact", "keys"))
+    watching.at = ""
+    outcome = asyncio.run(rebut.resume(voices.folder().name, **outside))
+    assert outcome.heading == "VERDICT AFTER 1 OF 3 ROUNDS", "what was decided still holds"
+    assert outcome.spent.calls == (3 if again else 0)
+
+
+def test_a_fork_counts_on_the_rounds_that_were_decided(workspace: Path) -> None:
+    # C4 C13
+    first = Watching(duels.answers(3), "r1/opening@proposer", "settle", rounds=3).duel(workspace)
+    outside: dict[str, Any] = {"backends": {"fake": _Mute()}, "workspace": workspace}
+    counted = asyncio.run(rebut.api.fork_plan(first.session, judge="fake:d", **outside))
+    assert counted == (2, 1), "the verdict alone is asked anew, for no further round is held"
+
+
+def test_whoever_draws_looks_on_while_calls_begin(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # C14: the screen asks from a thread of its own; that a call begins right then must not end its drawing
+    from rebut import helm as helms
+
+    control, found = rebut.Control(), list[str]()
+
+    def median(data: list[float]) -> float:
+        control.flying[f"one more {len(control.flying)}@seat"] = 0.0
+        return min(data)
+
+    async def look(request: rebut.Request) -> rebut.Reply:
+        if request.key == "answer@challenger":
+            assert control.helm is not None
+            while not control.helm.stragglers():  # noqa: ASYNC110  until its sibling has answered
+                await asyncio.sleep(0)
+            monkeypatch.setattr(helms, "median", median)
+            found.extend(one.key for one in control.helm.stragglers())
+            monkeypatch.undo()
+        value = test_ask.said(same=False)[request.key]
+        return rebut.Reply(json.dumps(value), "m", "f", rebut.Usage(1, 1), 0.0)
+
+    seats = {"proposer": "fake:a", "challenger": "fake:b", "judge": "fake:c"}
+    rebut.run("ask", "Redis?", control=control, backends={"fake": voices.Voice(look)}, workspace=workspace, **seats)
+    assert found == ["answer@challenger"]
+
+
+def test_what_a_review_leaves_out_is_counted_with_the_rounds_that_were_added(quick: Path) -> None:
+    # C6
+    case = replace(CASES["a review is settled"], rounds=1)
+    one = replace(job(case, quick / "one"), decide={"r1/critique@critic": "more", "r1/judgement@judge": "settle"})
+    [result] = play([one], **FIRST)
+    assert result.outcome["heading"] == "COMPROMISE AFTER 1 OF 2 ROUNDS"
+    assert "1 of 2 rounds" in json.dumps(result.outcome["worth"])
 
 
 # calls that could change nothing

@@ -113,6 +113,9 @@ async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
         for name in names:
             kept.keep(name)
         await git.run("apply", "-", feed=patch)
+    except asyncio.CancelledError:  # a deadline, or a second Ctrl-C: git is ended by now, wherever it was
+        kept.take_back()
+        raise
     except (GitFailed, OSError) as error:
         left = kept.take_back()
         said = error.said if isinstance(error, GitFailed) else error.strerror or str(error)
@@ -123,9 +126,6 @@ async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
             if left
             else "No file was changed. Mend that, or apply final.patch by hand.",
         ) from error
-    except asyncio.CancelledError:
-        kept.take_back()
-        raise
     kept.drop()
 
 

@@ -56,6 +56,8 @@ async def settle(room: Room, q: Question) -> Answered | GivenUp:
     if done := _on_record(room, q, call):
         return done
     if room.offline:
+        if room.parent and (gone := left(room, q.key, q.fp)):  # what a fork would take over is counted
+            return GivenUp(LEFT, gone, ASK_LEFT)
         raise NotOnRecord(f"{q.key} was never answered on this record", "Go on with `rebut resume`, or fork.")
     if q.refused:
         return GivenUp("missing tool", q.refused)

@@ -109,7 +109,10 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
         on_again=sending.again,
     )
     began = time.monotonic()
-    attempt = await _attempt(room, request, sending)
+    try:
+        attempt = await _attempt(room, request, sending)
+    finally:
+        sending.over = True
     took = time.monotonic() - began
     if attempt.outcome == "timeout" and (request.timeout < room.limits.timeout or took >= request.patience):
         cap = shown("minutes", room.limits.minutes or 0)
@@ -132,6 +135,10 @@ class _Sending:
     kept: Amount
     """What is set aside for the closing call and must not be drawn on."""
     began: float = field(default_factory=time.monotonic)
+    over: bool = False
+    """What came of it is on record: a backend that was cut off and works on by itself sends nothing more."""
+    held: bool = False
+    """It was lost and must not go out again from here: whoever asks next says why, a limit or that we are stopping."""
 
     @property
     def ms(self) -> int:
@@ -156,13 +163,17 @@ class _Sending:
     async def again(self, error: ParticipantFailed) -> bool:
         """Put a request that was lost on record, and that it goes out once more; False if it must not."""
         room = self.room
-        # The lost one is held to have cost what was reserved for it, so there must be room for another.
-        if room.control.draining or room.limits.refuses(room.record.committed, self.worst, self.kept):
+        if self.over:
             return False
-        lost = self.failed(error, again=True)
-        self.asked = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
-        await room.append(lost, self.asked)
-        self.began = time.monotonic()
+        # The lost one is held to have cost what was reserved for it, so there must be room for another.
+        self.held = room.control.draining or bool(room.limits.refuses(room.record.committed, self.worst, self.kept))
+        if self.held:
+            return False
+        room.write(self.failed(error, again=True))
+        sent = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
+        room.write(sent)
+        self.asked, self.began = sent, time.monotonic()
+        await room.sync()
         return True
 
 
@@ -191,7 +202,7 @@ async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
         await room.append(late, failed)
         raise control.late() from None
     except ParticipantFailed as error:
-        return sending.failed(error)
+        return sending.failed(error, again=sending.held)
     text = room.door(unescaped(reply.text) if request.schema else reply.text)
     return Attempt(
         key=key,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
     from rebut.helm import Helm
 
 T = TypeVar("T")
+K = TypeVar("K")
 Why = Literal["deadline", "left"]
 ASKED, FORCED = 0.15, 0.15
 """Seconds that a call which must end has after it was asked to, and after it was told to."""
 NO_DEBATE = "no debate is under way"
+_bounding: ContextVar[tuple[Control, ...]] = ContextVar("bounding", default=())
+"""Whose `bounded` the work is in that goes on here."""
 
 
 class Cut(Exception):
@@ -33,7 +37,8 @@ class Cut(Exception):
 class Control:
     """Steers one debate, from the thread of its loop. Last, its task is cancelled.
 
-    `settle`, `more` and `leave` say why not where something cannot be done; nothing, if it is done.
+    `settle`, `more` and `leave` say why not where something cannot be done; nothing, if it is done. Several debates
+    at one desk share its deadline; what is decided by hand is then for the one that began last.
     """
 
     deadline: float | None = None
@@ -55,12 +60,16 @@ class Control:
     """Calls in flight: key → since when."""
     typing: set[str] = field(default_factory=set, init=False)
     """Keys that people are asked right now."""
-    helm: Helm | None = field(default=None, init=False)
-    """The debate that is under way."""
+    helms: list[Helm] = field(default_factory=list, init=False)
+    """The debates that are under way, the latest last."""
     _ends: float = field(default=float("inf"), init=False)
-    _bounded: bool = field(default=False, init=False)
-    _calls: dict[object, asyncio.Future[Why]] = field(default_factory=dict, init=False)
+    _calls: dict[tuple[str, object], asyncio.Future[Why]] = field(default_factory=dict, init=False)
     _frames: dict[object, asyncio.Future[Why]] = field(default_factory=dict, init=False)
+
+    @property
+    def helm(self) -> Helm | None:
+        """The debate that is under way."""
+        return self.helms[-1] if self.helms else None
 
     # the deadline
 
@@ -119,15 +128,15 @@ class Control:
     async def bounded(self, work: Coroutine[Any, Any, T]) -> T:
         """All that leads to a result. `DeadlineReached` if the time is gone before a debate could say how it stands."""
         self.begin()
-        if self._bounded:
+        if any(one is self for one in _bounding.get()):
             return await work
-        self._bounded = True
+        within = _bounding.set((*_bounding.get(), self))
         try:
             return await self._until_cut(self._frames, object(), work)
         except Cut:
             raise self.late() from None
         finally:
-            self._bounded = False
+            _bounding.reset(within)
 
     # calls
 
@@ -136,9 +145,9 @@ class Control:
         self.flying[key] = time.monotonic()
         self._changed()
         try:
-            return await self._until_cut(self._calls, key, work)
+            return await self._until_cut(self._calls, (key, object()), work)
         finally:
-            del self.flying[key]
+            self.flying.pop(key, None)  # another debate at this desk may have asked under the same key
             self._changed()
 
     async def person(self, key: str, work: Coroutine[Any, Any, T]) -> T:
@@ -146,7 +155,7 @@ class Control:
         self.typing.add(key)
         self._changed()
         try:
-            return await self._until_cut(self._calls, key, work)
+            return await self._until_cut(self._calls, (key, object()), work)
         finally:
             self.typing.discard(key)
             self._changed()
@@ -155,9 +164,7 @@ class Control:
         if self.on_calls:
             self.on_calls()
 
-    async def _until_cut(
-        self, stops: dict[object, asyncio.Future[Why]], key: object, work: Coroutine[Any, Any, T]
-    ) -> T:
+    async def _until_cut(self, stops: dict[K, asyncio.Future[Why]], key: K, work: Coroutine[Any, Any, T]) -> T:
         stop: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
         task = asyncio.ensure_future(work)
         stops[key] = stop
@@ -199,8 +206,8 @@ class Control:
         if self.helm is None:
             return NO_DEBATE
         refused = self.helm.leave(key)
-        stop = self._calls.get(key)
-        if not refused and stop is not None and not stop.done():
+        stops = [] if refused else [stop for (name, _), stop in self._calls.items() if name == key and not stop.done()]
+        for stop in stops[-1:]:
             stop.set_result("left")
         return refused
 

@@ -35,7 +35,7 @@ from rebut.ledger import Ledger
 from rebut.opening import keys_of, redactor_of, sides_of, snapshot, target_of, view_of
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table, opened, sound
-from rebut.playing import close, debate_of, filled, run
+from rebut.playing import as_decided, close, debate_of, filled, run
 from rebut.protocol import Protocol
 from rebut.record import Amount, Record
 from rebut.redaction import Redactor
@@ -111,20 +111,21 @@ async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -
     old = session.load(parent)
     async with _new_session(table) as (folder, journal):
         if (parent / "snapshot").is_dir():
-            await aside(lambda: _copied(parent / "snapshot", folder / "snapshot"))
+            # A thread of its own: it may take long, and what goes `aside` would wait for it, the records of others too.
+            await asyncio.to_thread(_copied, parent / "snapshot", folder / "snapshot")
         topic = redactor_of(old, table)(clean(plan.topic)).strip()
         journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
         if plan.notes:
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
         if plan.protocol.folder:
             journal.write(Fact(key="folder", cls="input", value=await _claimed(plan, folder, topic)))
-        for name in ("snapshot", "target", "context", "keys"):
-            if name in old.facts:
-                journal.write(old.facts[name])
         if again:
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # for resume, too
         for fact in decisions(old) if plan.decided else ():
             journal.write(fact)
+        for name in ("snapshot", "target", "context", "keys"):  # the keys last: with them it can be taken up again
+            if name in old.facts:
+                journal.write(old.facts[name])
         await journal.sync()
         view = view_of(journal.record, folder, table)
         room = _room(journal.record, plan, table, journal=journal, view=view, parent=None if again else old)
@@ -183,7 +184,7 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     await close(room)
     if whole_on_record:
         return record.answers, 0
-    each = plan.protocol.calls(plan.settings) if plan.protocol.calls else None
+    each = plan.protocol.calls(as_decided(plan.settings, record)) if plan.protocol.calls else None
     whole = sum(each.get(p.seat.partition(".")[0], 0) for p in plan.seats) if each else old.answers
     return record.answers, max(1, whole - record.answers)
 

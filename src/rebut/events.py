@@ -110,7 +110,8 @@ class Attempt:
     unread: str = ""
     """What of the question it was not shown or could not read."""
     again: bool = False
-    """Lost on its way, perhaps paid for, and sent once more: what came of that is the next attempt."""
+    """Lost on its way, perhaps paid for, and no failure yet: it is sent once more, which is the next attempt, unless a
+    limit or a stop comes first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,7 +134,8 @@ class Helm:
     def stragglers(self) -> list[Straggler]:
         """Calls past twice the median of their finished siblings, the longest first."""
         now, found = time.monotonic(), list[Straggler]()
-        for key, since in self.room.control.flying.items():
+        # A copy, as below: the screen looks from a thread of its own while calls begin and end.
+        for key, since in list(self.room.control.flying.items()):
             siblings = self._siblings(key)
             if siblings and now - since > PATIENCE * median(siblings) and key + LEFT_FACT not in self.room.record.facts:
                 found.append(Straggler(key, now - since, median(siblings)))
@@ -142,7 +143,7 @@ class Helm:
 
     def _siblings(self, key: str) -> list[float]:
         """Seconds that those took who were asked the same beside it, and have answered."""
-        calls = self.room.record.calls.values()
+        calls = list(self.room.record.calls.values())
         return [c.answered.ms / 1000 for c in calls if c.answered and c.key != key and step_of(c.key) == step_of(key)]
 
     @property

@@ -11,12 +11,13 @@ from rebut.debate import Debate
 from rebut.endings import ALONE, caveats, described, seated, unread
 from rebut.errors import Aborted, DeadlineReached, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.events import Closed
-from rebut.helm import Helm, settled
+from rebut.helm import Helm, added, settled
 from rebut.leaving import leave
 from rebut.ledger import NOTHING_KEPT, Move
 from rebut.outcome import Outcome
 from rebut.plan import Plan, Table
 from rebut.protocol import Ended
+from rebut.record import Record
 from rebut.room import Room
 from rebut.text import cut
 from rebut.worth import Worth
@@ -26,12 +27,13 @@ MOST_ROUNDS = 20
 
 
 async def run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
-    table.control.calls = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
+    table.control.calls = plan.protocol.calls(as_decided(plan.settings, room.record)) if plan.protocol.calls else {}
     if table.on_ready:
         table.on_ready(room.record, folder)
     control = table.control
     control.begin()
-    control.helm = _helm(room, plan)
+    helm = _helm(room, plan)
+    control.helms.append(helm)
 
     async def publish() -> list[str]:
         return await _leave(room, plan, Ended(room.record, plan.settings))
@@ -40,7 +42,7 @@ async def run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
     try:
         return await played(room, plan)
     finally:
-        control.helm = None
+        control.helms.remove(helm)
 
 
 async def played(room: Room, plan: Plan) -> Outcome:
@@ -84,6 +86,14 @@ def _helm(room: Room, plan: Plan) -> Helm:
             break
         most += 1
     return Helm(room, name, planned, most, why)
+
+
+def as_decided(settings: Any, record: Record) -> Any:
+    """The settings with as many rounds as there will be by what was decided by hand; for counting calls, no more."""
+    planned, by_hand = _rounds(settings), settled(record)
+    rounds = planned + added(record)
+    rounds = max(1, min(rounds, by_hand.round)) if by_hand else rounds
+    return settings.model_copy(update={"rounds": rounds}) if planned and rounds != planned else settings
 
 
 def _rounds(settings: Any) -> int:

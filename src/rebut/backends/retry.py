@@ -96,6 +96,7 @@ class Retrying:
                     request.on_wait("")
                     if last.lost and not await request.on_again(last):
                         last.retryable = False
+                        no_time = "not sent again, since it may have been paid for"
                         raise last
                     reply = await self._inner.complete(replace(request, timeout=max(0.0, end - clock())))
         except HttpFailed as failed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rebut.errors import ParticipantFailed, Paused
+from rebut.errors import ParticipantFailed, Paused, RecordError
 from rebut.types import Backend, Reply, Request
 
 
@@ -32,7 +32,7 @@ class Timed:
             raise ParticipantFailed(
                 "timeout", f"no answer within {request.timeout:g} s", "Give it more time with --timeout SECONDS."
             ) from error
-        except (ParticipantFailed, Paused):
+        except (ParticipantFailed, Paused, RecordError):  # a record that cannot be written is no model's fault
             raise
         except Exception as error:  # a backend may be anybody's code: however it breaks, only its seat fails
             raise ParticipantFailed("crashed", f"{type(error).__name__}: {error}") from error

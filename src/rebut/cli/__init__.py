@@ -18,10 +18,17 @@ def main() -> None:
         # A page that nobody reads to its end is no fault; one that cannot be written is.
         code = 0 if isinstance(error, BrokenPipeError) else 2
         if code:
-            sys.stderr.write(f"rebut: the output could not be written: {error.strerror}\n")
+            _complain(f"rebut: the output could not be written: {error.strerror}\n")
         sys.stdout = None
     if code:
         sys.exit(code)
+
+
+def _complain(words: str) -> None:
+    try:
+        sys.stderr.write(words)
+    except OSError:  # the terminal itself is gone: there is nobody to tell
+        sys.stderr = None
 
 
 def _hold_open() -> None:

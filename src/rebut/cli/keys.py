@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from rebut.control import Control
+from rebut.errors import RecordError
 from rebut.report import duration
 
 SETTLE, MORE, LEAVE = "s", "m", "l"
@@ -96,25 +97,35 @@ class Keys:
 
     def _read(self) -> None:
         try:
-            typed = os.read(sys.stdin.fileno(), 64).decode("ascii", "ignore")
+            typed = os.read(sys.stdin.fileno(), 4096)
         except OSError:
-            typed = ""
+            typed = b""
         if not typed:  # nobody is there any more
             self._off()
             return
-        for key in typed.lower():
-            self._press(key)
+        # Several at once are no keys of ours: F4 ends in an S, and a line that was pasted or typed ahead has anything.
+        if len(set(typed)) == 1:
+            for key in typed.decode("ascii", "ignore").lower():
+                self._press(key)
 
     def _press(self, key: str) -> None:
-        control, refused = self._control, ""
-        if key == SETTLE:
-            refused = control.settle()
-        elif key == MORE:
-            refused = control.more()
-        elif key == LEAVE:
-            late = control.helm.stragglers() if control.helm else []
-            refused = control.leave(late[0].key) if late else "nobody takes twice as long as the others did"
+        try:
+            refused = self._decided(key)
+        except RecordError as error:  # a decision that is not on record does not hold
+            refused = error.message
         self._said = (f"no: {refused}", time.monotonic()) if refused else ("", 0.0)
+
+    def _decided(self, key: str) -> str:
+        """Do what a key stands for; says why not, if it cannot be done."""
+        control = self._control
+        if key == SETTLE:
+            return control.settle()
+        if key == MORE:
+            return control.more()
+        if key == LEAVE:
+            late = control.helm.stragglers() if control.helm else []
+            return control.leave(late[0].key) if late else "nobody takes twice as long as the others did"
+        return ""
 
     def foot(self, width: int) -> list[str]:
         """The last lines of the moving part: the keys that work now, and why the last one did not."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
+TOLD = {"ask": "", "again": " again, since the first request was lost on its way"}
+
 
 class Screen:
     """Follows a debate as its events come in. On standard error, so that standard output is the result alone."""
@@ -88,11 +90,12 @@ class Screen:
                 self._flush()
                 self._heading(e.key)
                 self.moving.asked[e.key] = (e, time.monotonic())
-                self.moving.heard.pop(e.key, None)  # sent back, or asked again: what it said before is void
+                if e.why != "again":  # lost before it was heard at all, and sent once more: whoever listens goes on
+                    self.moving.heard.pop(e.key, None)  # sent back, or asked again: what it said before is void
                 self._gone.discard(e.key)
                 if plain():
                     step, _, seat = e.key.rpartition("/")[2].rpartition("@")
-                    self._line(f"{seat}: {step}, asked{'' if e.why == 'ask' else f' again ({e.why})'}")
+                    self._line(f"{seat}: {step}, asked{TOLD.get(e.why, f' again ({e.why})')}")
                 self._start_live()
             case Attempt() as e:
                 self.moving.asked.pop(e.key, None)
@@ -201,12 +204,14 @@ class Screen:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self.live.start(refresh=True)
+        with suppress(OSError):  # as in `_line`
+            self.live.start(refresh=True)
 
     def _stop_live(self) -> None:
-        if self.live:
-            self.live.stop()
-            self.live = None
+        live, self.live = self.live, None
+        if live:
+            with suppress(OSError):
+                live.stop()
 
     @property
     def _moves(self) -> bool:
@@ -279,6 +284,12 @@ class Screen:
             self._line(f"\n  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
         else:
             self._line("\n  stopping …")
+
+    def abandon(self) -> None:
+        """From another thread, when the program hangs: nothing moves any more, and the cursor is there again."""
+        stopping = threading.Thread(target=self._stop_live, daemon=True)  # what hangs may hold the terminal itself
+        stopping.start()
+        stopping.join(0.1)
 
     def close(self) -> None:
         self._stop_live()

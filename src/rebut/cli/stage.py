@@ -165,6 +165,10 @@ class Stage:
         """What the record alone says, when the protocol cannot be asked any more."""
         if self.record is None or not self.record.lines or self.folder is None or not self.folder.is_dir():
             return nothing_yet(why)
+        if self.record.closed:  # it was decided in time; what was cut off came after it
+            whole = Outcome.from_json(self.record.closed.outcome)
+            note = "the debate itself is whole; what was to follow it, such as --apply, may not be done"
+            return whole.filled(complete=False, stopped=why, notes=(*whole.notes, note))
         answers = self.record.answers
         said = f"{answers} answer{' is' if answers == 1 else 's are'} on record, no decision yet."
         return Outcome(
@@ -183,6 +187,7 @@ class Stage:
         """Said from another thread when the time is up and the program hangs: the terminal, the tools, the result."""
         if self.keys:
             self.keys.restore()
+        self.screen.abandon()
         if self.record:
             kill_all(self.record)
         child.end_all()  # those that were only asked who they are stand on no record

@@ -107,7 +107,9 @@ class Keys:
 
     def _press(self, key: str) -> None:
         control, refused = self._control, ""
-        if key == SETTLE:
+        if control.draining and key in (SETTLE, MORE, LEAVE):
+            refused = "it is being stopped; resumed, it takes keys again"
+        elif key == SETTLE:
             refused = control.settle()
         elif key == MORE:
             refused = control.more()
@@ -124,6 +126,8 @@ class Keys:
         rows, said = [], self._said
         if said[0] and time.monotonic() - said[1] < SHOWN:
             rows.append(f"    {said[0]}")
+        if self._control.draining:  # what is offered would be decided for the resumed debate, unseen
+            return [row[: width - 1] for row in rows]
         for one in helm.stragglers()[:1]:
             beside = f"{duration(one.took)}; the others took {duration(one.usual)}"
             rows.append(f"    {LEAVE} leave {one.seat} behind ({beside})")

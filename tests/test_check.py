@@ -99,3 +99,14 @@ def test_half_a_text_is_never_looked_up_as_if_it_were_the_whole(
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text)))
     assert enter(["check", name]) == 2
     assert "is longer than the 100 bytes that are read" in capsys.readouterr().err
+
+
+def test_the_code_tells_what_was_found_also_when_nobody_reads_on(workspace: Path) -> None:
+    (workspace / "PLAN.md").write_text("src/nowhere.py:3\n" * 20)
+    for more in ([], ["--json"]):
+        words = [sys.executable, "-m", "rebut", "check", "PLAN.md", *more]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=workspace) as done:
+            assert done.stdout is not None and done.stderr is not None
+            done.stdout.close()
+            assert done.stderr.read() == b""
+        assert done.returncode == 1, "a pipeline that fails by its parts must fail here"

@@ -297,3 +297,16 @@ def test_with_nobody_to_ask_a_verb_names_the_flag_that_it_has(workspace: Path) -
         done = voices.cli(*words, cwd=workspace)
         assert done.returncode == 2 and "--with claude,codex" in done.stderr, done.stderr
         assert "--proposer" not in done.stderr and "--critic" not in done.stderr
+
+
+def test_a_text_that_never_ends_is_refused_and_so_is_one_that_a_file_could_not_hold(shop: Path) -> None:  # C3
+    done = subprocess.run(
+        f"yes | {sys.executable} -m rebut plan - --with human,rules",
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=shop,
+    )
+    assert (done.returncode, done.stdout) == (2, "") and "more than 20 MB came on standard input" in done.stderr
+    done = piped(["plan", "-", "--with", "human,rules"], "word " * 300_000, shop)
+    assert done.returncode == 2 and "standard input is larger than 1 MB" in done.stderr

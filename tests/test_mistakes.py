@@ -33,7 +33,7 @@ WRONG = {
     "plan -": "nothing came on standard input",
     "review -": "nothing came on standard input",
     "review dir": "dir is a folder",
-    "review nosuch": "is in no git working tree",
+    "review nosuch": "is no git repository",
     "review huge.md": "huge.md is larger than 1 MB",
     "plan p.md": "`rebut plan` needs two models",
     "plan p.md --with human": "`rebut plan` needs two models",

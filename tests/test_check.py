@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
+from rebut.cli import check
 from rebut.cli.app import enter
 
 PLAN = """# Plan
@@ -84,3 +86,27 @@ def test_odd_input_is_taken_calmly(workspace: Path, capsys: pytest.CaptureFixtur
     assert "\x1b" not in capsys.readouterr().out
     assert enter(["check", "src"]) == 2
     assert "src cannot be read: Is a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["-", "long.md"])
+def test_half_a_text_is_never_looked_up_as_if_it_were_the_whole(
+    workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    # what is cut off might cite a file that is not there
+    monkeypatch.setattr(check, "LARGEST", 100)
+    text = b"all is well\n" * 20 + b"src/nowhere.py:3\n"
+    (workspace / "long.md").write_bytes(text)
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text)))
+    assert enter(["check", name]) == 2
+    assert "is longer than the 100 bytes that are read" in capsys.readouterr().err
+
+
+def test_the_code_tells_what_was_found_also_when_nobody_reads_on(workspace: Path) -> None:
+    (workspace / "PLAN.md").write_text("src/nowhere.py:3\n" * 20)
+    for more in ([], ["--json"]):
+        words = [sys.executable, "-m", "rebut", "check", "PLAN.md", *more]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=workspace) as done:
+            assert done.stdout is not None and done.stderr is not None
+            done.stdout.close()
+            assert done.stderr.read() == b""
+        assert done.returncode == 1, "a pipeline that fails by its parts must fail here"

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from rebut.connecting import connector
 from rebut.errors import UsageError
 from rebut.finding import Found
 from rebut.protocol import load
+from rebut.room import Connection
 from rebut.seating import Seats, seat
 from rebut.types import ModelSpec
 from tests import fake_tool
@@ -322,3 +324,43 @@ def test_a_login_that_is_read_by_a_guess_is_told_as_probable(
     assert json.loads(capsys.readouterr().out)["providers"][0]["login"] is None
     enter(["doctor", "--offline", "copilot"])
     assert " probably " in capsys.readouterr().out
+
+
+def test_who_was_passed_over_for_want_of_a_terminal_is_told(
+    here: Here, server: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:  # C2, C16
+    monkeypatch.setattr(finding, "find_spec", lambda name: object())
+    monkeypatch.setattr(weights, "is_here", lambda env: True)
+    here.file.write_text(here.file.read_text().replace("http://127.0.0.1:9/v1", server("qwen3:8b", "llama3.2"), 1))
+    found = finding.look_now(here.config, here.env, here.config.listed)
+    assert found is not None and [one.name for one in found if one.usable] == ["local"]
+    protocol, known = load("duel"), connector(here.config, here.env, here.root)
+
+    def connect(spec: ModelSpec) -> Connection:
+        return replace(known(ModelSpec("human")), family=spec.provider)  # nobody is asked anything here
+
+    alone = seat(protocol, {}, here.config, connect, attended=False, find=lambda wanted: found)
+    assert {p.spec.provider for p in alone.participants} == {"local"}
+    assert any("[egress] allow of your config" in note for note in alone.notes), alone.notes
+    watched = seat(protocol, {}, here.config, connect, attended=True, find=lambda wanted: found)
+    assert not any("[egress]" in note for note in watched.notes)
+
+
+def test_nobody_is_looked_for_where_every_seat_is_named(here: Here) -> None:  # C2
+    def find(wanted: Callable[[str], bool]) -> Sequence[Found]:
+        raise AssertionError("to ask six tools for their version takes its time")
+
+    here.env |= {"ANTHROPIC_API_KEY": "sk-test", "GEMINI_API_KEY": "sk-test"}
+    given = {"author": "human", "critic": "anthropic:a", "judge": "google:b"}
+    seats = seat(load("cross"), given, here.config, connector(here.config, here.env, here.root), find=find)
+    assert [p.seat for p in seats.participants] == ["author", "critic", "judge"]
+
+
+def test_two_of_one_model_in_one_role_have_names_of_their_own(here: Here) -> None:  # C2, K3
+    here.env |= {"ANTHROPIC_API_KEY": "sk-test"}
+    found = finding.look_now(here.config, here.env)
+    assert found is not None
+    able = [one for one in found if one.name == "anthropic"]
+    connect = connector(here.config, here.env, here.root)
+    seats = seat(load("revise"), {}, here.config, connect, find=lambda wanted: able)
+    assert [p.spec.name for p in seats.participants if p.seat.startswith("author")] == ["", "anthropic-2"]

@@ -173,8 +173,13 @@ def test_the_terminal_is_left_as_it_was_by_an_interruption(tmp_path: Path, works
         assert terminal.is_raw
         terminal.type("\x03")
         terminal.expect("Ctrl-C again to drop it")
+        stopping = terminal.at
+        terminal.type("s")
+        terminal.expect("no: it is being stopped")
         terminal.type("\x03")
         assert terminal.end() == 130
+    assert b"settle now" not in terminal.screen[stopping:], "no key decides anything any more"
+    assert not [e for e in voices.events("", "fact") if "settled" in str(e)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -263,7 +263,7 @@ def test_the_wait_for_a_place_ends_with_what_the_minutes_leave_and_is_told() -> 
         holding = asyncio.create_task(Limited(Holder(), "p", 1).complete(request()))
         await asyncio.sleep(0)
         waiting = asyncio.create_task(
-            Limited(Stub([]), "p", 1).complete(request(timeout=240.0, patience=100.0, on_wait=told.append))
+            Limited(Stub([]), "p", 1, called="q").complete(request(timeout=240.0, patience=100.0, on_wait=told.append))
         )
         await asyncio.sleep(0)
         skipped[0] = 101.0
@@ -274,8 +274,8 @@ def test_the_wait_for_a_place_ends_with_what_the_minutes_leave_and_is_told() -> 
         return f"{caught.value.kind}: {caught.value.message}", told
 
     failed, told = asyncio.run(run())
-    assert failed == "timeout: p: no free place within 100 s; it takes 1 at a time"
-    assert told == ["p: waiting for a place, 1 at a time"]
+    assert failed == "timeout: q: no free place within 100 s; it takes 1 at a time"
+    assert told == ["q: waiting for a place, 1 at a time"], "places are shared by one name and told by another"
 
 
 def test_no_one_waits_longer_for_a_place_than_those_before_it_may_take() -> None:  # C4

@@ -79,6 +79,7 @@ def test_a_plan_is_reviewed_by_its_file_name_alone(tmp_path: Path, shop: Path) -
     assert done.returncode == 0, done.stderr
     record = opened()
     assert record.opened.protocol == "cross" and record.facts["target"].value["kind"] == "proposal"
+    assert not any("is short" in note for note in json.loads(done.stdout)["notes"]), "nobody asked for so little time"
     assert git(shop, "status", "--porcelain", "--untracked-files=all").count("PLAN.md") == 1
     assert not (shop / ".git/review-loop").exists(), "a verb writes to its session only"
 
@@ -233,11 +234,24 @@ def test_a_plan_is_rewritten_in_its_session_only(tmp_path: Path, workspace: Path
     assert left(workspace) == before
     made = session.home() / shown["session"] / ".kiln/tracks/phase-1"
     assert "author 1" in (made / "plan_claude.md").read_text(), "a verb takes nothing up from the workspace"
+    assert f"{made}/PLAN.md" in voices.cli("show", shown["session"], cwd=workspace).stdout, "it says where it is"
     assert "critique_of_codex_r1.md (" in (made / "debate_log.md").read_text()
     assert voices.cli("verify", shown["session"], cwd=workspace).returncode == 0
     done = voices.cli(*words, "--save", "../out", "--json", cwd=workspace)
     assert done.returncode == 0, done.stderr
     assert left(workspace) == before and (tmp_path / "out/.kiln/tracks/phase-1/PLAN.md").is_file()
+
+
+def test_two_authors_of_one_provider_are_told_apart_by_the_verb_itself(tmp_path: Path, workspace: Path) -> None:  # K3
+    (workspace / "PLAN.md").write_text("# Plan\n\nKeep sessions.\n")
+    sat = revisions.seats(tmp_path / "s", revisions.answers(1))
+    plain = [spec.partition("=")[2] for spec in sat["author"]]
+    assert all(spec.startswith("scripted:") for spec in plain)
+    words = ["plan", "PLAN.md", "--rewrite", "--with", ",".join([*plain, sat["synthesizer"]]), "--json"]
+    done = voices.cli(*words, cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    made = session.home() / json.loads(done.stdout)["session"] / ".kiln/tracks/phase-1"
+    assert {"plan_scripted.md", "plan_scripted-2.md"} <= {path.name for path in made.iterdir()}
 
 
 def test_a_plan_that_shows_a_change_in_a_fence_is_still_a_plan() -> None:  # J1
@@ -283,3 +297,16 @@ def test_with_nobody_to_ask_a_verb_names_the_flag_that_it_has(workspace: Path) -
         done = voices.cli(*words, cwd=workspace)
         assert done.returncode == 2 and "--with claude,codex" in done.stderr, done.stderr
         assert "--proposer" not in done.stderr and "--critic" not in done.stderr
+
+
+def test_a_text_that_never_ends_is_refused_and_so_is_one_that_a_file_could_not_hold(shop: Path) -> None:  # C3
+    done = subprocess.run(
+        f"yes | {sys.executable} -m rebut plan - --with human,rules",
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=shop,
+    )
+    assert (done.returncode, done.stdout) == (2, "") and "more than 20 MB came on standard input" in done.stderr
+    done = piped(["plan", "-", "--with", "human,rules"], "word " * 300_000, shop)
+    assert done.returncode == 2 and "standard input is larger than 1 MB" in done.stderr

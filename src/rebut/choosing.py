@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rebut.errors import UsageError
 from rebut.finding import Found, usable
@@ -29,6 +29,12 @@ class Candidate:
     spec: ModelSpec
     family: str
     found: Found
+
+    @property
+    def about(self) -> str:
+        """Its family and why it can sit, told once where one says the other."""
+        says = self.found.about and self.family.startswith(self.found.about)
+        return self.family if says else f"{self.family}: {self.found.why}"
 
 
 def found_company(
@@ -57,8 +63,9 @@ def found_company(
                 break  # a second voice of a model that is heard already adds nothing
             repeated = repeated or one is None
             one = one or able[0]
-            specs.setdefault(role, []).append(one.spec)
-            notes.append(f"the {role if count == 1 else f'{role}.{n}'} is {one.family}: {one.found.why}")
+            beside = specs.setdefault(role, [])
+            beside.append(told_apart(one.spec, beside))
+            notes.append(f"the {role if count == 1 else f'{role}.{n}'} is {one.about}")
             families.add(one.family)
             models.add(one.spec.identity)
     if protocol.judge and protocol.third_judges and not seated and not named[protocol.judge]:
@@ -70,6 +77,17 @@ def found_company(
             notes.append(f"the {protocol.judge} is {third.family}, {own}: {third.found.why}")
     notes += [f"not seated: {one.name} ({one.problem})" for one in found if one.here and one.problem]
     return Company(specs, tuple(notes), repeated)
+
+
+def told_apart(spec: ModelSpec, beside: Sequence[ModelSpec]) -> ModelSpec:
+    """The spec with a name of its own where its provider sits in that role already: files may be called by it."""
+    count = sum(other.provider == spec.provider for other in beside)
+    return replace(spec, name=f"{spec.provider}-{count + 1}") if count and not spec.name else spec
+
+
+def written(spec: ModelSpec) -> str:
+    """A spec as a person would type it, with its name."""
+    return (f"{spec.name}=" if spec.name else "") + str(spec)
 
 
 def _another(able: Sequence[Candidate], families: Collection[str]) -> Candidate | None:

@@ -283,10 +283,8 @@ def _pieces(line: str) -> Iterator[_Piece]:
             if is_place(code, True):
                 yield _Piece(start, end, code, "", "tick")
             elif (both := BOTH.fullmatch(code)) and is_place(both["place"], True):
-                # `a.py:3 "x = 1"`: place and quote in one pair of backticks
-                middle = start + token[0].index(both["quote"]) - 1
-                yield _Piece(start, middle, both["place"], "", "tick")
-                yield _Piece(middle, end, "", both["quote"], "said")
+                # `a.py:3 "x = 1"`: in one pair of backticks they belong together, whatever stands around
+                yield _Piece(start, end, both["place"], both["quote"], "tick")
             else:
                 yield _Piece(start, end, "", code, "tick")
         elif token["link"] is not None:
@@ -327,7 +325,7 @@ def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[Found]:
         place = piece.place if URL.match(piece.place) else _with_lines(line, piece)
         head = SENTENCE.split(line[max(0, piece.start - 120) : piece.start])[-1]
         plans = PLANS.search(head)
-        quote = "" if plans or URL.match(place) else _quote(line, pieces, index, used)
+        quote = "" if plans or URL.match(place) else piece.quote or _quote(line, pieces, index, used)
         planned = bool(plans and MAKES.search(head)) and not _split(place)[1].start
         out.append((piece.start, Found(number, Citation(place, quote), piece.kind == "link", planned)))
     yield from (found for _, found in sorted(out, key=lambda item: item[0]))
@@ -352,11 +350,13 @@ def _quote(line: str, pieces: list[_Piece], index: int, used: set[int]) -> str:
         after = pieces[index + 1]
         between = line[end : after.start]
         # `a.py`, `b` is a list; `a.py:3` `b` is a place and what stands there
-        beside = between.strip() not in ("", ",") or (between.isspace() and ":" in piece.place)
-        if after.quote and after.start >= end and len(between) <= 60 and beside and AFTER.fullmatch(between):
+        lined = bool(spoken) or ":" in piece.place or _split(piece.place)[1].start > 0
+        beside = between.strip() not in ("", ",") or (between.isspace() and lined)
+        loose = after.quote and not after.place and after.start >= end
+        if loose and len(between) <= 60 and beside and AFTER.fullmatch(between):
             used.add(index + 1)
             return after.quote
-    if index and (before := pieces[index - 1]).quote and index - 1 not in used:
+    if index and (before := pieces[index - 1]).quote and not before.place and index - 1 not in used:
         link = AHEAD_SAID if before.kind == "said" else AHEAD
         between, head = line[before.end : piece.start], line[max(0, before.start - 120) : before.start]
         if len(between) <= 60 and between.strip(" ,") and link.fullmatch(between) and not PLANS.search(head):

@@ -125,7 +125,8 @@ def _model_file(path: Path, spec: ModelSpec) -> Connection:
         )
     known = path.resolve().name == weights.SMOLLM2.file
     backend = Local(path, name=weights.SMOLLM2.name if known else "", label=LABEL if known else "", effort=spec.effort)
-    return Connection(Limited(Timed(backend), f"model file {path.resolve()}", 1), free, family=backend.family)
+    place = f"model file {path.resolve()}"  # however it is named, it answers one call at a time
+    return Connection(Limited(Timed(backend), place, 1, called=spec.identity), free, family=backend.family)
 
 
 def _has_runner() -> bool:

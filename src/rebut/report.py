@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut import account
+from rebut import account, figures
 from rebut.budget import shown
 from rebut.contract import Contract
 from rebut.events import Answered, Fact, Opened
@@ -228,7 +228,8 @@ def ending(
     for note in notes[:MOST_NOTES]:
         rows += wrapped(f"  {'note':<12}  {note}", width, 16)
     if len(notes) > MOST_NOTES:
-        rows.append(f"  {'':<12}  … {len(notes) - MOST_NOTES} more notes in `rebut export {short or outcome.session}`")
+        rest = figures.counted(len(notes) - MOST_NOTES, "more note")
+        rows.append(f"  {'':<12}  … {rest} in `rebut export {short or outcome.session}`")
     if short:
         rows += ["", *_next(outcome, short, width)]
     if made:

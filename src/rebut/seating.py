@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rebut.choosing import Company, found_company
+from rebut.choosing import Company, found_company, written
 from rebut.config import Config
 from rebut.connecting import connector as connector
 from rebut.errors import NotSeated, UsageError
@@ -56,20 +56,23 @@ def seat(
         if not attended and not given.get(role):
             _listed(named[role], role, config)
     company = Company()
-    if find and any(not named[role] for role in protocol.seats if role != protocol.judge):
+    if find and any(count and not named[role] for role, count in protocol.seats.items() if role != protocol.judge):
         # With somebody watching, whatever no list forbids; else only what the user has listed (C16).
         company = found_company(protocol, named, find(config.allowed if attended else config.listed), connect)
+        if company.specs and not attended and config.user_allow is None:
+            company = replace(company, notes=(*company.notes, UNLISTED))
     if programs and not company.specs and any(not named[role] for role in programs if role != protocol.judge):
         taken = {**dict.fromkeys(protocol.silent, "human"), **programs}
         filled_in = [role for role in taken if not named[role]]
         named |= {role: [taken[role]] for role in filled_in}
-        company = Company(notes=tuple(f"the {role} is {NO_MODEL}" for role in filled_in if role in programs))
+        unlisted = () if attended or config.user_allow is not None else (UNLISTED,)
+        company = Company(notes=(*(f"the {role} is {NO_MODEL}" for role in filled_in if role in programs), *unlisted))
     specs: dict[str, ModelSpec] = {}
     for role, count in protocol.seats.items():
         if count == 0 and not named[role]:
             continue
         count = count or 1
-        wanted = named[role] or [str(spec) for spec in company.specs.get(role, ())]
+        wanted = named[role] or [written(spec) for spec in company.specs.get(role, ())]
         if role == protocol.judge and not wanted:
             continue
         if (len(wanted) != count) if count != MANY else not wanted:
@@ -152,6 +155,10 @@ def fill(
 NO_MODEL = "a program, since no model was found: it knows rules, and argues nothing"
 NO_STAND_IN = ("human", "caller", "lint", "rules")
 NOBODY = " Nothing was found to fill it with: `rebut providers` tells what there could be."
+UNLISTED = (
+    "without a terminal only the embedded model is seated by itself: list others in [egress] allow of your config, "
+    "or name them"
+)
 UNATTENDED = " Without a terminal, rebut by itself seats only what [egress] allow of your config lists."
 
 
@@ -197,7 +204,7 @@ def _listed(wanted: Sequence[str], role: str, config: Config) -> None:
 
 def _configured(config: Config, role: str) -> str:
     spec: ModelSpec | None = getattr(config.seats, role, None)
-    return (f"{spec.name}=" if spec.name else "") + str(spec) if spec else ""
+    return written(spec) if spec else ""
 
 
 def _whole(spec: ModelSpec, config: Config) -> ModelSpec:

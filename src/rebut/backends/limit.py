@@ -32,11 +32,12 @@ class Limited:
     when all who stand before it, and those who have the places, must have had their time.
     """
 
-    def __init__(self, inner: Backend, provider: str, at_once: int = AT_ONCE) -> None:
+    def __init__(self, inner: Backend, provider: str, at_once: int = AT_ONCE, *, called: str = "") -> None:
         if at_once < 1:
             raise ValueError("at_once must be at least 1")
         self._inner = inner
         self._provider = provider
+        self._called = called or provider
         self._at_once = at_once
 
     async def complete(self, request: Request) -> Reply:
@@ -55,7 +56,7 @@ class Limited:
         clock = asyncio.get_running_loop().time
         began, turns = clock(), places.waiting // places.at_once + 1
         most = min(request.patience, turns * request.timeout)
-        request.on_wait(f"{self._provider}: waiting for a place, {places.at_once} at a time")
+        request.on_wait(f"{self._called}: waiting for a place, {places.at_once} at a time")
         places.waiting += 1
         try:
             async with asyncio.timeout(most) as scope:
@@ -63,7 +64,7 @@ class Limited:
         except TimeoutError as error:
             if not scope.expired():
                 raise
-            message = f"{self._provider}: no free place within {most:.0f} s; it takes {places.at_once} at a time"
+            message = f"{self._called}: no free place within {most:.0f} s; it takes {places.at_once} at a time"
             raise ParticipantFailed("timeout", message, "Give it more time, or seat fewer models of it.") from error
         finally:
             places.waiting -= 1

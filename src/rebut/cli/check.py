@@ -74,19 +74,20 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
 def _text(file: str) -> tuple[str, str, Path | None]:
     from rebut.errors import UsageError
 
-    if file == "-":
-        return sys.stdin.buffer.read(LARGEST).decode(errors="replace"), "standard input", None
-    path = Path(file)
+    name, base = ("standard input", None) if file == "-" else (file, Path(file).resolve().parent)
     try:
-        size = path.stat().st_size
-        if size > LARGEST:
-            raise UsageError(f"{file} is {size:,} bytes long; at most {LARGEST:,} are read")
-        data = path.read_bytes()
-        if b"\0" in data[:BINARY]:
-            raise UsageError(f"{file} is binary", "Only what stands in a text can be looked up.")
-        return data.decode(errors="replace"), file, path.resolve().parent
+        if base is None:
+            data = sys.stdin.buffer.read(LARGEST + 1)
+        else:
+            with Path(file).open("rb") as source:
+                data = source.read(LARGEST + 1)
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from error
+    if len(data) > LARGEST:  # half a text would pass for the whole
+        raise UsageError(f"{name} is longer than the {LARGEST:,} bytes that are read")
+    if b"\0" in data[:BINARY]:
+        raise UsageError(f"{name} is binary", "Only what stands in a text can be looked up.")
+    return data.decode(errors="replace"), name, base
 
 
 async def _look_up(text: str, root: Path, base: Path | None) -> list[tuple[Found, Mark]]:

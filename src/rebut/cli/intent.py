@@ -43,8 +43,13 @@ def of_review(what: str) -> Wanted:
 
 def of_plan(file: str) -> Wanted:
     """What `plan` is about."""
+    from rebut.snapshot import FILE_CAP
+
     if file == "-":
-        return Wanted(target="proposal", stdin=_sent())
+        text = _sent()
+        if len(text.encode()) > FILE_CAP:  # as of a file
+            raise UsageError("the text on standard input is larger than 1 MB", "Cut it down to what should be debated.")
+        return Wanted(target="proposal", stdin=text)
     _must_be_file(file)
     return Wanted(target="proposal", artifact_file=file)
 

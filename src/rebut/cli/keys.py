@@ -118,6 +118,8 @@ class Keys:
     def _decided(self, key: str) -> str:
         """Do what a key stands for; says why not, if it cannot be done."""
         control = self._control
+        if control.draining and key in (SETTLE, MORE, LEAVE):
+            return "it is being stopped; resumed, it takes keys again"
         if key == SETTLE:
             return control.settle()
         if key == MORE:
@@ -135,9 +137,12 @@ class Keys:
         rows, said = [], self._said
         if said[0] and time.monotonic() - said[1] < SHOWN:
             rows.append(f"    {said[0]}")
+        if self._control.draining:  # what is offered would be decided for the resumed debate, unseen
+            return [row[: width - 1] for row in rows]
         for one in helm.stragglers()[:1]:
             beside = f"{duration(one.took)}; the others took {duration(one.usual)}"
-            rows.append(f"    {LEAVE} leave {one.seat} behind ({beside})")
+            offer = f"    {LEAVE} leave {one.seat} behind"
+            rows.append(offer if len(offer) + len(beside) + 4 > width else f"{offer} ({beside})")
         keys = [f"{SETTLE} settle now"] if not helm.refuses_settling else []
         keys += [f"{MORE} one more round"] if not helm.refuses_more else []
         rows += [f"    {'   '.join(keys)}"] if keys else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -159,7 +158,9 @@ def topic_of(text: str) -> str:
     """The topic as given, or standard input for `-`."""
     if text != "-":
         return text
-    return sys.stdin.buffer.read().decode(errors="replace")
+    from rebut.cli.piped import everything
+
+    return everything()
 
 
 def fallbacks(pairs: tuple[str, ...]) -> dict[str, list[str]]:

@@ -8,13 +8,21 @@ import stat
 import sys
 
 from rebut.cli.saying import say
+from rebut.errors import UsageError
 
 PATIENCE = 3.0
 """Seconds for the first byte. Tools that start others often leave them a pipe that never says a word."""
 
 
+MOST = 20_000_000
+"""Bytes, more than any change that could be debated. What is sent without end must not fill the memory."""
+
+
 def everything() -> str:
-    return sys.stdin.buffer.read().decode(errors="replace")
+    data = sys.stdin.buffer.read(MOST + 1)
+    if len(data) > MOST:
+        raise UsageError(f"more than {MOST // 1_000_000} MB came on standard input", "Send what should be debated.")
+    return data.decode(errors="replace")
 
 
 def waiting() -> str:

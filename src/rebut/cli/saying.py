@@ -68,7 +68,17 @@ def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbat
     file = file or sys.stdout
     text = fitted(text, file, emphasis=emphasis, verbatim=verbatim)
     if text or not plain() or verbatim:
+        _print(text, file)
+
+
+def _print(text: str, file: TextIO) -> None:
+    """Print, also when the reader has gone away (`… | head`): what is found out still has to come out as a code."""
+    try:
         print(text, file=file, flush=True)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, file.fileno())
+        os.close(nowhere)
 
 
 def fitted(text: str, file: TextIO, *, emphasis: bool = False, verbatim: bool = False) -> str:
@@ -92,7 +102,7 @@ def say_json(value: object) -> None:
     """One JSON document on standard output."""
     text = as_json(value)
     # The same document, spelt so that a workflow finds no command in it.
-    print(text.replace("##[", "##\\u005b") if _is_workflow() else text, flush=True)
+    _print(text.replace("##[", "##\\u005b") if _is_workflow() else text, sys.stdout)
 
 
 def as_json(value: object, *, indent: int | None = 2) -> str:

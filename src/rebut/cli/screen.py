@@ -136,7 +136,8 @@ class Screen:
             mine = [one for one in self.moving.held if _step(one.key) == _step(key) and by == {one.seat}]
         if not mine and self.moving.held and report.together(ledger, self.moving.held[-1].seat):
             self._flush()
-            self._line(f"    {'together':<{self._column}} {'; '.join(report.counted(ledger))}".rstrip())
+            by = report.entered_by(ledger)
+            self._apart(by.pop() if len(by) == 1 else "together", ledger)  # one whose turn was told before another's
             self._below(ledger)
             return
         if not mine:
@@ -147,7 +148,13 @@ class Screen:
             # Parts of one step have one entry between them, which none of them brought alone.
             self._turn(one, ledger if len(mine) == 1 else None)
         if len(mine) > 1:
-            self._line(f"    {'together':<{self._column}} {'; '.join(report.counted(ledger))}".rstrip())
+            self._apart("together", ledger)
+
+    def _apart(self, who: str, ledger: Fact) -> None:
+        """What stands beside no turn."""
+        told = f"    {who:<{self._column}} {'; '.join(report.counted(ledger))}".rstrip()
+        for row in report.wrapped(told, width(), 5 + self._column):
+            self._line(row)
 
     def _flush(self, ledger: Fact | None = None) -> None:
         held, self.moving.held = self.moving.held, []

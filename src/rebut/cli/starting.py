@@ -19,6 +19,7 @@ from rebut.cli.stage import Act, perform
 from rebut.cli.targeting import settled
 from rebut.engine import start
 from rebut.errors import NotSeated, PriceUnknown, RebutError, UsageError
+from rebut.figures import counted
 from rebut.outcome import Outcome
 from rebut.plan import Plan, sound
 from rebut.targets import Wanted
@@ -258,7 +259,8 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
         cost = "price unknown" if row["usd"] is None else f"about ${row['usd']:.2f} at most"
         files = f"{row['files']} file{'' if row['files'] == 1 else 's'}, {report.size(row['bytes'], 'B')}"
         secrets = f"{row['secrets_removed']} secret{'' if row['secrets_removed'] == 1 else 's'} removed"
-        out.append(f"  {name:<10} ←  the topic, {files}, {secrets}; {row['calls']} calls, {cost}")
+        calls = counted(row["calls"], "call")
+        out.append(f"  {name:<10} ←  the topic, {files}, {secrets}; {calls}, {cost}")
     for title, paths in (("files", shown["files"]), ("not sent", shown["not_sent"])):
         out += [f"  {title if n == 0 else '':<13} {path}" for n, path in enumerate(paths[:MOST_SHOWN])]
         if len(paths) > MOST_SHOWN:

@@ -13,6 +13,8 @@ from rebut.cli.options import Many, common, fallbacks, gate_options, given_limit
 F = TypeVar("F", bound=Callable[..., Any])
 FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
 """What a verb may take unless told otherwise."""
+A_PLAN = 120
+"""Seconds a call for a text: with less, a review of one says that its time is short, which nobody here asked for."""
 QUICK = {"timeout": 60, "calls": 6, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
 PLACES = {"cross": "state_dir", "panel": "place", "revise": "place"}
@@ -109,7 +111,7 @@ def plan_command(
         topic, context = to_rewrite(file)
         named["context"] = (*named["context"], *context)
         named["strategy"] = "debate"  # whatever a workspace wants of its own stages
-        return _go("revise", topic, named, {"author": who[:2], "synthesizer": who[2:]}, quick, deep, save)
+        return _go("revise", topic, named, {"author": _authors(who[:2]), "synthesizer": who[2:]}, quick, deep, save)
     roles = dict(zip(("critic", "judge"), who, strict=False))
     named["skip_materialize_opposite"] = True
     return _go("cross", "", named, roles, quick, deep, save, of_plan(file), everything)
@@ -132,6 +134,17 @@ def _company(given: str | None) -> list[str]:
     if given is not None and not all(who):
         raise click.UsageError(f"--with takes models joined by commas, got {given!r}")
     return who
+
+
+def _authors(who: list[str]) -> list[str]:
+    """Two of one provider get names, which `revise` wants for its files and this verb has no flag for."""
+    from rebut.choosing import told_apart, written
+    from rebut.types import ModelSpec
+
+    out: list[ModelSpec] = []
+    for text in who:
+        out.append(told_apart(ModelSpec.parse(text), out))
+    return [written(spec) for spec in out]
 
 
 def _go(
@@ -157,6 +170,8 @@ def _go(
     named["fallbacks"] = fallbacks(named.pop("fallback"))
     chosen = given_limits(named)
     of_verb = QUICK if quick else DEEP if deep else FIRST_LOOK
+    if wanted is not None and wanted.target == "proposal" and not quick:
+        of_verb = {**of_verb, "timeout": max(of_verb["timeout"], A_PLAN)}
     named["limits"] = {**chosen, **{k: v for k, v in of_verb.items() if chosen.get(k) is None}}
     # Dollars that nobody asked for give way to tokens where a price is not known.
     named["thrifty"] = chosen.get("usd") is None and chosen.get("tokens") is None

@@ -115,8 +115,9 @@ def _where(course: Course) -> tuple[tuple[str, str], ...]:
     latest = [versions[-1].path for versions in course.versions if versions]
     # One document is the result itself where there was no other to set beside it.
     path = course.result_path or (latest[0] if len(latest) == 1 else "")
-    rows = [("result", f"{folder}/{path.rpartition('/')[2]}")] if path else []
-    inside = "" if course.settings.shared else " in the session's own folder"
+    # Nobody knows by heart where a session lies, so that what was asked for is named in full there.
+    rows = [("result", f"{folder}/{path.rpartition('/')[2]}" if course.settings.shared else path)] if path else []
+    inside = "" if course.settings.shared else ", in the session's own folder"
     return (*_cited(course), *rows, ("files", "; ".join([folder + inside, *up])))
 
 

@@ -10,7 +10,6 @@ import asyncio
 import json
 import math
 import re
-import shutil
 import sys
 import textwrap
 import threading
@@ -19,7 +18,7 @@ from functools import partial
 
 from rebut.backends.editor import Editor, NotWritten
 from rebut.backends.keyboard import Keyboard
-from rebut.backends.showing import plain, readable, to_stderr
+from rebut.backends.showing import columns, plain, readable, to_stderr
 from rebut.backends.table import drawn
 from rebut.errors import WaitingForPerson
 from rebut.types import Json, Reply, Request
@@ -88,7 +87,7 @@ class Human:
         again = (request.key, request.prompt) in self._shown and request.followup
         self._shown.add((request.key, request.prompt))
         self._write(f"\n--- {plain(request.participant.seat)}: your turn ---\n\n")
-        material, width = request.material, shutil.get_terminal_size((80, 24)).columns
+        material, width = request.material, columns()
         if material.question:
             if material.table:
                 self._write(drawn([[plain(cell) for cell in row] for row in material.table], width) + "\n\n")

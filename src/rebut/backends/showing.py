@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
 import textwrap
+from contextlib import suppress
 from functools import partial
 
 # Whole colour and cursor sequences go; of longer ones (titles, links) only the control characters, so that a model
@@ -25,11 +27,19 @@ def to_stderr(text: str) -> None:
     sys.stderr.flush()
 
 
+def columns() -> int:
+    """How wide the terminal is on which a person is asked, which is standard error's."""
+    if not os.environ.get("COLUMNS"):
+        with suppress(OSError):
+            return os.get_terminal_size(2).columns or 80
+    return shutil.get_terminal_size((80, 24)).columns
+
+
 def readable(text: str) -> str:
     """Long lines end at words where the terminal ends. Those that begin with spaces, as code does, stay as they are."""
     if not sys.stderr.isatty():
         return text
-    most = max(40, shutil.get_terminal_size((80, 24)).columns - 1)
+    most = max(40, columns() - 1)
     wrap = partial(textwrap.wrap, width=most, break_long_words=False, break_on_hyphens=False)
     lines = (line if len(line) <= most or line[:1].isspace() else "\n".join(wrap(line)) for line in text.split("\n"))
     return "\n".join(lines)

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import textwrap
+from contextlib import suppress
 from typing import TextIO
 
 from rebut.text import clean, harmless
@@ -40,7 +41,15 @@ def spoken(text: str) -> str:
 
 
 def width() -> int:
-    return ENDLESS if plain() else max(40, min(shutil.get_terminal_size((80, 24)).columns, 120))
+    return ENDLESS if plain() else max(40, min(_columns(), 120))
+
+
+def _columns() -> int:
+    """Of standard output's terminal; where that goes elsewhere, of the one on which progress is shown."""
+    if not os.environ.get("COLUMNS") and not sys.stdout.isatty():
+        with suppress(OSError):
+            return os.get_terminal_size(2).columns or 80
+    return shutil.get_terminal_size((80, 24)).columns
 
 
 def folded(text: str, file: TextIO, indent: int | None = None, *, less: int = 0) -> str:

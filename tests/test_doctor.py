@@ -268,3 +268,10 @@ def test_a_tool_that_shows_no_login_is_tried_all_the_same(
     assert enter(["doctor", "--offline", "--json"]) == 3
     row = json.loads(capsys.readouterr().out)["providers"][0]
     assert not row["can_debate"] and row["login"] is False and "log in" in row["advice"]
+
+
+def test_an_embedded_model_alone_can_debate_with_itself_and_is_not_called_nobody() -> None:  # H13
+    from rebut.cli.doctor import rows
+
+    alone = [Health("local", "0.1", can_debate=True, embedded=True)]
+    assert "only the embedded model can debate, with itself" in rows(alone, doctor.families(alone), offline=False)[-1]

@@ -268,6 +268,7 @@ def test_a_file_is_known_by_its_name_and_a_word_too_long_for_one_is_none(tmp_pat
     who = company(tmp_path / "s", REVIEW, 2)
     done = voices.cli("my plan.md", "--with", who, "--dry-run", cwd=shop)
     assert done.returncode == 0 and "3 calls" in done.stdout, "a review of a proposal, not a question"
+    assert "the topic, the text to be debated, 0 files" in done.stdout
     for words in (["x" * 400], ["plan", "x" * 400], ["review", "x" * 400]):
         done = voices.cli(*words, cwd=shop)
         assert done.returncode == 2 and "could not be written" not in done.stderr

@@ -128,6 +128,14 @@ class Outcome:
         return cls(**values)
 
 
+def so_far(answers: int) -> Outcome:
+    """The result at a deadline where only the record can be asked: how much is on it."""
+    count = f"{answers} answer{'' if answers == 1 else 's'}"
+    said = f"{count} {'is' if answers == 1 else 'are'} on record, no decision yet."
+    basis = count if answers else "nothing yet"
+    return Outcome("partial", "PARTIAL", said, conclusive=False, complete=False, basis=basis)
+
+
 def nothing_yet(why: str) -> Outcome:
     """The result when the time was gone before anything was on record. There is nothing to go on with."""
     stopped = f"{why}; nobody was asked yet"

@@ -14,7 +14,7 @@ from rebut.events import Closed
 from rebut.helm import Helm, added, settled
 from rebut.leaving import leave
 from rebut.ledger import NOTHING_KEPT, Move
-from rebut.outcome import Outcome
+from rebut.outcome import Outcome, so_far
 from rebut.plan import Plan, Table
 from rebut.protocol import Ended
 from rebut.record import Record
@@ -150,10 +150,7 @@ def _unplaced(objections: Sequence[Move]) -> str:
 
 def _partial(room: Room, plan: Plan, debate: Debate, why: str) -> Outcome:
     """The best typed result at a deadline. The session stays open."""
-    if plan.protocol.partial:
-        outcome = plan.protocol.partial(debate)
-    else:
-        outcome = Outcome("partial", "PARTIAL", f"{room.record.answers} answers are on record, no decision yet.")
+    outcome = plan.protocol.partial(debate) if plan.protocol.partial else so_far(room.record.answers)
     worth = outcome.worth or Worth(caveat="the debate is not over")
     return filled(outcome.filled(complete=False, conclusive=False, stopped=why, worth=worth), room, plan)
 

@@ -110,6 +110,8 @@ def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, p
         out.append(f"  {len(families)} families {could}: {', '.join(families)}.")
     elif families:
         out.append(f"  only one family {could}: {families[0]}. With it alone it is a self-debate.")
+    elif any(h.embedded and h.can_debate for h in healths):
+        out.append(f"  only the embedded model {could}, with itself: enough to see how it goes, not to decide by.")
     elif healths:
         out.append("  no family can debate: `rebut providers` lists what could, and how to get it.")
     return out

@@ -26,7 +26,7 @@ from rebut.connecting import Custom
 from rebut.endings import ledger_of, progress, seated
 from rebut.errors import DeadlineReached, Interrupted, Paused, ProtocolError, RebutError, WaitingForCaller
 from rebut.events import Asked, Attempt, Line
-from rebut.outcome import Outcome, nothing_yet
+from rebut.outcome import Outcome, nothing_yet, so_far
 from rebut.record import Record
 from rebut.resuming import kill_all
 from rebut.room import Control
@@ -169,13 +169,7 @@ class Stage:
             whole = Outcome.from_json(self.record.closed.outcome)
             note = "the debate itself is whole; what was to follow it, such as --apply, may not be done"
             return whole.filled(complete=False, stopped=why, notes=(*whole.notes, note))
-        answers = self.record.answers
-        said = f"{answers} answer{' is' if answers == 1 else 's are'} on record, no decision yet."
-        return Outcome(
-            *("partial", "PARTIAL", said),
-            conclusive=False,
-            complete=False,
-            basis=f"{answers} answer{'' if answers == 1 else 's'}" if answers else "nothing yet",
+        return so_far(self.record.answers).filled(
             stopped=why,
             ledger=ledger_of(self.record),
             seats=seated(self.record),

@@ -207,7 +207,9 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
 
     rounds = int(getattr(plan.settings, "rounds", 1) or 1)
     planned = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
-    out: dict[str, Any] = {"topic_bytes": len(topic.encode()), "files": files, "not_sent": left_out, "providers": {}}
+    text = len(door(plan.target.text).encode()) if plan.target else 0
+    out: dict[str, Any] = {"topic_bytes": len(topic.encode()), "text_bytes": text, "files": files}
+    out |= {"not_sent": left_out, "providers": {}}
     for p in plan.seats:
         if p.seat in plan.protocol.silent:
             continue
@@ -257,7 +259,8 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
     out = []
     for name, row in shown["providers"].items():
         cost = "price unknown" if row["usd"] is None else f"about ${row['usd']:.2f} at most"
-        files = f"{row['files']} file{'' if row['files'] == 1 else 's'}, {report.size(row['bytes'], 'B')}"
+        files = f"{counted(row['files'], 'file')}, {report.size(row['bytes'], 'B')}"
+        files = f"the text to be debated, {files}" if shown["text_bytes"] else files
         secrets = f"{row['secrets_removed']} secret{'' if row['secrets_removed'] == 1 else 's'} removed"
         calls = counted(row["calls"], "call")
         out.append(f"  {name:<10} ←  the topic, {files}, {secrets}; {calls}, {cost}")

@@ -83,7 +83,7 @@ def test_what_is_no_answer_is_a_failure_with_a_class_and_never_an_argument(
 ) -> None:  # C5 D7
     server.control(**script)
     with pytest.raises(Aborted) as caught:
-        duel(server, tmp_path, limits={"timeout": 1.5})
+        duel(server, tmp_path, limits={"timeout": 1.5 if kind == "timeout" else 20})
     call = record(tmp_path).calls["r1/opening@proposer"]
     assert call.answered is None and call.failed is not None
     assert call.failed.failure == kind

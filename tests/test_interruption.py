@@ -173,14 +173,14 @@ def test_a_deadline_gives_the_best_typed_result_so_far_and_the_debate_can_go_on(
     hanging = {"r2/defense@proposer": [{"hang": True}, duels.defense(2)]}
     seats = duels.seats(tmp_path, hanging)
     flags = [word for role, spec in seats.items() for word in (f"--{role}", spec)]
-    got = voices.cli("duel", "Redis?", *flags, "--deadline", "3", "--json")
+    got = voices.cli("duel", "Redis?", *flags, "--deadline", "12", "--json")
     assert got.returncode == 5, got.stderr
     result = json.loads(got.stdout)
     assert (result["kind"], result["complete"], result["conclusive"]) == ("partial", False, False)
     assert result["basis"] == "round 1" and result["verdict"] is None and result["exit"] == 5
     assert "NO VERDICT YET, 1 OF 2 ROUNDS" in result["heading"]
     assert result["decision"] == "Use Redis for user sessions."
-    assert "deadline of 3 s" in result["stopped"]
+    assert "deadline of 12 s" in result["stopped"]
     state = json.loads((voices.folder() / "debate/last-debate.json").read_text())
     assert state["status"] == "incomplete" and [e["role"] for e in state["exchanges"]] == [
         "proposer",
@@ -199,8 +199,11 @@ def test_a_deadline_gives_the_best_typed_result_so_far_and_the_debate_can_go_on(
 
 def test_a_protocol_without_a_partial_result_gets_one_that_says_how_much_is_on_record(tmp_path: Path) -> None:
     # C17
+    control = rebut.Control()
+
     async def hang(request: rebut.Request) -> str:
         if request.key == "judge@critic":
+            control.expire()
             await asyncio.Event().wait()
         return "yes"
 
@@ -209,7 +212,7 @@ def test_a_protocol_without_a_partial_result_gets_one_that_says_how_much_is_on_r
         "t",
         backends={"fake": Voice(hang)},
         workspace=tmp_path,
-        control=rebut.Control(deadline=0.3),
+        control=control,
         **SEATS,
     )
     assert (outcome.heading, outcome.complete, outcome.exit_code) == ("PARTIAL", False, 5)

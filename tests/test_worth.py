@@ -155,7 +155,8 @@ def test_where_there_is_nothing_to_compare_the_reason_is_told(tmp_path: Path, wo
     assert told(silent) == "cannot be told: the challenger never spoke, so the first answer is all there is"
     short = duel(tmp_path, {"r2/defense@proposer": {"fail": "crashed"}})
     assert short.heading == "VERDICT AFTER 1 OF 2 ROUNDS" and "| changed (1 of 2 rounds): " in told(short)
-    hung = duel(tmp_path, {"r1/challenge@challenger": {"hang": True}}, control=rebut.Control(deadline=1))
+    key = "r1/challenge@challenger"
+    hung = duel(tmp_path, {key: {"hang": True}}, **voices.time_is_up("asked", key))
     assert not hung.complete and told(hung) == "cannot be told: the debate is not over"
 
 

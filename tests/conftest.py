@@ -7,9 +7,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 TOOLS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
+
+# A busy machine is no fault of what is tested: no example has a time of its own.
+hypothesis.settings.register_profile("calm", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("calm")
 
 
 @pytest.fixture(scope="session")

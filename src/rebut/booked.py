@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -12,15 +13,16 @@ from rebut.room import Room
 from rebut.types import Json
 
 
-class Booked:
+class Booked(ABC):
     """A part of `Debate`, and nothing by itself."""
 
     _room: Room
 
+    @abstractmethod
     async def once(
         self, key: str, fn: Callable[[], Json | Awaitable[Json]], *, of: Json = None, cls: FactClass = "derived"
     ) -> Json:
-        raise NotImplementedError
+        """Look at something once; afterwards it is read from the record."""
 
     @property
     def ledger(self) -> Ledger:

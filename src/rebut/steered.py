@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from rebut.helm import added
 from rebut.room import Room
 
 
-class Steered:
+class Steered(ABC):
     """A part of `Debate`, and nothing by itself."""
 
     _room: Room
@@ -25,6 +27,6 @@ class Steered:
         """Whether the rounds were ended by hand, with something left out."""
         return bool(self._room.rounds.cut)
 
+    @abstractmethod
     def stop(self, reason: str) -> None:
         """End the rounds after this one."""
-        raise NotImplementedError

@@ -72,6 +72,10 @@ def judge(
     grave = [f for f in made.findings if policy.fails(f.severity) and stands(f)]
     mended = tuple(f.id for f in grave if not stands(f, applied=applied))
     failing = tuple(f for f in grave if f.id not in gone and f.id not in mended)
+    # That its lines are not what they were shows that somebody tried, not that it worked.
+    if unseen := [f.id for f in grave if f.id in mended and f.id not in gone and f.status != "resolved"]:
+        cited = f"that {', '.join(unseen)} cite{'s' * (len(unseen) == 1)}"
+        doubts = (*doubts, f"the final version changes the lines {cited}, and nobody has reviewed it since")
     if not complete:
         code = PARTIAL
     elif failing:

@@ -85,8 +85,6 @@ def rows(standing: Standing, held: Grounds, width: int) -> list[str]:
         out += wrapped(f"  {'in doubt':<12}  {doubt}", width, 16)
     if ruling.mended:
         told = f"{', '.join(ruling.mended)}, by the final version, which stands in the working tree"
-        unseen = [f.id for f in standing.contract.findings if f.id in ruling.mended and f.status != "resolved"]
-        told += f"; nobody has looked at {', '.join(unseen)} since, only the cited lines have changed" if unseen else ""
         out += wrapped(f"  {'mended':<12}  {told}", width, 16)
     reasons = {f.id: f.dismissed for f in standing.contract.findings}
     for id in ruling.dismissed:

@@ -6,6 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import rebut
+from rebut import session
+from rebut.record import Record
+
+TOPIC = "Should sessions live in Redis?"
+
 
 def cite(place: str, quote: str = "") -> dict[str, str]:
     return {"place": place, "quote": quote}
@@ -157,3 +163,12 @@ def seats(folder: Path, said: dict[str, Any] | None = None, rounds: int = 2, **c
         role: script(folder / f"{role}.json", said, model=role, **common)
         for role in ("proposer", "challenger", "judge")
     }
+
+
+def duel(folder: Path, said: dict[str, Any] | None = None, rounds: int = 2, **named: Any) -> rebut.Outcome:
+    """A scripted duel through the public door."""
+    return rebut.run("duel", TOPIC, rounds=rounds, **seats(folder, said, rounds), **named)
+
+
+def record_of(outcome: rebut.Outcome) -> Record:
+    return session.load(session.home() / outcome.session)

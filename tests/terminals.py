@@ -19,8 +19,13 @@ def nothing(expect: Callable[[str], None], type_: Callable[[str], None]) -> None
 
 def at_a_terminal(words: list[str], env: Mapping[str, str], cwd: Path, talk: Talk = nothing) -> tuple[int, str]:
     """Run rebut; `talk` gets `expect`, which reads on until some words have come, and `type`. Code and screen."""
+    return watched([sys.executable, "-c", ATTACH, sys.executable, "-m", "rebut", *words], env, cwd, talk)
+
+
+def watched(command: list[str], env: Mapping[str, str], cwd: Path | None, talk: Talk) -> tuple[int, str]:
+    """The same for any command."""
     terminal, far = os.openpty()
-    command = [sys.executable, "-c", ATTACH, sys.executable, "-m", "rebut", *words]
+    # Not pty.fork: forking a process that has threads is unsafe, and newer Pythons say so.
     child = subprocess.Popen(command, stdin=far, stdout=far, stderr=far, env=env, cwd=cwd, start_new_session=True)
     os.close(far)
     screen, at = b"", 0

@@ -14,7 +14,6 @@ from tests import duels
 from tests.loopback import Loopback
 from tests.terminals import at_a_terminal
 from tests.test_finding import Here
-from tests.test_human import needs_pty
 
 SAID = duels.by_form()
 DUEL = ["duel", "Redis or not?"]
@@ -36,7 +35,6 @@ def here(tmp_path: Path, server: Loopback) -> Here:
     return made
 
 
-@needs_pty
 def test_a_debate_that_names_nobody_runs_to_its_verdict(here: Here, server: Loopback) -> None:  # C2
     code, screen = at_a_terminal(DUEL, here.env, here.root)
     assert code == 0, screen
@@ -66,7 +64,6 @@ def test_nothing_is_called_before_it_can_be_seen_who_sits_where(here: Here, serv
     assert [s["proposer"] for s in seen] == ["claude"]
 
 
-@needs_pty
 @pytest.mark.parametrize(
     ("env", "why"),
     [
@@ -99,7 +96,6 @@ def test_without_a_terminal_only_what_is_listed_debates(here: Here, server: Loop
     assert outcome.heading == "VERDICT"
 
 
-@needs_pty
 def test_one_model_alone_is_labelled_a_self_debate_to_the_end(here: Here) -> None:  # C2
     del here.env["GEMINI_API_KEY"], here.env["GOOGLE_GEMINI_BASE_URL"]
     (here.root / "bin/codex").unlink()

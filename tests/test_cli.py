@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import console
 import duels
 import pytest
 
@@ -248,30 +248,10 @@ def test_a_fork_says_beforehand_what_it_reuses(
 def test_a_live_view_moves_on_a_terminal_and_leaves_plain_lines_behind(workspace: Path, tmp_path: Path) -> None:  # C14
     seats = duels.seats(tmp_path, delay=0.3)
     words = ["duel", "Redis or not?", *(w for role, spec in seats.items() for w in (f"--{role}", spec))]
-    leader, follower = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "rebut", *words],
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "90"},
-    )
-    os.close(follower)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(leader, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        seen += piece
-    assert child.wait() == 0
-    os.close(leader)
-    text = seen.decode()
-    assert "\x1b[2K" in text, "the moving line was redrawn"
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
-    assert "VERDICT  challenger" in plain and "closing" in plain
+    seen = console.at_a_terminal(*words, columns=90)
+    assert seen.code == 0
+    assert "\x1b[2K" in seen.raw, "the moving line was redrawn"
+    assert "VERDICT  challenger" in seen.text and "closing" in seen.text
 
 
 def test_output_survives_a_terminal_that_knows_only_ascii(workspace: Path, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from rebut.cli.app import enter
 from rebut.journal import Journal
 from tests import duels
 from tests.terminals import at_a_terminal
-from tests.test_human import needs_pty
 
 
 @pytest.fixture
@@ -64,7 +63,6 @@ def test_a_record_that_was_altered_can_be_deleted_too(two: list[str]) -> None:  
     assert ids() == {two[1]}
 
 
-@needs_pty
 @pytest.mark.parametrize(("said", "left"), [("y", 1), ("n", 2), ("", 2)])
 def test_at_a_terminal_it_shows_what_and_asks(two: list[str], workspace: Path, said: str, left: int) -> None:  # C14
     def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import duels
 import pytest
+from duels import TOPIC, duel, record_of
 from pydantic import ValidationError
 from voices import Voice
 
@@ -20,23 +21,12 @@ from rebut import session
 from rebut.api import state_dir
 from rebut.cli.app import enter
 from rebut.protocols.duel.forms import Decision
-from rebut.record import Record
-
-TOPIC = "Should sessions live in Redis?"
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Away from any repository, unless a test asks for `workspace`."""
     monkeypatch.chdir(tmp_path)
-
-
-def duel(folder: Path, said: dict[str, Any] | None = None, rounds: int = 2, **named: Any) -> rebut.Outcome:
-    return rebut.run("duel", TOPIC, rounds=rounds, **duels.seats(folder, said, rounds), **named)
-
-
-def record_of(outcome: rebut.Outcome) -> Record:
-    return session.load(session.home() / outcome.session)
 
 
 def prompt_of(outcome: rebut.Outcome, key: str) -> str:

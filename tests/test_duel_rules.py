@@ -9,31 +9,20 @@ from typing import Any
 
 import duels
 import pytest
+from duels import TOPIC, duel, record_of
 from voices import Voice
 
 import rebut
-from rebut import session
 from rebut.ledger import Claim, Evidence, Ledger, Move, Point
 from rebut.protocols.duel import rules
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
-from rebut.record import Record
 from rebut.text import tokens
-
-TOPIC = "Should sessions live in Redis?"
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Away from any repository, unless a test asks for `workspace`."""
     monkeypatch.chdir(tmp_path)
-
-
-def duel(folder: Path, said: dict[str, Any] | None = None, rounds: int = 2, **named: Any) -> rebut.Outcome:
-    return rebut.run("duel", TOPIC, rounds=rounds, **duels.seats(folder, said, rounds), **named)
-
-
-def record_of(outcome: rebut.Outcome) -> Record:
-    return session.load(session.home() / outcome.session)
 
 
 def prompts_of(outcome: rebut.Outcome) -> dict[str, str]:

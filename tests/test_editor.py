@@ -18,7 +18,7 @@ from rebut.backends.human import Human
 from rebut.types import Json
 from tests import duels
 from tests.terminals import at_a_terminal
-from tests.test_human import Desk, needs_pty
+from tests.test_human import Desk
 
 WORDS: dict[str, Json] = {"properties": {"why": {"type": "string"}}, "required": ["why"]}
 
@@ -113,7 +113,6 @@ def judged_by_a_person(workspace: Path, editor: str) -> tuple[list[str], dict[st
     return [*words, "--rounds", "1"], {**os.environ, "EDITOR": editor, "TERM": "dumb", "TMPDIR": str(workspace.parent)}
 
 
-@needs_pty
 def test_a_judge_at_the_terminal_writes_the_reasons_in_an_editor(workspace: Path) -> None:  # C1, D5
     words, env = judged_by_a_person(workspace, script(workspace.parent, "ed", put("D1 was conceded.")))
     verdict = duels.verdict()
@@ -141,7 +140,6 @@ def test_a_judge_at_the_terminal_writes_the_reasons_in_an_editor(workspace: Path
     assert "VERDICT  challenger" in screen and "D1 was conceded." in screen
 
 
-@needs_pty
 def test_control_c_in_the_editor_keeps_the_draft_and_the_debate(workspace: Path) -> None:  # C1, C14
     editor = script(workspace.parent, "ed", f"{put('half a thought')}; echo EDITING; sleep 60")
     words, env = judged_by_a_person(workspace, editor)

@@ -17,7 +17,6 @@ from rebut.cli.moving import Moving, expected as told, roughly
 from rebut.events import Asked
 from rebut.history import Expected, History, Took, look_back
 from tests import console, duels
-from tests.test_human import needs_pty
 from tests.test_live import command, enough, unfinished
 
 SEATS = {"proposer": "a", "challenger": "b", "judge": "c"}
@@ -149,7 +148,6 @@ def test_whoever_has_said_nothing_yet_is_shown_with_what_is_usual() -> None:
     assert "usually" not in moving.rows(80)[0], "what is overrun is no longer said"
 
 
-@needs_pty
 @pytest.mark.parametrize("columns", [50, 80])
 def test_the_moving_part_says_how_long_it_may_yet_take(workspace: Path, tmp_path: Path, columns: int) -> None:
     # C14
@@ -162,7 +160,6 @@ def test_the_moving_part_says_how_long_it_may_yet_take(workspace: Path, tmp_path
     assert re.search(line, seen.text)
 
 
-@needs_pty
 def test_what_takes_longer_than_usual_is_no_longer_counted_down(workspace: Path, tmp_path: Path) -> None:
     words = unfinished(tmp_path)
     for role, seat_spec in zip(("proposer", "challenger", "judge"), words[3::2], strict=True):

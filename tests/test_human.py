@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from rebut.backends.human import Human
 from rebut.backends.showing import plain
 from rebut.errors import WaitingForPerson
 from rebut.types import Json, ModelSpec, Participant, Reply, Request
+from tests.terminals import Talk, watched
 
 JUDGE = Participant("judge", ModelSpec("human"))
 
@@ -290,74 +289,36 @@ PROGRAM = textwrap.dedent("""
 """)
 
 
-def at_a_terminal(mode: str, talk: Callable[[Callable[[str], None], Callable[[bytes], None]], None]) -> str:
-    """Run the program on a pseudo-terminal; `talk` gets `expect` and `type`. Returns all that was on screen."""
-    terminal, far = os.openpty()
+def at_a_terminal(mode: str, talk: Talk) -> str:
+    """Run the program on a pseudo-terminal. Returns all that was on screen."""
     env = {"PYTHONPATH": str(Path(__file__).parents[1] / "src"), "LANG": "C.UTF-8"}
-    command = [sys.executable, "-c", PROGRAM, mode]
-    # Not pty.fork: forking a process that has threads is unsafe, and newer Pythons say so.
-    child = subprocess.Popen(command, stdin=far, stdout=far, stderr=far, env=env, start_new_session=True)
-    os.close(far)
-    screen = b""
-
-    def more() -> bool:
-        nonlocal screen
-        try:
-            got = os.read(terminal, 4096)
-        except OSError:  # what Linux says when the other side is gone
-            return False
-        screen += got
-        return bool(got)
-
-    def expect(text: str) -> None:
-        while text.encode() not in screen:
-            assert more(), f"{text!r} never came: {screen!r}"
-
-    try:
-        talk(expect, lambda keys: assert_written(terminal, keys))
-        while more():
-            pass
-    finally:
-        os.close(terminal)
-        child.kill()
-        child.wait()
-    return screen.decode()
+    return watched([sys.executable, "-c", PROGRAM, mode], env, None, talk)[1]
 
 
-def assert_written(terminal: int, keys: bytes) -> None:
-    assert os.write(terminal, keys) == len(keys)
-
-
-needs_pty = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are not there")
-
-
-@needs_pty
 def test_a_person_types_an_answer_at_a_real_terminal() -> None:  # C1, C7
-    def talk(expect: Callable[[str], None], type_: Callable[[bytes], None]) -> None:
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
         expect("number or word")
-        type_(b"3\r")
+        type_("3\r")
         expect("Not one of them")
-        type_(b"two\r")
+        type_("two\r")
         expect("why: ")
-        type_("größer\\\rund wahr\r".encode())
+        type_("größer\\\rund wahr\r")
 
     screen = at_a_terminal("answer", talk)
     assert 'GOT {"winner": "two", "why": "größer\\nund wahr"}' in screen
     assert "\x1b" not in screen and "Who wins?" in screen
 
 
-@needs_pty
 def test_control_d_at_a_real_terminal_is_waiting() -> None:  # C17
-    def talk(expect: Callable[[str], None], type_: Callable[[bytes], None]) -> None:
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
         expect("number or word")
-        type_(b"\x04")
+        type_("\x04")
 
     assert "WAITING 4" in at_a_terminal("answer", talk)
 
 
-@needs_pty
 def test_a_cancelled_wait_lets_the_program_end_without_a_key_being_pressed() -> None:  # C14
-    def talk(expect: Callable[[str], None], type_: Callable[[bytes], None]) -> None:
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
         expect("CANCELLED")
 
     assert "GOT" not in at_a_terminal("cancel", talk)

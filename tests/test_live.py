@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests import console, duels
-from tests.test_human import needs_pty
 
 REPLICA = "No replica: a failover loses every session, and the runbook says nothing about it."
 POINT = {"text": REPLICA, "evidence": [duels.cite("src/session.py:2", "ttl = 3600")]}
@@ -49,7 +48,6 @@ def enough(words: str) -> Callable[[str], bytes]:
     return Steps((words, b"\x03"), ("Ctrl-C again", b"\x03"))
 
 
-@needs_pty
 @pytest.mark.parametrize("columns", [50, 80, 100])
 def test_a_point_is_on_the_terminal_with_its_mark_while_its_answer_goes_on(
     workspace: Path, tmp_path: Path, columns: int
@@ -64,7 +62,6 @@ def test_a_point_is_on_the_terminal_with_its_mark_while_its_answer_goes_on(
     assert "points" not in seen.text, "the turn was never over"
 
 
-@needs_pty
 def test_claims_and_points_stay_below_their_turn_as_they_are_on_record(workspace: Path, tmp_path: Path) -> None:
     # C14
     flaws = [duels.flaw(f"Flaw number {n}.", n, severity="P3") for n in range(1, 8)]
@@ -80,7 +77,6 @@ def test_claims_and_points_stay_below_their_turn_as_they_are_on_record(workspace
     assert any(re.fullmatch(r"      Redis is always faster\. +unsupported", line) for line in lines)
 
 
-@needs_pty
 def test_with_plain_each_point_is_one_line_as_it_comes_and_nothing_moves(workspace: Path, tmp_path: Path) -> None:
     # C14: screen readers
     line = f"challenger says: P1, {REPLICA.rstrip('.')}, src/session.py:2 found"
@@ -96,7 +92,6 @@ def test_with_plain_each_point_is_one_line_as_it_comes_and_nothing_moves(workspa
     assert seen.text.count("Sessions must survive a restart") == 1, "not once more below its turn"
 
 
-@needs_pty
 def test_without_colour_points_have_none(workspace: Path, tmp_path: Path) -> None:
     words = unfinished(tmp_path)
     seen = console.at_a_terminal(*words, env={"NO_COLOR": "1"}, keys=enough(r"P1 .*session\.py:2 found"))
@@ -104,7 +99,6 @@ def test_without_colour_points_have_none(workspace: Path, tmp_path: Path) -> Non
     assert not COLOUR.search(seen.raw)
 
 
-@needs_pty
 def test_a_terminal_that_cannot_move_gets_the_points_with_the_turn(workspace: Path, tmp_path: Path) -> None:
     said = {"r1/challenge@challenger": duels.challenge(flaws=[duels.flaw("x") | POINT])}
     seen = console.at_a_terminal(*command(tmp_path, said), env={"TERM": "dumb"})
@@ -123,7 +117,6 @@ def test_a_pipe_gets_the_turns_alone(workspace: Path, tmp_path: Path) -> None:
     assert "\x1b" not in ended.stderr
 
 
-@needs_pty
 def test_json_is_json_alone_on_a_terminal_too(workspace: Path, tmp_path: Path) -> None:
     # C14
     seen = console.at_a_terminal(*command(tmp_path), "--json", columns=500)

@@ -13,7 +13,6 @@ import pytest
 from tests import duels
 from tests.loopback import Loopback
 from tests.terminals import at_a_terminal
-from tests.test_human import needs_pty
 
 DUEL = ["duel", "Redis or not?", "--proposer", "openai:a", "--challenger", "openai:b", "--judge", "openai:c"]
 
@@ -25,7 +24,6 @@ def env() -> Iterator[dict[str, str]]:
         yield {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test", "TERM": "xterm"}
 
 
-@needs_pty
 def test_a_wait_is_counted_down_on_a_terminal_and_leaves_no_trace_in_the_lines(
     env: dict[str, str], workspace: Path
 ) -> None:  # C14

@@ -470,3 +470,60 @@ def test_what_a_pointer_of_git_lfs_stands_for_was_read_by_nobody(folder: Path, n
     done = rebut(folder, "cross", *seats(folder), "--fail-on", "P1")
     assert done.returncode == code, done.stdout
     assert f"{name}: a Git LFS pointer; what it stands for is not read" in " ".join(done.stderr.split())
+
+
+def stopped_before_the_judge(folder: Path, *flags: str) -> None:
+    """A review whose judge is the caller: it waits for an answer, with code 4."""
+    said = {"r1/critique@critic": crosses.critique(crosses.raised())}
+    sat = [f"--{role}={spec}" for role, spec in crosses.seats(folder.parent / "s", said).items() if role != "judge"]
+    done = rebut(folder, "cross", "--uncommitted", *sat, "--judge", "caller", "--max-rounds", "1", *flags)
+    assert done.returncode == 4, done.stdout + done.stderr
+
+
+def judged(folder: Path, choice: str = "A") -> str:
+    return answered(folder, crosses.judgement(choice, {"F1": "valid P1"}))
+
+
+def answered(folder: Path, answer: Any) -> str:
+    file = folder.parent / "answer.json"
+    file.write_text(json.dumps(answer))
+    return str(file)
+
+
+def test_a_review_that_is_taken_up_again_applies_what_it_was_begun_to_apply(folder: Path) -> None:  # J10, C17
+    stopped_before_the_judge(folder, "--apply")
+    assert rebut(folder, "answer", "last", "--file", judged(folder, "C")).returncode == 4
+    done = rebut(folder, "answer", "last", "--file", answered(folder, crosses.patch()))
+    assert "applied to the working tree" in done.stdout, done.stdout + done.stderr
+    assert (folder / "api/orders.py").read_text() == crosses.MENDED
+    done = rebut(folder, "resume", "last")
+    assert "applied" not in done.stdout, "what has ended is shown, and applied no second time"
+
+
+def test_a_review_that_is_taken_up_again_ends_at_the_gate_it_was_begun_with(folder: Path) -> None:  # C17
+    stopped_before_the_judge(folder, "--fail-on", "P1", "--sarif", "out.sarif")
+    done = rebut(folder, "answer", "last", "--file", judged(folder))
+    assert done.returncode == 1 and "GATE FAILED: 1 finding" in done.stdout, done.stdout + done.stderr
+    assert "F1" in (folder / "out.sarif").read_text()
+    done = rebut(folder, "resume", "last", "--json")
+    assert done.returncode == 1 and json.loads(done.stdout)["gate"]["failing"] == ["F1"], "and when it is shown again"
+
+
+def test_resume_takes_a_gate_of_its_own_and_refuses_one_for_what_is_no_review(folder: Path) -> None:  # C17
+    stopped_before_the_judge(folder)
+    rebut(folder, "answer", "last", "--file", judged(folder))
+    assert rebut(folder, "resume", "last").returncode == 0
+    assert rebut(folder, "resume", "last", "--fail-on", "P1").returncode == 1
+    rebut(folder, "duel", "x?", *(f"--{role}={spec}" for role, spec in duels.seats(folder.parent).items()))
+    done = rebut(folder, "resume", "last", "--fail-on", "P1")
+    assert done.returncode == 2 and "is no review" in done.stderr and "Leave out --fail-on" in done.stderr
+
+
+def test_the_threshold_of_the_base_commit_holds_for_a_review_that_is_taken_up_again(folder: Path) -> None:  # C16, C17
+    git(folder, "stash")
+    (folder / "rebut.toml").write_text('[gate]\nfail_on = "P1"\n')
+    git(folder, "add", "rebut.toml")
+    git(folder, "commit", "-qm", "policy")
+    git(folder, "stash", "pop")
+    stopped_before_the_judge(folder)
+    assert rebut(folder, "answer", "last", "--file", judged(folder)).returncode == 1

@@ -34,7 +34,7 @@ from rebut.journal import Journal
 from rebut.ledger import Ledger
 from rebut.opening import keys_of, redactor_of, sides_of, snapshot, target_of, view_of
 from rebut.outcome import Outcome
-from rebut.plan import Plan, Table, opened, sound
+from rebut.plan import ASKED, Plan, Table, opened, sound
 from rebut.playing import as_decided, close, debate_of, filled, run
 from rebut.protocol import Protocol
 from rebut.record import Amount, Record
@@ -57,6 +57,8 @@ async def start(plan: Plan, table: Table) -> Outcome:
     topic = redact(clean(plan.topic)).strip()
     async with _new_session(table) as (folder, journal):
         facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
+        if plan.asked:
+            facts[ASKED] = dict(plan.asked)
         # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
         view = await snapshot(plan, folder, lambda text: redact(clean(text)), table, facts)
         if plan.target is not None:

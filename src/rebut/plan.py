@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rebut.targets import Target
 
 TOPIC_LIMIT = 100_000
+ASKED = "asked"
+"""The fact that holds `Plan.asked`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class Plan:
     redaction: bytes = b""
     """The key by which the target's secrets were replaced; the session goes on with it, so that one secret has one
     placeholder throughout."""
+    asked: Mapping[str, Json] = field(default_factory=dict)
+    """What is to become of the outcome, for whoever takes the debate up again; the debate itself never looks at it."""
     searched: bool = False
     """Whether the target's files have been searched for secrets by that key: they are long, and it takes its time."""
 

@@ -20,20 +20,13 @@ def answer_command(id: str, file: str, key: str, deadline: float | None, as_json
     that does not fit is kept on record, and the question comes back with what is wrong. With --key, an answer that was
     already taken is not taken twice.
     """
-    from rebut import api
-    from rebut.api import Desk
-    from rebut.cli.stage import perform
+    from rebut.cli.taking_up import take_up
     from rebut.connecting import answering
-    from rebut.outcome import Outcome
 
     text = _read(file)
     seats = _for(id, key, text)
-
-    async def act(desk: Desk) -> Outcome:
-        return await api.resume(id, desk=desk)
-
-    return perform(
-        act,
+    return take_up(
+        id,
         as_json=as_json,
         quiet=quiet,
         deadline=deadline,

@@ -160,6 +160,8 @@ _rebut() {
     run:--max-usd) compopt +o default 2>/dev/null || :; return ;;
     run:--max-tokens) compopt +o default 2>/dev/null || :; return ;;
     run:--max-calls) compopt +o default 2>/dev/null || :; return ;;
+    resume:--fail-on) COMPREPLY=($(compgen -W "P1 P2 P3" -- "$cur")); compopt +o default 2>/dev/null || :; return ;;
+    resume:--on-inconclusive) COMPREPLY=($(compgen -W "fail pass" -- "$cur")); compopt +o default 2>/dev/null || :; return ;;
     resume:--deadline) compopt +o default 2>/dev/null || :; return ;;
     resume:--timeout) compopt +o default 2>/dev/null || :; return ;;
     resume:--budget-minutes) compopt +o default 2>/dev/null || :; return ;;
@@ -208,7 +210,7 @@ _rebut() {
     run) options="--seat --set --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;
     list) options="--all --json --plain -h --help" ;;
     show) options="--prompts --failures --all --no-pager --json --plain -h --help" words="last $(_rebut_sessions)" ;;
-    resume) options="--ask-left --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
+    resume) options="--ask-left --fail-on --on-inconclusive --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     answer) options="--file --key --deadline --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     fork) options="--topic --proposer --challenger --judge --rounds --seat --set --allow-same-model --again --dry-run --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;
     replay) options="--json --plain -h --help" words="last $(_rebut_sessions)" ;;

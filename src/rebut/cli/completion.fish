@@ -282,6 +282,8 @@ complete -c rebut -n '__rebut_runs show' -l plain -d 'No live view, no columns, 
 complete -c rebut -n '__rebut_runs show' -l help -s h -d 'Show its help.'
 complete -c rebut -n '__rebut_runs resume' -f -a '(__rebut_sessions)'
 complete -c rebut -n '__rebut_runs resume' -l ask-left -d 'Ask those again who were left behind and are still awaited.'
+complete -c rebut -n '__rebut_runs resume' -l fail-on -x -a 'P1 P2 P3' -d 'Exit with 1 if a finding this grave stands.'
+complete -c rebut -n '__rebut_runs resume' -l on-inconclusive -x -a 'fail pass' -d 'What an inconclusive review does. [fail]'
 complete -c rebut -n '__rebut_runs resume' -l deadline -x -d 'Give the best result so far within S seconds.'
 complete -c rebut -n '__rebut_runs resume' -l timeout -x -d 'Seconds a call, retries included. [240]'
 complete -c rebut -n '__rebut_runs resume' -l budget-minutes -x -d 'Active minutes in all.'

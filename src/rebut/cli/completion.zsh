@@ -325,6 +325,8 @@ _rebut() {
       "*:session:($sessions)" ;;
     resume) _arguments \
       '--ask-left[Ask those again who were left behind and are still awaited.]' \
+      '--fail-on[Exit with 1 if a finding this grave stands.]:value:(P1 P2 P3)' \
+      '--on-inconclusive[What an inconclusive review does. (fail)]:value:(fail pass)' \
       '--deadline[Give the best result so far within S seconds.]:value: ' \
       '--timeout[Seconds a call, retries included. (240)]:value: ' \
       '--budget-minutes[Active minutes in all.]:value: ' \

@@ -87,8 +87,7 @@ def cross_command(
         deadline=deadline,
         wanted=wanted,
         everything=everything,
-        apply_patch=apply_patch,
-        gating=Gating(Wish(fail_on, on_inconclusive), sarif, github, again, quiet=quiet or as_json),
+        gating=Gating(Wish(fail_on, on_inconclusive), sarif, github, again, apply_patch, quiet=quiet or as_json),
     )
 
 

@@ -17,13 +17,15 @@ from rebut.cli.saying import say, width
 from rebut.cli.stage import Judged
 from rebut.errors import Aborted, ParticipantFailed, RebutError, RecordError, TooFewReplies, UsageError
 from rebut.outcome import Outcome
-from rebut.plan import Plan
+from rebut.plan import ASKED, Plan
 from rebut.policy import Wish
 from rebut.reading import outcome_of
-from rebut.reviewed import Review
+from rebut.record import Record
+from rebut.reviewed import Review, target_of
 from rebut.sarif import log
 from rebut.standing import Grounds, Standing, stand
 from rebut.targets import Target
+from rebut.types import Json
 
 UNDECIDED = (Aborted, ParticipantFailed, TooFewReplies)
 
@@ -36,6 +38,8 @@ class Gating:
     sarif: Path | None = None
     github: bool = False
     again: bool = False
+    apply: bool = False
+    """The last version is to be put into the working tree."""
     applied: bool = False
     """The last version was applied, so that what it mends no longer stands."""
     held: Grounds = field(default_factory=Grounds)
@@ -53,6 +57,33 @@ class Gating:
             "--github": self.github,
         }
         return next((flag for flag, value in given.items() if value), "")
+
+    @property
+    def asked(self) -> dict[str, Json]:
+        """What was asked for, as it goes on record: a review that is taken up again has it still."""
+        return {
+            "fail_on": self.flags.fail_on,
+            "on_inconclusive": self.flags.on_inconclusive,
+            "sarif": str(self.sarif.absolute()) if self.sarif else None,
+            "github": self.github,
+            "apply": self.apply,
+        }
+
+    async def take_up(self, desk: Desk, record: Record, *, quiet: bool) -> None:
+        """Read, while nothing is called yet, by what a review on record is judged. `quiet`: nothing but the result."""
+        self.target = target_of(record)
+        if self.target is None:
+            if self.wanted:
+                raise UsageError(f"session {record.opened.id} is no review", f"Leave out {self.wanted}.")
+            return
+        fact = record.facts.get(ASKED)
+        asked = fact.value if fact and isinstance(fact.value, dict) else {}
+        told = {name: str(asked[name]) if asked.get(name) else None for name in ("fail_on", "on_inconclusive", "sarif")}
+        self.flags = self.flags.over(Wish(told["fail_on"], told["on_inconclusive"]))
+        self.sarif = Path(told["sarif"]) if told["sarif"] else None
+        self.github, self.apply = bool(asked.get("github")) and not quiet, bool(asked.get("apply"))
+        where = Path(record.opened.workspace)
+        self.held = await standing.grounds(where, desk.table.root, self.target, desk.config, self.flags)
 
     async def prepare(self, desk: Desk, plan: Plan) -> Outcome | None:
         """Read the policy while nothing is called yet. Gives the ending on record, if the same review has one."""
@@ -82,6 +113,9 @@ class Gating:
         """The ending as it stands, and the gate's word on it."""
         if self.target is None:
             return Judged(outcome, outcome.exit_code)
+        if "contract" not in outcome.data:  # other protocols have a target, too
+            unasked = UsageError(f"{self.wanted} is for reviews that end in findings", "") if self.wanted else None
+            return Judged(outcome, outcome.exit_code, failed=unasked)
         found = stand(Review.ended(outcome.session, outcome, self.target), self.held, applied=self.applied)
         failed = self._write(found)
         extra: dict[str, object] = {"reused": self.reused}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rebut.cli.options import given_limits, limits, output
+from rebut.cli.options import gate_options, given_limits, limits, output
 
 if TYPE_CHECKING:
     from rebut.cli.stage import Judged
@@ -17,19 +17,33 @@ if TYPE_CHECKING:
 @click.command("resume")
 @click.argument("id")
 @click.option("--ask-left", is_flag=True, help="Ask those again who were left behind and are still awaited.")
+@gate_options
 @limits
 @output
-def resume_command(id: str, as_json: bool, quiet: bool, deadline: float | None, ask_left: bool, **named: Any) -> int:
+def resume_command(
+    id: str,
+    as_json: bool,
+    quiet: bool,
+    deadline: float | None,
+    ask_left: bool,
+    fail_on: str | None,
+    on_inconclusive: str | None,
+    **named: Any,
+) -> int:
     """Go on with a session that was stopped; nothing on record is asked again.
 
-    ID is an id, a unique beginning of one, a slug, or `last`. Limits given here replace those on record.
+    ID is an id, a unique beginning of one, a slug, or `last`. Limits given here replace those on record. A review ends
+    with the gate, the files and the --apply that it was begun with.
     """
-    from rebut import api
-    from rebut.cli.stage import perform
+    from rebut.cli.taking_up import take_up
 
     raised = {k: v for k, v in given_limits(named).items() if v is not None}
-    return perform(
-        lambda desk: api.resume(id, desk=desk, limits=raised, ask_left=ask_left),
+    return take_up(
+        id,
+        limits=raised,
+        ask_left=ask_left,
+        fail_on=fail_on,
+        on_inconclusive=on_inconclusive,
         as_json=as_json,
         quiet=quiet,
         deadline=deadline,

@@ -95,6 +95,7 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     from rebut.cli.going_on import with_parent
     from rebut.cli.saying import say
     from rebut.cli.stage import perform
+    from rebut.cli.taking_up import take_up
     from rebut.helm import added, settled
     from rebut.outcome import Outcome
 
@@ -103,11 +104,7 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     if record.closed is None:
         if not quiet and not as_json:
             say("  it has not ended; going on with it", sys.stderr)
-
-        async def go_on(desk: Desk) -> Outcome:
-            return await api.resume(id, desk=desk, limits=limits)
-
-        return perform(go_on, as_json=as_json, quiet=quiet, deadline=deadline)
+        return take_up(id, limits=limits, as_json=as_json, quiet=quiet, deadline=deadline)
     rounds = record.opened.settings.get("rounds", record.opened.settings.get("max_rounds"))
     name = "rounds" if "rounds" in record.opened.settings else "max_rounds"
     if not isinstance(rounds, int):

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,6 @@ def launch(
     deadline: float | None,
     wanted: Wanted | None = None,
     everything: bool = False,
-    apply_patch: bool = False,
     gating: Gating | None = None,
 ) -> int:
     named = dict(named)
@@ -83,17 +83,18 @@ def launch(
         async def act(desk: Desk) -> Outcome:
             made = await plan(desk, **changes)
             outcome = await gating.prepare(desk, made) if gating else None
+            if gating and any(gating.asked.values()):
+                made = replace(made, asked=gating.asked)
             try:
                 outcome = outcome or await start(made, desk.table)
             except RebutError as error:
                 if gating:
                     gating.excuse(error)
                 raise
-            if not apply_patch:
+            if not (gating and gating.apply):
                 return outcome
             done = await applied(desk, outcome, refused)
-            if gating and done.notes[-1].startswith(APPLIED):
-                gating.applied = True
+            gating.applied = done.notes[-1].startswith(APPLIED)
             return done
 
         return act
@@ -101,7 +102,7 @@ def launch(
     if again:
         from rebut.cli.repeating import repeat
 
-        if apply_patch:
+        if gating and gating.apply:
             raise UsageError("--apply and --repeat do not go together", "Repeat it first, then run it once to apply.")
         if gating and gating.wanted:
             raise UsageError(

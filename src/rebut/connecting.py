@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from rebut.backends.limit import AT_ONCE, Limited
 from rebut.backends.retry import Retrying
 from rebut.backends.timed import Timed
-from rebut.config import Config, Provider
+from rebut.config import Config, Provider, is_loopback
 from rebut.errors import UsageError
 from rebut.room import Connection
 from rebut.tools import Tool, find_executable
@@ -218,7 +218,7 @@ def _reached(wire: type[Wire], spec: ModelSpec, provider: Provider, env: Mapping
             f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}].",
         )
     key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
-    if provider.api_key_env and not key and not is_local(provider.base_url):
+    if provider.api_key_env and not key and not is_loopback(urlsplit(provider.base_url).hostname or ""):
         raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
     made = wire(
         base_url=provider.base_url,
@@ -254,7 +254,3 @@ WIRES: dict[str, Callable[[ModelSpec, Provider, Mapping[str, str]], Connection]]
     "anthropic": _anthropic,
     "google": _google,
 }
-
-
-def is_local(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")

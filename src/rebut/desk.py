@@ -6,7 +6,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +149,7 @@ class Desk:
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *told, *(target.notes if target else ()), *self.config.notices),
             target=target,
-            most_rounds=self._most_rounds,
+            most_rounds=self.config.ceilings.rounds,
             redaction=redaction,
             searched=target is not None and (target, redaction) == self._resolved,
         )
@@ -240,15 +240,10 @@ class Desk:
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *self.config.notices),
             decided="rounds" not in changes,
-            most_rounds=self._most_rounds,
+            most_rounds=self.config.ceilings.rounds,
         )
         self._affordable(plan)
         return plan
-
-    @property
-    def _most_rounds(self) -> int | None:
-        permitted = self.config.capped("rounds", float("inf"))
-        return None if permitted == float("inf") else int(permitted)
 
     def _config_settings(self, protocol: Protocol) -> dict[str, Any]:
         rounds = self.config.limits.rounds
@@ -256,12 +251,10 @@ class Desk:
 
     def _limits(self, given: Mapping[str, float | None], usual: Mapping[str, float]) -> Limits:
         """Flags win over the user's config, that over the protocol's own; what the repository narrows stays so."""
-        of = self.config.limits
-        base = {"minutes": of.minutes, "tokens": of.tokens, "usd": of.usd, "calls": of.calls, "timeout": of.timeout}
-        mine = {name: value for name, value in base.items() if value is not None}
-        chosen: dict[str, Any] = {**dict.fromkeys(base), **usual, **mine, **self.permitted_limits(given)}
-        chosen["timeout"] = chosen["timeout"] or Limits().timeout
-        return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items() if v is not None})
+        names = [one.name for one in fields(Limits)]
+        mine = {name: value for name in names if (value := getattr(self.config.limits, name)) is not None}
+        chosen = {"timeout": Limits().timeout, **usual, **mine, **self.permitted_limits(given)}
+        return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items()})
 
     def permitted_limits(self, given: Mapping[str, float | None]) -> dict[str, float]:
         """Limits as given, lowered to what the repository permits. A misspelt one must not mean none."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -299,7 +300,7 @@ def test_a_login_that_is_read_by_a_guess_is_told_as_probable(
 ) -> None:  # C2, H13
     here = Here(tmp_path)
     here.install("copilot", "gemini")
-    monkeypatch.setattr(tools.login, "__defaults__", (system,))
+    monkeypatch.setattr(tools, "sys", SimpleNamespace(platform=system))
     sure = system == "linux"
     for name, home in (("copilot", ".copilot/config.json"), ("gemini", ".gemini/oauth_creds.json")):
         (here.root / "home" / home).unlink(missing_ok=True)

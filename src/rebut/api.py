@@ -8,7 +8,7 @@ Keyword arguments named after the protocol's seats are model specs; the rest are
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,6 @@ from rebut.outcome import Outcome, nothing_yet
 from rebut.plan import Plan, participants
 from rebut.protocol import load
 from rebut.record import Record
-
-Named = str | Sequence[str] | int | float | bool
 
 
 async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = None, **named: Any) -> Outcome:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rebut.targets import Target, Wanted
 
 NO_SETTINGS = ("topic", "limits", "allow_same_model")
-Named = str | Sequence[str] | int | float | bool
 
 
 class Desk:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from rebut.errors import ParticipantFailed, UsageError
 
@@ -14,15 +14,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 FailureKind = Literal["timeout", "auth", "rate limit", "bad reply", "missing tool", "crashed", "budget"]
 LEFT = "left behind"
 """The class of a call that somebody decided to go on without: no fault that a model can have by itself."""
-FAILURES: tuple[FailureKind, ...] = (
-    "timeout",
-    "auth",
-    "rate limit",
-    "bad reply",
-    "missing tool",
-    "crashed",
-    "budget",
-)
+FAILURES: tuple[FailureKind, ...] = get_args(FailureKind)
 
 EFFORTS = ("low", "medium", "high", "max")
 
@@ -93,9 +85,6 @@ class Sampling:
         return {name: value for name, value in given.items() if value is not None}
 
 
-AS_IT_LIKES = Sampling()
-
-
 @dataclass(frozen=True, slots=True)
 class Participant:
     """A seat at the table (`proposer`, `author.1`) and who sits in it."""
@@ -106,7 +95,7 @@ class Participant:
     persona: str = ""
     default: bool = False
     """Nobody named it: it sits there because somebody must."""
-    sampling: Sampling = AS_IT_LIKES
+    sampling: Sampling = Sampling()
 
     @property
     def label(self) -> str:

@@ -59,6 +59,11 @@ class ModelSpec:
         """What makes two seats the same model: provider and model, whatever the effort or the name."""
         return f"{self.provider}:{self.model}" if self.model else self.provider
 
+    @property
+    def written(self) -> str:
+        """As a person would type it, with its name."""
+        return f"{self.name}={self}" if self.name else str(self)
+
     def __str__(self) -> str:
         return self.identity + (f"@{self.effort}" if self.effort else "")
 

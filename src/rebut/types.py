@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, Protocol, get_args
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 
 from rebut.errors import ParticipantFailed, UsageError
 
+T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 FailureKind = Literal["timeout", "auth", "rate limit", "bad reply", "missing tool", "crashed", "budget"]
@@ -245,3 +246,9 @@ class Backend(Protocol):
     """A model behind one method. Raises `ParticipantFailed`; anything that returns has really spoken."""
 
     async def complete(self, request: Request) -> Reply: ...
+
+
+def remade(kind: type[T], row: Mapping[str, Any], **parts: Any) -> T:
+    """A value from its row on record; `parts` of it are made already. What a later version has added is left out."""
+    own = {one.name: row[one.name] for one in fields(cast(Any, kind)) if one.name in row}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in own.items()} | parts)

@@ -17,9 +17,10 @@ from pathlib import Path
 from rebut import bytewise, session
 from rebut.bytewise import NotExact, Standing, rewritten
 from rebut.contract import Contract
+from rebut.endings import target_of
 from rebut.errors import RebutError
 from rebut.gitview import Git, GitFailed, off
-from rebut.opening import keys_of, sides_of, target_of, view_of
+from rebut.opening import keys_of, sides_of, view_of
 from rebut.outcome import Outcome
 from rebut.overlay import Overlay
 from rebut.patching import NO_GIT, exact, touched, try_patch

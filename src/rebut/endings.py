@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from rebut.events import Asked
 from rebut.ledger import Ledger, from_json
 from rebut.outcome import Seated
 from rebut.record import Record, seat_of
-from rebut.types import ModelSpec
+from rebut.types import Json, ModelSpec
+
+if TYPE_CHECKING:
+    from rebut.targets import Target
 
 ALONE = "ONE MODEL ALONE"
 
@@ -105,3 +109,13 @@ def ledger_of(record: Record) -> Ledger:
             ledger = ledger or Ledger(str(event.value["letter"]))
             ledger = ledger.add(from_json(row) for row in event.value["entries"])  # type: ignore[union-attr,arg-type]
     return ledger or Ledger()
+
+
+def target_of(record: Record) -> Target | None:
+    """What is debated, for protocols that have a target."""
+    fact = record.facts.get("target")
+    if fact is None:
+        return None
+    from rebut.targets import Target
+
+    return Target.from_json(cast(Mapping[str, Json], fact.value))

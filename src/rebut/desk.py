@@ -88,6 +88,12 @@ class Desk:
     def find(self, name: str) -> Path:
         return session.find(self.table.root, name, self.workspace)
 
+    def taken_up(self, name: str) -> tuple[Desk, Path, Record]:
+        """The desk for a session, the session's folder and what is on record there."""
+        folder = self.find(name)
+        record = session.load(folder)
+        return self.of(record), folder, record
+
     def plan(
         self,
         protocol: str | Path,
@@ -209,9 +215,10 @@ class Desk:
             check_effort(effort)
             specs = {seat: spec if seat in changes else replace(spec, effort=effort) for seat, spec in specs.items()}
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *there)}}
-        made = made.with_settings(settings_of(made, values))
+        settings = settings_of(made, values)
+        made = made.with_settings(settings)
         if made.implied:
-            follows = made.implied(settings_of(made, values))
+            follows = made.implied(settings)
             specs |= {seat: ModelSpec.parse(text) for seat, text in follows.items() if seat not in specs}
         # A stand-in that nobody named follows the seat whose model it is.
         kin = {p.seat: str(p.spec) for p in before}
@@ -227,13 +234,14 @@ class Desk:
         )
         kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
         if isinstance(values.get("rounds"), int):
-            values["rounds"] = int(self.config.capped("rounds", values["rounds"]))
+            capped = int(self.config.capped("rounds", values["rounds"]))
+            settings = settings_of(made, {**values, "rounds": capped})
         limits = Limits.from_json({**record.limits, **self.permitted_limits(changes.get("limits") or {})})
         plan = Plan(
             protocol=made,
             topic=str(changes.get("topic", was.topic)),
             seats=[replace(p, **kept.get(p.seat, {})) for p in seats.participants],
-            settings=settings_of(made, values),
+            settings=settings,
             workspace=Path(was.workspace),
             limits=limits,
             fallbacks=seats.fallbacks,

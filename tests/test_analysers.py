@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rebut import analysers, config as configs, finding
+from rebut import analysers, config as configs, finding, weights
 from rebut.api import Desk
 from rebut.cli.app import enter
 from rebut.errors import ConfigError
@@ -110,7 +110,7 @@ def test_providers_lists_them_with_what_is_there_and_what_is_missing(
 
 def test_a_model_file_needs_its_runner(monkeypatch: pytest.MonkeyPatch) -> None:  # C1
     for there in (True, False):
-        monkeypatch.setattr(finding, "find_spec", lambda name, there=there: object() if there else None)
+        monkeypatch.setattr(weights, "has_runner", lambda there=there: there)
         gguf = finding.programs([])[-1]
         assert gguf.here == there and bool(gguf.advice) != there
 

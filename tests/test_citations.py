@@ -138,7 +138,7 @@ def test_a_quote_is_taken_only_when_it_clearly_belongs_to_the_place(text: str, q
     assert find(text)[0].citation.quote == quote
 
 
-def test_each_place_carries_its_line_and_how_it_was_named() -> None:
+def test_each_place_carries_its_line_and_whether_it_is_yet_to_be_made() -> None:
     # C11
     text = (
         "One\r\n\r\nsrc/a.py:3 here\n```\nsrc/no.py:1\n```\n[b](docs/b.md)\nCreate `src/new.py`. Look at src/old.py.\n"
@@ -150,7 +150,6 @@ def test_each_place_carries_its_line_and_how_it_was_named() -> None:
         (8, "src/new.py"),
         (8, "src/old.py"),
     ]
-    assert [f.linked for f in found] == [False, True, False, False]
     assert [f.planned for f in found] == [False, False, True, False]
 
 

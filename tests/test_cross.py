@@ -490,6 +490,7 @@ def test_intensity_sets_rounds_minutes_and_time_a_call(
         ({"intensity": "wild"}, "intensity"),
         ({"mode": "both"}, "mode"),
         ({"limits": {"minutes": 0}}, "minutes limit must be above 0"),
+        ({"limits": {"timeout": 0}}, "timeout limit must be above 0"),
     ],
 )
 def test_a_setting_out_of_range_is_an_error_and_nothing_is_called(shop: Path, named: Any, message: str) -> None:  # J3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import json
 import re
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from repositories import git, redact, small
 
 from rebut import evidence
 from rebut.citations import Citation
-from rebut.errors import RecordError
-from rebut.evidence import Mark, check, check_all, check_text
+from rebut.evidence import Mark, check, check_text
 from rebut.snapshot import Snapshot, take
 from rebut.view import LiveView, View
 from rebut.workspace import Missing, Read, Text, Workspace
@@ -66,7 +64,7 @@ def marks(repo: Path, *cited: tuple[str, str], artifact: str | None = None) -> l
         taken = await take(repo, keep, redact)
         results = []
         for view in (View(taken, keep, redact), LiveView(repo, redact)):
-            results.append(await check_all([Citation.of(*c) for c in cited], view, artifact=artifact))
+            results.append([await check(Citation.of(*c), view, artifact=artifact) for c in cited])
             await view.close()
         assert results[0] == results[1]  # a clean workspace and its snapshot say the same
         return results[0]
@@ -308,7 +306,8 @@ def test_files_that_were_not_kept_are_uncheckable(tmp_path: Path) -> None:
     # C11
     snapshot = Snapshot("files", str(tmp_path), skipped={"big.py": "larger than 1 MB", "build": "ignored by git"})
     view = View(snapshot, tmp_path, redact)
-    big, built = asyncio.run(check_all([Citation.of("big.py:3", "whatever"), Citation.of("build/out.js:1")], view))
+    big = asyncio.run(check(Citation.of("big.py:3", "whatever"), view))
+    built = asyncio.run(check(Citation.of("build/out.js:1"), view))
     assert (big.mark, big.note) == ("uncheckable", "larger than 1 MB")
     assert (built.mark, built.note) == ("uncheckable", "ignored by git")
 
@@ -337,14 +336,6 @@ def test_a_text_is_checked_from_end_to_end(repo: Path) -> None:
         (4, "https://example.org", "uncheckable"),
         (5, "conf.py:1", "found"),
     ]
-
-
-def test_a_mark_survives_the_record() -> None:
-    # C11 C13
-    mark = Mark("moved", "a.py:3", "stands at line 4", "a.py:4")
-    assert Mark.from_json(json.loads(json.dumps(mark.to_json()))) == mark
-    with pytest.raises(RecordError):
-        Mark.from_json({"mark": "proven", "place": "a.py"})
 
 
 class Lines(Workspace):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -149,9 +150,9 @@ def test_a_server_here_is_asked_for_its_models_and_one_of_each_family_may_sit(
 def test_the_embedded_model_is_there_with_its_runner_and_its_weights(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C2
-    monkeypatch.setattr(finding, "find_spec", lambda name: None)
+    monkeypatch.setattr(weights, "has_runner", lambda: False)
     assert "pip install" in here.look()["local"].advice
-    monkeypatch.setattr(finding, "find_spec", lambda name: object())
+    monkeypatch.setattr(weights, "has_runner", lambda: True)
     assert "rebut models get" in here.look()["local"].advice
     monkeypatch.setattr(weights, "is_here", lambda env: True)
     assert here.look()["local"].usable
@@ -299,7 +300,7 @@ def test_a_login_that_is_read_by_a_guess_is_told_as_probable(
 ) -> None:  # C2, H13
     here = Here(tmp_path)
     here.install("copilot", "gemini")
-    monkeypatch.setattr(tools.login, "__defaults__", (system,))
+    monkeypatch.setattr(tools, "sys", SimpleNamespace(platform=system))
     sure = system == "linux"
     for name, home in (("copilot", ".copilot/config.json"), ("gemini", ".gemini/oauth_creds.json")):
         (here.root / "home" / home).unlink(missing_ok=True)
@@ -329,7 +330,7 @@ def test_a_login_that_is_read_by_a_guess_is_told_as_probable(
 def test_who_was_passed_over_for_want_of_a_terminal_is_told(
     here: Here, server: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C2, C16
-    monkeypatch.setattr(finding, "find_spec", lambda name: object())
+    monkeypatch.setattr(weights, "has_runner", lambda: True)
     monkeypatch.setattr(weights, "is_here", lambda env: True)
     here.file.write_text(here.file.read_text().replace("http://127.0.0.1:9/v1", server("qwen3:8b", "llama3.2"), 1))
     found = finding.look_now(here.config, here.env, here.config.listed)

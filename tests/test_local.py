@@ -457,7 +457,6 @@ def test_what_is_missing_is_said_with_the_command_that_gets_it(
 ) -> None:
     # C1
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError) as failed:
         connect("local", tmp_path)
     assert "pip install 'rebut[local]'" in failed.value.hint and "rebut models get" in failed.value.hint

@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parent.parent
 LAYERS: list[set[str]] = [
     {"errors"},
     {"types"},
-    {"events", "text", "processes", "aside", "tables"},
+    {"events", "text", "processes", "aside", "tables", "whole"},
     {"record"},
     {"journal", "session", "claims", "trips"},
     {"shapes", "ledger", "budget", "parsing", "streaming", "prompts", "redaction"},

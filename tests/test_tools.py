@@ -256,9 +256,9 @@ def test_version_and_flags_are_asked_of_the_tool_itself(tmp_path: Path) -> None:
     env = {"PATH": f"{fake_tool.install(tmp_path / 'bin', 'claude')}:/bin", "HOME": str(tmp_path)}
     tool = tools.load({})["claude"]
     asked = {**env, "FAKE_VERSION": "2.1.400", "FAKE_HELP": " ".join(tool.probe[1:])}
-    assert asyncio.run(tools.version(tool, asked)) == "2.1.400"
+    assert tools.version_in(asyncio.run(tools.ask(tool, asked, tool.version_args))) == "2.1.400"
     assert asyncio.run(tools.missing_flags(tool, asked)) == tool.probe[:1]
-    assert asyncio.run(tools.version(tool, {"PATH": "/nowhere"})) == ""
+    assert tools.version_in(asyncio.run(tools.ask(tool, {"PATH": "/nowhere"}, tool.version_args))) == ""
 
 
 @pytest.mark.parametrize(

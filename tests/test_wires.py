@@ -394,6 +394,13 @@ def test_a_key_is_needed_away_from_this_machine_and_only_there(tmp_path: Path, n
         connect(spec)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.2:8080", "a.localhost", "[::1]", "localhost"])
+def test_no_key_is_needed_at_any_address_of_this_machine(tmp_path: Path, host: str) -> None:  # C1
+    # by the same rule that finds servers here: what is found able to sit must not be refused for its key then
+    mine = config.Provider("mine", "openai", f"http://{host}/v1", "MINE_API_KEY", "m")
+    assert connector(config.Config(providers=(mine,)), {}, tmp_path)(ModelSpec("mine")).backend
+
+
 def test_a_dearer_input_is_reserved_where_the_prompt_is_put_into_a_cache(tmp_path: Path) -> None:
     env = dict.fromkeys(KEYS, "dummy")
     connect = connector(shipped(tmp_path, env), env, tmp_path)

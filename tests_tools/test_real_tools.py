@@ -97,7 +97,8 @@ def running(group: int) -> list[str]:
 def test_it_is_the_version_that_its_table_is_written_for(desk: Desk) -> None:  # H13
     pinned = desk.real.package.rpartition("@")[2]
     env = {"PATH": real.path(), "HOME": str(desk.home)}
-    assert asyncio.run(tools.version(desk.tool, env)) == pinned == desk.tool.minimum
+    said = asyncio.run(tools.ask(desk.tool, env, desk.tool.version_args))
+    assert tools.version_in(said) == pinned == desk.tool.minimum
     assert asyncio.run(tools.missing_flags(desk.tool, env)) == ()
 
 

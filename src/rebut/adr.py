@@ -106,10 +106,9 @@ def _dissent(data: Mapping[str, Any], ledger: Ledger, outcome: Outcome | None) -
         elif c.get("stand") not in ("agree", "minor"):
             yield f"{c.get('shown')} was not heard: {c.get('failure')}"
     if not voices:
-        for p in ledger.points:
-            if ledger.final_status(p.id) not in ("conceded", "resolved", "withdrawn"):
-                yield f"{p.id} ({p.severity}, {ledger.final_status(p.id)}): {p.text}"
-    told = {p.id for p in ledger.points if ledger.final_status(p.id) not in ("conceded", "resolved", "withdrawn")}
+        for p in ledger.open:
+            yield f"{p.id} ({p.severity}, {ledger.final_status(p.id)}): {p.text}"
+    told = {p.id for p in ledger.open}
     for text in _unresolved(data):
         if text.partition(" ")[0] not in told:
             yield f"not mended: {text}"

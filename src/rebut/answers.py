@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from rebut.asking import Check
 from rebut.budget import MAX_OUTPUT
-from rebut.types import Material, Participant
+from rebut.types import NO_MATERIAL, Material, Participant
 
 V = TypeVar("V")
 
@@ -50,7 +50,7 @@ class Ask(Generic[V]):
     check: Check | None = None
     part: str = ""
     """Tells apart two questions of one step to the same seat."""
-    material: Material = Material()
+    material: Material = NO_MATERIAL
     """What the prompt was made of, for seats filled by a program."""
     max_output: int = MAX_OUTPUT
     """Tokens that the reply may have at most."""

@@ -8,7 +8,7 @@ Keyword arguments named after the protocol's seats are model specs; the rest are
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,6 @@ from rebut.plan import Plan, participants
 from rebut.protocol import load
 from rebut.record import Record
 
-Named = str | Sequence[str] | int | float | bool
-
 
 async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = None, **named: Any) -> Outcome:
     """Open a new debate and see it through. Raises `RebutError`; whatever was said by then is on record.
@@ -32,8 +30,11 @@ async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = No
 
 
 async def _start(desk: Desk, protocol: str | Path, topic: str, **named: Any) -> Outcome:
-    if "target" in named and hasattr(named["target"], "from_transcript"):
-        named["target"], named["redaction"] = await desk.resolve(named["target"])
+    if "target" in named:
+        from rebut.targets import Wanted
+
+        if isinstance(named["target"], Wanted):
+            named["target"], named["redaction"] = await desk.resolve(named["target"])
     return await engine.start(desk.plan(protocol, topic, **named), desk.table)
 
 
@@ -63,9 +64,7 @@ async def resume(
 
 
 async def _resume(desk: Desk, name: str, limits: Mapping[str, float] | None, ask_left: bool) -> Outcome:
-    folder = desk.find(name)
-    record = session.load(folder)
-    desk = desk.of(record)
+    desk, folder, record = desk.taken_up(name)
     raised = desk.permitted_limits(limits or {})
     plan = desk.plan_of(record, {"limits": raised})
     return await engine.resume(plan, desk.table, folder, raised, ask_left=ask_left)
@@ -77,18 +76,13 @@ async def fork(name: str, *, desk: Desk | None = None, again: bool = False, **ch
 
 
 async def _fork(desk: Desk, name: str, again: bool, **changes: Any) -> Outcome:
-    folder = desk.find(name)
-    record = session.load(folder)
-    desk = desk.of(record)
+    desk, folder, record = desk.taken_up(name)
     return await engine.fork(desk.plan_of(record, changes), desk.table, folder, again=again)
 
 
 async def fork_plan(name: str, *, desk: Desk | None = None, **changes: Any) -> tuple[int, int]:
     """How many answers that fork would reuse, and about how many it would ask anew."""
-    desk = desk or Desk(**_for_desk(changes))
-    folder = desk.find(name)
-    record = session.load(folder)
-    desk = desk.of(record)
+    desk, folder, record = (desk or Desk(**_for_desk(changes))).taken_up(name)
     return await engine.fork_plan(desk.plan_of(record, changes), desk.table, folder)
 
 

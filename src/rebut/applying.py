@@ -17,9 +17,10 @@ from pathlib import Path
 from rebut import bytewise, session
 from rebut.bytewise import NotExact, Standing, rewritten
 from rebut.contract import Contract
+from rebut.endings import target_of
 from rebut.errors import RebutError
-from rebut.gitview import OFF, Git, GitFailed
-from rebut.opening import keys_of, sides_of, target_of, view_of
+from rebut.gitview import Git, GitFailed, off
+from rebut.opening import keys_of, sides_of, view_of
 from rebut.outcome import Outcome
 from rebut.overlay import Overlay
 from rebut.patching import NO_GIT, exact, touched, try_patch
@@ -103,7 +104,7 @@ async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
     if git is None:
         if exe is None:
             raise NotApplied(NO_GIT)
-        git = Git(top, exe, tuple(part for setting in OFF for part in ("-c", setting)))
+        git = Git(top, exe, off())
     # The user's own attributes count by hand, too, and what they could start is off.
     at = git.options.index(NO_ATTRIBUTES)
     git.options = (*git.options[: at - 1], *git.options[at + 1 :], "-c", "apply.whitespace=nowarn")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.config import wish
-from rebut.config_files import LARGEST_FILE, REPO_FILE, GateTable, Table, parse, validated
+from rebut.config_files import LARGEST_FILE, REPO_FILE, RepoFile, parse, validated
 from rebut.dismissal import Dismissal, parse as parse_dismissals
 from rebut.errors import ConfigError
 from rebut.gitview import Git, GitFailed
@@ -15,10 +15,6 @@ from rebut.policy import Wish
 
 SHARED = ".rebut/dismissals.jsonl"
 LARGEST_LIST = 10_000_000
-
-
-class Gated(Table):
-    gate: GateTable = GateTable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ def policy_of(raw: bytes, where: str) -> Wish:
     """The `[gate]` table of a repository's file; a mistake in it is told with its line."""
     table = parse(raw, where).get("gate", {})
     try:
-        return wish(validated(Gated, {"gate": table}, where).gate)
+        return wish(validated(RepoFile, {"gate": table}, where).gate)
     except ConfigError as error:
         wrong = re.search(r": (?:unknown key )?(gate(?:\.\w+)?)", error.message)
         line = _line(raw.decode("utf-8", "replace"), wrong[1] if wrong else "gate")

@@ -8,7 +8,7 @@ from typing import Any
 
 from rebut.errors import UsageError
 from rebut.record import Amount
-from rebut.types import Json
+from rebut.types import Json, remade
 
 MAX_OUTPUT = 4096
 """Tokens that one reply may have at most."""
@@ -42,8 +42,7 @@ class Limits:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Limits:
-        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        return cls(**known)
+        return remade(cls, data)
 
     def to_json(self) -> dict[str, Json]:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}

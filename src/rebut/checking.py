@@ -29,7 +29,7 @@ def check(path: Path, env: Mapping[str, str]) -> list[Checked]:
     raw = read(path, needed=True)
     named = {kind: list(table) for kind, table in raw.items() if isinstance(table, dict)}
     out = [_tool(config.tools[name], env) for name in named.get("tools", ())]
-    return out + [_provider(config.provider(name), env) for name in named.get("providers", ())]
+    return out + [_provider(config.need_provider(name), env) for name in named.get("providers", ())]
 
 
 def _tool(tool: Tool, env: Mapping[str, str]) -> Checked:
@@ -46,8 +46,7 @@ def _tool(tool: Tool, env: Mapping[str, str]) -> Checked:
     return Checked(f"tools.{tool.name}", f"runs: {' '.join(words)}", tuple(lacks))
 
 
-def _provider(provider: Provider | None, env: Mapping[str, str]) -> Checked:
-    assert provider is not None, "it is in the file that was loaded"
+def _provider(provider: Provider, env: Mapping[str, str]) -> Checked:
     lacks = []
     if provider.api_key_env and not env.get(provider.api_key_env):
         lacks.append(f"{provider.api_key_env} is not set here")

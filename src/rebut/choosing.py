@@ -85,11 +85,6 @@ def told_apart(spec: ModelSpec, beside: Sequence[ModelSpec]) -> ModelSpec:
     return replace(spec, name=f"{spec.provider}-{count + 1}") if count and not spec.name else spec
 
 
-def written(spec: ModelSpec) -> str:
-    """A spec as a person would type it, with its name."""
-    return (f"{spec.name}=" if spec.name else "") + str(spec)
-
-
 def _another(able: Sequence[Candidate], families: Collection[str]) -> Candidate | None:
     """One of a family that does not sit yet: tools first, and of those the ones whose family is known."""
     new = [c for c in able if c.family not in families]

@@ -186,8 +186,6 @@ class Found:
 
     line: int
     citation: Citation
-    linked: bool = False
-    """It is the target of a Markdown link, hence relative to the text's own folder."""
     planned: bool = False
     """The text speaks of making it, so that it need not exist yet."""
 
@@ -266,7 +264,7 @@ def _lend(found: list[Found], waiting: int, body: list[str]) -> None:
     quote = "\n".join(body)
     if waiting >= 0 and quote.strip() and len(quote) <= LONGEST_QUOTE and not found[waiting].citation.quote:
         last = found[waiting]
-        found[waiting] = Found(last.line, Citation(last.citation.place, quote), last.linked, last.planned)
+        found[waiting] = Found(last.line, Citation(last.citation.place, quote), last.planned)
 
 
 def _closes(line: str, pieces: list[_Piece]) -> bool:
@@ -327,7 +325,7 @@ def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[Found]:
         plans = PLANS.search(head)
         quote = "" if plans or URL.match(place) else piece.quote or _quote(line, pieces, index, used)
         planned = bool(plans and MAKES.search(head)) and not _split(place)[1].start
-        out.append((piece.start, Found(number, Citation(place, quote), piece.kind == "link", planned)))
+        out.append((piece.start, Found(number, Citation(place, quote), planned)))
     yield from (found for _, found in sorted(out, key=lambda item: item[0]))
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import platformdirs
@@ -69,18 +70,6 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Seats:
-    """Who sits where when the command line does not say."""
-
-    proposer: ModelSpec | None = None
-    challenger: ModelSpec | None = None
-    judge: ModelSpec | None = None
-    author: ModelSpec | None = None
-    critic: ModelSpec | None = None
-    lead: ModelSpec | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Config:
     """Both files, merged and checked. `notices` is for the caller to show."""
 
@@ -97,7 +86,8 @@ class Config:
     """`[egress] allow`; None when no list was given, which is not the same as an empty one."""
     repo_allow: tuple[str, ...] | None = None
     never: tuple[str, ...] = ()
-    seats: Seats = Seats()
+    seats: Mapping[str, ModelSpec] = field(default_factory=dict)
+    """Who sits where when the command line does not say."""
     gate: Wish = Wish()
     """The user's alone: what the repository says is read from the base of the change under review."""
     notices: tuple[str, ...] = ()
@@ -187,7 +177,7 @@ def wish(table: GateTable) -> Wish:
 
 
 def _clamped(table: LimitsTable, file: str, notices: list[str]) -> Limits:
-    values: dict[str, float | None] = table.model_dump()
+    values = table.model_dump()
     for name, (low, high) in RANGES.items():
         value = values[name]
         if value is None or low <= value <= high:
@@ -195,11 +185,11 @@ def _clamped(table: LimitsTable, file: str, notices: list[str]) -> Limits:
         # A NaN fails every comparison and ends up at the low end, the careful side.
         values[name] = high if value > high else low
         notices.append(f"{file}: limits.{name} = {value:g} is outside {low:g} to {high:g}; taken as {values[name]:g}.")
-    return _limits(values)
+    return Limits(**values)
 
 
 def _lower(limits: Limits, ceilings: Limits, notices: list[str]) -> Limits:
-    values: dict[str, float | None] = {}
+    values: dict[str, Any] = {}
     for name in (f.name for f in fields(Limits)):
         mine: float | None = getattr(limits, name)
         theirs: float | None = getattr(ceilings, name)
@@ -208,22 +198,17 @@ def _lower(limits: Limits, ceilings: Limits, notices: list[str]) -> Limits:
         if mine is not None and theirs is not None and mine != theirs:
             which = f"{REPO_FILE} lowers it" if theirs < mine else "a repository may not raise it"
             notices.append(f"limits.{name}: yours {mine:g}, {REPO_FILE} {theirs:g}; {which}, so {min(mine, theirs):g}.")
-    return _limits(values)
+    return Limits(**values)
 
 
-def _limits(values: Mapping[str, float | None]) -> Limits:
-    whole = {name: None if (v := values[name]) is None else int(v) for name in ("rounds", "tokens", "calls")}
-    return Limits(minutes=values["minutes"], usd=values["usd"], timeout=values["timeout"], **whole)
-
-
-def _seats(table: SeatsTable, file: str) -> Seats:
+def _seats(table: SeatsTable, file: str) -> dict[str, ModelSpec]:
     parsed: dict[str, ModelSpec] = {}
     for role, text in table.model_dump(exclude_none=True).items():
         try:
             parsed[role] = ModelSpec.parse(text)
         except UsageError as error:
             raise ConfigError(f"{file}: seats.{role}: {error.message}", error.hint) from error
-    return Seats(**parsed)
+    return parsed
 
 
 def _providers(

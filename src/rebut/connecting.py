@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 from rebut.backends.limit import AT_ONCE, Limited
 from rebut.backends.retry import Retrying
 from rebut.backends.timed import Timed
-from rebut.config import Config, Provider
+from rebut.config import Config, Provider, is_loopback
 from rebut.errors import UsageError
 from rebut.room import Connection
 from rebut.tools import Tool, find_executable
@@ -62,14 +63,10 @@ def connector(
     def reached(spec: ModelSpec) -> Connection:
         provider = config.need_provider(spec.provider)
         if rehearsal and provider.api_key_env:  # a dry run calls nothing, so it needs no key
-            return WIRES[provider.wire](spec, provider, {provider.api_key_env: "none", **env})
-        return WIRES[provider.wire](spec, provider, env)
+            return _reached(spec, provider, {provider.api_key_env: "none", **env})
+        return _reached(spec, provider, env)
 
     return connect
-
-
-def _scripted(spec: ModelSpec, workspace: Path) -> Connection:
-    return scripted(workspace)(spec)
 
 
 def scripted(workspace: Path, *, pace: float = 1.0) -> Callable[[ModelSpec], Connection]:
@@ -98,7 +95,7 @@ def _local(spec: ModelSpec, workspace: Path) -> Connection:
     if spec.model:
         raise UsageError(f"local is one model, {weights.SMOLLM2.name}", "Write local, or gguf:PATH for another file.")
     if not weights.is_here():
-        first = "" if _has_runner() else "Run `pip install 'rebut[local]'`, then "
+        first = "" if weights.has_runner() else "Run `pip install 'rebut[local]'`, then "
         raise UsageError(
             "local has no model file yet", f"{first or 'Run '}`rebut models get`, which gets its 98 MB, once."
         )
@@ -119,7 +116,7 @@ def _model_file(path: Path, spec: ModelSpec) -> Connection:
     from rebut import weights
     from rebut.backends.local import LABEL, Local
 
-    if not _has_runner():
+    if not weights.has_runner():
         raise UsageError(
             f"{spec.provider} needs xllamacpp, which is not installed", "Run `pip install 'rebut[local]'`."
         )
@@ -127,12 +124,6 @@ def _model_file(path: Path, spec: ModelSpec) -> Connection:
     backend = Local(path, name=weights.SMOLLM2.name if known else "", label=LABEL if known else "", effort=spec.effort)
     place = f"model file {path.resolve()}"  # however it is named, it answers one call at a time
     return Connection(Limited(Timed(backend), place, 1, called=spec.identity), free, family=backend.family)
-
-
-def _has_runner() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("xllamacpp") is not None
 
 
 def _lint(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection:
@@ -150,10 +141,6 @@ def _rules(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connectio
     if spec.model:
         raise UsageError("there is one set of rules", "Write rules, without a model.")
     return Connection(Timed(Rules()), free, family=FAMILY)
-
-
-def _caller(spec: ModelSpec, workspace: Path) -> Connection:
-    return answering()
 
 
 def answering(text: str = "", key: str = "") -> Connection:
@@ -183,31 +170,7 @@ def _tool(
     return Connection(limited, family=command.family, context_file=tool.context_file, far=True)
 
 
-def _openai(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
-    from rebut.backends.openai import OpenAI
-
-    return _reached(OpenAI, spec, provider, env)
-
-
-def _responses(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
-    from rebut.backends.responses import Responses
-
-    return _reached(Responses, spec, provider, env)
-
-
-def _anthropic(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
-    from rebut.backends.anthropic import Anthropic
-
-    return _reached(Anthropic, spec, provider, env)
-
-
-def _google(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
-    from rebut.backends.google import Google
-
-    return _reached(Google, spec, provider, env)
-
-
-def _reached(wire: type[Wire], spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
+def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
     from rebut.backends.families import family_of
     from rebut.backends.wire import ROOM_TO_THINK
 
@@ -218,8 +181,9 @@ def _reached(wire: type[Wire], spec: ModelSpec, provider: Provider, env: Mapping
             f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}].",
         )
     key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
-    if provider.api_key_env and not key and not is_local(provider.base_url):
+    if provider.api_key_env and not key and not is_loopback(urlsplit(provider.base_url).hostname or ""):
         raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
+    wire: type[Wire] = getattr(import_module(f"rebut.backends.{provider.wire}"), WIRES[provider.wire])
     made = wire(
         base_url=provider.base_url,
         api_key=key,
@@ -240,21 +204,13 @@ def _reached(wire: type[Wire], spec: ModelSpec, provider: Provider, env: Mapping
 
 
 BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {
-    "scripted": _scripted,
+    "scripted": lambda spec, workspace: scripted(workspace)(spec),
     "human": _human,
-    "caller": _caller,
+    "caller": lambda spec, workspace: answering(),
     "local": _local,
     "gguf": _gguf,
 }
 PROGRAMS: dict[str, Callable[[ModelSpec, Config, Mapping[str, str]], Connection]] = {"lint": _lint, "rules": _rules}
 """Participants that are no models at all."""
-WIRES: dict[str, Callable[[ModelSpec, Provider, Mapping[str, str]], Connection]] = {
-    "openai": _openai,
-    "responses": _responses,
-    "anthropic": _anthropic,
-    "google": _google,
-}
-
-
-def is_local(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")
+WIRES = {"openai": "OpenAI", "responses": "Responses", "anthropic": "Anthropic", "google": "Google"}
+"""The class of each, in the backend of the same name, which is loaded when it is first needed."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from rebut.text import cut, squeeze, tame
-from rebut.types import Json
+from rebut.types import Json, remade
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
 MOST_SHOWN = 5
@@ -131,7 +131,7 @@ class Contract:
 
     def dismissing(self, reasons: Mapping[str, str]) -> Contract:
         """The same with some findings dismissed: id → why."""
-        heads = tuple(f"{id}{mark}" for id in reasons for mark in (" (", ": "))
+        heads = _heads(*reasons)
         return replace(
             self,
             findings=tuple(replace(f, dismissed=reasons.get(f.id, "")) for f in self.findings),
@@ -145,12 +145,9 @@ class Contract:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Contract:
-        values = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        values["findings"] = tuple(_held(row) for row in data.get("findings", ()))
-        values["history"] = tuple(Recommended(**_known(Recommended, row)) for row in data.get("history", ()))
-        for name in ("unresolved", "next_actions"):
-            values[name] = tuple(data.get(name, ()))
-        return cls(**values)
+        findings = tuple(remade(Held, row) for row in data.get("findings", ()))
+        history = tuple(remade(Recommended, row) for row in data.get("history", ()))
+        return remade(cls, data, findings=findings, history=history)
 
     def hidden_line(self, shown: Sequence[Held]) -> str:
         """What the reader does not see, counted by reason; empty where nothing is hidden."""
@@ -187,11 +184,9 @@ class Contract:
 
     def _named(self, shown: Sequence[Held]) -> tuple[str, ...]:
         """What is unresolved, findings that stand just above it by their ids alone."""
-        ids = [f.id for f in shown]
-        known = [id for id in ids if any(line.startswith((f"{id} (", f"{id}: ")) for line in self.unresolved)]
-        heads = tuple(f"{id}{mark}" for id in known for mark in (" (", ": "))
-        rest = tuple(line for line in self.unresolved if not line.startswith(heads)) if heads else self.unresolved
-        return (f"{', '.join(known)}, as above", *rest) if known else rest
+        named = [f.id for f in shown if any(line.startswith(_heads(f.id)) for line in self.unresolved)]
+        rest = tuple(line for line in self.unresolved if not line.startswith(_heads(*named)))
+        return (f"{', '.join(named)}, as above", *rest) if named else rest
 
     def _where(self) -> list[str]:
         return [self.artifact, *([f"in {self.folder}"] if self.folder else [])]
@@ -222,13 +217,9 @@ def _left(rows: Sequence[str], most: int | None) -> list[str]:
     return [f"- {len(rows) - most} more; --all shows them"] if most is not None and len(rows) > most else []
 
 
-def _held(row: Mapping[str, Any]) -> Held:
-    values = _known(Held, row)
-    return Held(**{**values, "marks": tuple(values.get("marks", ())), "voices": tuple(values.get("voices", ()))})
-
-
-def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
+def _heads(*ids: str) -> tuple[str, ...]:
+    """How the lines of these findings begin."""
+    return tuple(f"{id}{mark}" for id in ids for mark in (" (", ": "))
 
 
 def _number(id: str) -> int:

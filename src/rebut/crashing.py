@@ -58,7 +58,7 @@ class Ending:
     error: str = ""
 
 
-def desk(job: Job, die: bool = True) -> Desk:
+def desk(job: Job) -> Desk:
     """Where a job's debate is held: nothing of the user's own is looked at."""
     from rebut.api import Desk
     from rebut.config import Config
@@ -68,7 +68,7 @@ def desk(job: Job, die: bool = True) -> Desk:
     def listen(line: Line) -> None:
         nonlocal seen
         seen += line.event.kind == job.die_at
-        if die and job.die_after and seen == job.die_after and line.event.kind == job.die_at:
+        if job.die_after and seen == job.die_after and line.event.kind == job.die_at:
             os._exit(DIED)
 
     env = {"HOME": job.home, "REBUT_HOME": job.home, "PATH": os.environ.get("PATH", "")}

@@ -6,7 +6,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rebut.targets import Target, Wanted
 
 NO_SETTINGS = ("topic", "limits", "allow_same_model")
-Named = str | Sequence[str] | int | float | bool
 
 
 class Desk:
@@ -88,6 +87,12 @@ class Desk:
 
     def find(self, name: str) -> Path:
         return session.find(self.table.root, name, self.workspace)
+
+    def taken_up(self, name: str) -> tuple[Desk, Path, Record]:
+        """The desk for a session, the session's folder and what is on record there."""
+        folder = self.find(name)
+        record = session.load(folder)
+        return self.of(record), folder, record
 
     def plan(
         self,
@@ -149,7 +154,7 @@ class Desk:
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *told, *(target.notes if target else ()), *self.config.notices),
             target=target,
-            most_rounds=self._most_rounds,
+            most_rounds=self.config.ceilings.rounds,
             redaction=redaction,
             searched=target is not None and (target, redaction) == self._resolved,
         )
@@ -210,9 +215,10 @@ class Desk:
             check_effort(effort)
             specs = {seat: spec if seat in changes else replace(spec, effort=effort) for seat, spec in specs.items()}
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *there)}}
-        made = made.with_settings(settings_of(made, values))
+        settings = settings_of(made, values)
+        made = made.with_settings(settings)
         if made.implied:
-            follows = made.implied(settings_of(made, values))
+            follows = made.implied(settings)
             specs |= {seat: ModelSpec.parse(text) for seat, text in follows.items() if seat not in specs}
         # A stand-in that nobody named follows the seat whose model it is.
         kin = {p.seat: str(p.spec) for p in before}
@@ -228,27 +234,23 @@ class Desk:
         )
         kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
         if isinstance(values.get("rounds"), int):
-            values["rounds"] = int(self.config.capped("rounds", values["rounds"]))
+            capped = int(self.config.capped("rounds", values["rounds"]))
+            settings = settings_of(made, {**values, "rounds": capped})
         limits = Limits.from_json({**record.limits, **self.permitted_limits(changes.get("limits") or {})})
         plan = Plan(
             protocol=made,
             topic=str(changes.get("topic", was.topic)),
             seats=[replace(p, **kept.get(p.seat, {})) for p in seats.participants],
-            settings=settings_of(made, values),
+            settings=settings,
             workspace=Path(was.workspace),
             limits=limits,
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *self.config.notices),
             decided="rounds" not in changes,
-            most_rounds=self._most_rounds,
+            most_rounds=self.config.ceilings.rounds,
         )
         self._affordable(plan)
         return plan
-
-    @property
-    def _most_rounds(self) -> int | None:
-        permitted = self.config.capped("rounds", float("inf"))
-        return None if permitted == float("inf") else int(permitted)
 
     def _config_settings(self, protocol: Protocol) -> dict[str, Any]:
         rounds = self.config.limits.rounds
@@ -256,12 +258,10 @@ class Desk:
 
     def _limits(self, given: Mapping[str, float | None], usual: Mapping[str, float]) -> Limits:
         """Flags win over the user's config, that over the protocol's own; what the repository narrows stays so."""
-        of = self.config.limits
-        base = {"minutes": of.minutes, "tokens": of.tokens, "usd": of.usd, "calls": of.calls, "timeout": of.timeout}
-        mine = {name: value for name, value in base.items() if value is not None}
-        chosen: dict[str, Any] = {**dict.fromkeys(base), **usual, **mine, **self.permitted_limits(given)}
-        chosen["timeout"] = chosen["timeout"] or Limits().timeout
-        return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items() if v is not None})
+        names = [one.name for one in fields(Limits)]
+        mine = {name: value for name in names if (value := getattr(self.config.limits, name)) is not None}
+        chosen = {"timeout": Limits().timeout, **usual, **mine, **self.permitted_limits(given)}
+        return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items()})
 
     def permitted_limits(self, given: Mapping[str, float | None]) -> dict[str, float]:
         """Limits as given, lowered to what the repository permits. A misspelt one must not mean none."""

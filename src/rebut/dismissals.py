@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from rebut import claims, session
+from rebut import claims, session, whole
 from rebut.basis import LARGEST_LIST, SHARED
 from rebut.dismissal import Dismissal, parse
 from rebut.errors import ConfigError, UsageError
@@ -62,16 +60,9 @@ def _alone(file: Path) -> AbstractContextManager[None]:
 
 def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
     """All at once, so that nobody ever reads half a list."""
-    fresh = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    text = "".join(one.to_line() for one in every)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as out:
-            out.writelines(one.to_line() for one in every)
-            out.flush()
-            os.fsync(out.fileno())
-        fresh.replace(file)
+        whole.write(file, text.encode("utf-8", "replace"), 0o600 if private else 0o666)
     except OSError as error:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from rebut.events import Asked
 from rebut.ledger import Ledger, from_json
 from rebut.outcome import Seated
-from rebut.record import Record
-from rebut.types import ModelSpec
+from rebut.record import Record, seat_of
+from rebut.types import Json, ModelSpec
+
+if TYPE_CHECKING:
+    from rebut.targets import Target
 
 ALONE = "ONE MODEL ALONE"
 
@@ -18,7 +22,7 @@ def seated(record: Record) -> tuple[Seated, ...]:
     out = []
     for row in record.opened.seats:
         seat = str(row["seat"])
-        calls = [c for c in record.calls.values() if c.key.rpartition("@")[2] == seat]
+        calls = [c for c in record.calls.values() if seat_of(c.key) == seat]
         answered = [c.answered for c in calls if c.answered]
         # A call that a limit forbade, or a deadline cut off, is no fault of the seat's.
         failed = [c.failed for c in calls if c.failed and not c.answered]
@@ -48,7 +52,7 @@ def described(record: Record) -> list[str]:
             seat = key.removeprefix("fallback@")
             notes.append(f"{seat}: {fact.value['spec']} spoke for it, as a fallback ({fact.value['why']})")
     for call in record.calls.values():
-        seat = call.key.rpartition("@")[2]
+        seat = seat_of(call.key)
         for attempt in call.attempts.values():
             notes += [f"{seat}: {note}" for note in attempt.notes]
         if call.answered:
@@ -64,7 +68,7 @@ def caveats(record: Record, judge: str = "", silent: Sequence[str] = ()) -> tupl
     parties = [who for seat, who in asked.items() if seat != judge]
     if any(len(group) > 1 and len(set(group)) == 1 for group in (parties, list(asked.values()))):
         out.append(ALONE)
-    cut = {call.key.rpartition("@")[2] for call in record.calls.values() if call.answered and call.answered.unread}
+    cut = {seat_of(call.key) for call in record.calls.values() if call.answered and call.answered.unread}
     if cut:
         who = f"THE {cut.pop().upper()}" if len(cut) == 1 else f"{len(cut)} SEATS"
         out.append(f"{who} SAW ONLY PART OF IT")
@@ -76,9 +80,7 @@ def _speakers(record: Record) -> dict[str, str]:
     out = {}
     for row in record.opened.seats:
         seat = str(row["seat"])
-        stand_in = record.facts.get(f"fallback@{seat}")
-        spec = stand_in.value["spec"] if stand_in and isinstance(stand_in.value, dict) else row["spec"]
-        one = ModelSpec.parse(str(spec))
+        one = ModelSpec.parse(record.stand_in(seat) or str(row["spec"]))
         if one.provider != "human":
             out[seat] = one.identity
     return out
@@ -107,3 +109,13 @@ def ledger_of(record: Record) -> Ledger:
             ledger = ledger or Ledger(str(event.value["letter"]))
             ledger = ledger.add(from_json(row) for row in event.value["entries"])  # type: ignore[union-attr,arg-type]
     return ledger or Ledger()
+
+
+def target_of(record: Record) -> Target | None:
+    """What is debated, for protocols that have a target."""
+    fact = record.facts.get("target")
+    if fact is None:
+        return None
+    from rebut.targets import Target
+
+    return Target.from_json(cast(Mapping[str, Json], fact.value))

@@ -4,6 +4,7 @@
     ├── UsageError             you: a flag, a file or a config value is wrong; nothing was called        exit 2
     │   ├── ConfigError        a config file says something that it may not
     │   ├── NotSeated          a seat is empty: nobody was named for it, and nobody was found
+    │   ├── PriceUnknown       a dollar limit, and a model whose price nobody knows
     │   └── UnknownSession     no session (or more than one) answers to that name
     ├── ParticipantFailed      a participant: it did not give an answer; carries a class, never speaks
     ├── TooFewReplies          participants: fewer answered than the protocol needs

@@ -9,17 +9,15 @@ import asyncio
 import posixpath
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rebut.citations import Citation, Found, Place, find
-from rebut.errors import RecordError
 from rebut.types import Json
 from rebut.workspace import Missing, Text, Unreadable, Workspace
 
 Verdict = Literal["found", "moved", "located", "absent", "uncheckable"]
-VERDICTS: tuple[Verdict, ...] = ("found", "moved", "located", "absent", "uncheckable")
 
 SHORTEST = 3
 SHOWN = 60
@@ -40,13 +38,6 @@ class Mark:
 
     def to_json(self) -> dict[str, Json]:
         return {"mark": self.mark, "place": self.place, "note": self.note, "moved_to": self.moved_to}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Mark:
-        for verdict in VERDICTS:
-            if data.get("mark") == verdict:
-                return cls(verdict, *(str(data.get(key, "")) for key in ("place", "note", "moved_to")))
-        raise RecordError(f"an unknown mark is on record: {data.get('mark')!r}", "Open it with a later rebut.")
 
 
 async def check(
@@ -69,13 +60,6 @@ async def check(
             note = "on the old side of the diff" + (f"; {there.note}" if there.note else "")
             return Mark(there.mark, there.place, note, there.moved_to)
     return mark
-
-
-async def check_all(
-    citations: Sequence[Citation], view: Workspace, *, artifact: str | None = None, other: Workspace | None = None
-) -> list[Mark]:
-    """Look each citation up, in order."""
-    return [await check(citation, view, artifact=artifact, other=other) for citation in citations]
 
 
 async def check_text(text: str, view: Workspace, base: str = "") -> list[tuple[Found, Mark]]:

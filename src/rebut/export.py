@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -97,10 +96,6 @@ def as_json(record: Record) -> dict[str, Json]:
         "ledger": ledger_to_json(ledger_of(record)),
         "events": events,
     }
-
-
-def dumps(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def prose(value: Json, depth: int = 0) -> str:

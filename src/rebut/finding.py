@@ -11,8 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -237,7 +236,7 @@ def _can_be_written(spec: ModelSpec) -> bool:
 
 def _embedded(env: Mapping[str, str]) -> Found:
     name = weights.SMOLLM2.name
-    if find_spec("xllamacpp") is None:
+    if not weights.has_runner():
         return Found(EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'")
     if not weights.is_here(env=env):
         return Found(EMBEDDED, "embedded", problem="its weights are not here", advice="Run `rebut models get`.")
@@ -261,15 +260,13 @@ async def _analyser(analyser: Analyser, env: Mapping[str, str]) -> Found:
 def programs(found: Sequence[Found]) -> list[Found]:
     """Participants by name only, that rebut never seats by itself: analysers, the judge of rules, any model file."""
     here = ", ".join(f"{one.name} {one.about}" for one in found if one.here)
-    lint = (
-        Found("lint", "program", True, here) if here else Found("lint", "program", problem="no analyser is installed")
-    )
-    runner = find_spec("xllamacpp") is not None
     return [
-        lint if here else replace(lint, advice="pip install 'rebut[lint]'"),
+        Found("lint", "program", True, here)
+        if here
+        else Found("lint", "program", problem="no analyser is installed", advice="pip install 'rebut[lint]'"),
         Found("rules", "program", True, "a judge of code by fixed rules"),
         Found("gguf", "program", True, "any model file, as gguf:PATH")
-        if runner
+        if weights.has_runner()
         else Found("gguf", "program", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"),
     ]
 

@@ -57,6 +57,11 @@ SET_ENV = {
 }
 
 
+def off(*more: str) -> tuple[str, ...]:
+    """What stands before each of git's commands: all of that off, and what else is to be set."""
+    return tuple(part for setting in (*OFF, *more) for part in ("-c", setting))
+
+
 class GitFailed(RebutError):
     """Git could not be started, took too long or said no. `said` is all that it complained about."""
 
@@ -113,7 +118,7 @@ class Git:
         exe = shutil.which("git")
         if exe is None:
             return None
-        git = cls(folder, exe, tuple(part for setting in OFF for part in ("-c", setting)))
+        git = cls(folder, exe, off())
         try:
             both = await git.run("rev-parse", "--absolute-git-dir", "--show-toplevel")
             place, _, rest = both.partition(b"\n")
@@ -337,8 +342,7 @@ async def refusal(folder: Path) -> tuple[str, str]:
     if held is None:
         return "", ""
     try:
-        safe = tuple(part for setting in OFF for part in ("-c", setting))
-        await Git(folder, exe, safe).run("rev-parse", "--show-toplevel")
+        await Git(folder, exe, off()).run("rev-parse", "--show-toplevel")
     except GitFailed as error:
         owned = "dubious ownership" in error.said
         said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message

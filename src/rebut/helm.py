@@ -12,7 +12,7 @@ from typing import cast
 
 from rebut.budget import shown
 from rebut.events import Fact
-from rebut.record import Amount, Record
+from rebut.record import Amount, Record, seat_of, step_of
 from rebut.room import Room
 from rebut.types import Json
 
@@ -40,7 +40,7 @@ class Straggler:
 
     @property
     def seat(self) -> str:
-        return self.key.rpartition("@")[2]
+        return seat_of(self.key)
 
 
 def settled(record: Record) -> Settled | None:
@@ -62,11 +62,6 @@ def left(room: Room, key: str, fp: str) -> str:
     if fact is None and room.parent and (old := room.parent.facts.get(key + LEFT_FACT)) and old.of == fp:
         room.write(fact := old)
     return str(fact.value or "") if fact else ""
-
-
-def step_of(key: str) -> str:
-    """The step that a key belongs to: siblings share it."""
-    return key.rpartition("@")[0].partition(".")[0]
 
 
 @dataclass(slots=True)
@@ -118,7 +113,7 @@ class Helm:
         return ""
 
     def leave(self, key: str) -> str:
-        room, seat = self.room, key.rpartition("@")[2]
+        room, seat = self.room, seat_of(key)
         if key not in room.control.flying:
             return f"{key} is not being asked"
         siblings = self._siblings(key)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut import journal
+from rebut.record import name_of_step, seat_of
 
 MOST_SESSIONS = 40
 MOST_BYTES = 4_000_000
@@ -79,7 +80,9 @@ class History:
         an answer or a failure, `running` those in flight, with the seconds they have taken. Seats of one role speak
         together, so the slowest of them counts.
         """
-        usual = {key: self.usual(seats[seat_of(key)], step=step_of(key)) for key in running if seat_of(key) in seats}
+        usual = {
+            key: self.usual(seats[seat_of(key)], step=name_of_step(key)) for key in running if seat_of(key) in seats
+        }
         if not planned or any(one is None for one in usual.values()):
             return None
         known = {key: one for key, one in usual.items() if one is not None}
@@ -102,15 +105,6 @@ class History:
                 rest.append(left * one.seconds)
             later += max(rest, default=0.0)
         return Expected(now + later, len(by), max(late, default=0.0))
-
-
-def seat_of(key: str) -> str:
-    return key.rpartition("@")[2]
-
-
-def step_of(key: str) -> str:
-    """The step of a key, without its scope and without the part that tells its siblings apart."""
-    return key.rpartition("@")[0].rpartition("/")[2].partition(".")[0]
 
 
 def look_back(root: Path, without: str = "") -> History:
@@ -157,6 +151,6 @@ def _calls(raw: bytes) -> Iterator[Took]:
                 specs[key] = "" if event.get("patient") else event.get("spec", "")
             elif (spec := specs.get(key)) and event.get("ms") and not event.get("copied_from"):
                 role = seat_of(key).partition(".")[0]
-                yield Took(spec, step_of(key), role, event["ms"] / 1000)
+                yield Took(spec, name_of_step(key), role, event["ms"] / 1000)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue

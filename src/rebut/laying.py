@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,6 +11,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
+from rebut import whole
 from rebut.errors import UsageError
 
 LIST = ".rebut-laid.json"
@@ -54,12 +54,12 @@ def lay(texts: Mapping[str, str], folder: Path) -> list[Laid]:
             how = _how(path, text, ours.get(name, ""))
             if how in ("new", "updated"):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                _write(path, text)
+                whole.write(path, text.encode())
             if how != "left alone":
                 ours[name] = _sha(text.encode())
             out.append(Laid(path, how))
         if any(one.how in ("new", "updated") for one in out):
-            _write(folder / LIST, json.dumps(ours, indent=1) + "\n")
+            whole.write(folder / LIST, f"{json.dumps(ours, indent=1)}\n".encode())
     except OSError as error:
         hint = "Choose a folder that you may write to."
         raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}", hint) from error
@@ -81,13 +81,6 @@ def _ours(folder: Path) -> dict[str, str]:
     except (OSError, ValueError):
         return {}
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all, also when we are ended in the middle."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_bytes(text.encode())
-    draft.replace(path)
 
 
 def _sha(data: bytes) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rebut import session
+from rebut.endings import target_of as target_of
 from rebut.errors import RecordError
 from rebut.plan import Plan, Table
 from rebut.record import Record
@@ -63,15 +64,6 @@ async def snapshot(
     if plan.context:
         facts["context"] = (await gather(view, taken.included, never=never)).to_json()
     return view
-
-
-def target_of(record: Record) -> Target | None:
-    fact = record.facts.get("target")
-    if fact is None:
-        return None
-    from rebut.targets import Target
-
-    return Target.from_json(cast(Mapping[str, Json], fact.value))
 
 
 def sides_of(

@@ -9,7 +9,7 @@ from typing import Any
 from rebut import ledger as ledgers
 from rebut.ledger import Ledger
 from rebut.record import Spent
-from rebut.types import Json
+from rebut.types import Json, remade
 from rebut.worth import Worth
 
 
@@ -113,19 +113,17 @@ class Outcome:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
-        values = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        values["verdict"] = Verdict(**_known(Verdict, data["verdict"])) if data.get("verdict") else None
-        for name in ("notes", "caveats"):
-            values[name] = tuple(data.get(name, ()))
-        values["ledger"] = ledgers.ledger_from_json(data.get("ledger", {}))
-        values["seats"] = tuple(
-            Seated(**{**_known(Seated, s), "spoke": tuple(s["spoke"])}) for s in data.get("seats", ())
+        return remade(
+            cls,
+            data,
+            verdict=remade(Verdict, data["verdict"]) if data.get("verdict") else None,
+            ledger=ledgers.ledger_from_json(data.get("ledger", {})),
+            seats=tuple(remade(Seated, row) for row in data.get("seats", ())),
+            spent=remade(Spent, data.get("spent", {})),
+            rounds=remade(Spent, data.get("rounds", {})),
+            rows=tuple((str(label), str(text)) for label, text in data.get("rows", ())),
+            worth=Worth.from_json(data["worth"]) if data.get("worth") else None,
         )
-        for name in ("spent", "rounds"):
-            values[name] = Spent(**_known(Spent, data.get(name, {})))
-        values["rows"] = tuple((str(label), str(text)) for label, text in data.get("rows", ()))
-        values["worth"] = Worth.from_json(data["worth"]) if data.get("worth") else None
-        return cls(**values)
 
 
 def so_far(answers: int) -> Outcome:
@@ -145,8 +143,3 @@ def nothing_yet(why: str) -> Outcome:
 def _fields(value: Verdict | Seated | Spent) -> dict[str, Json]:
     """Its fields, none of which holds another of these."""
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
-
-
-def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that this version knows: a later one may have added some."""
-    return {name: value for name, value in data.items() if name in kind.__dataclass_fields__}  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from rebut.text import clean
 from rebut.types import Json
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from pydantic import BaseModel, ValidationError
 
 T = TypeVar("T", bound="BaseModel")
 
@@ -162,10 +162,7 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _said(error: object) -> str:
-    from pydantic import ValidationError
-
-    assert isinstance(error, ValidationError)
+def _said(error: ValidationError) -> str:
     rows = []
     for row in error.errors(include_url=False, include_input=False)[:6]:
         where = ".".join(str(part) for part in row["loc"]) or "the reply"

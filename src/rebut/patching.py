@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from rebut.gitview import OFF, Git, GitFailed
+from rebut.gitview import Git, GitFailed, off
 from rebut.workspace import Missing, Text, Workspace, confine
 
 FORBIDDEN = re.compile(r"^(?:GIT binary patch|(?:new|old) (?:file )?mode 1[26]0000)", re.M)
@@ -160,7 +160,7 @@ async def exact(view: Workspace, name: str, read: Text) -> str:
 
 def scratch(top: Path, exe: str) -> Git:
     """Git in a folder of our own, which takes every byte as it is."""
-    return Git(top, exe, tuple(part for setting in (*OFF, *PLAIN) for part in ("-c", setting)))
+    return Git(top, exe, off(*PLAIN))
 
 
 def lay(

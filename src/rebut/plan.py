@@ -94,7 +94,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
     seats: list[dict[str, Json]] = [
         {
             "seat": p.seat,
-            "spec": (f"{p.spec.name}=" if p.spec.name else "") + str(p.spec),
+            "spec": p.spec.written,
             "family": p.family,
             "persona": p.persona,
             "fallbacks": [str(s) for s in plan.fallbacks.get(p.seat, ())],

@@ -10,6 +10,9 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+PATIENCE = 2.0
+"""Seconds that a process group gets to end after each signal."""
+
 
 def started(pid: int) -> str:
     """When a process started, as the system tells it; empty when there is no such process.
@@ -35,21 +38,21 @@ def own_start(pid: int) -> str:
     return started(pid)
 
 
-def end_group(pid: int, since: str, patience: float = 2.0) -> bool:
+def end_group(pid: int, since: str) -> bool:
     """End the process group led by `pid`, if it is still the one that started at `since`. True if it was running."""
     if pid <= 1 or not since or started(pid) != since:
         return False
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGTERM)
-        _wait(pid, since, patience)
+        _wait(pid, since)
         # Even if the leader is gone: others of its group may be deaf. The number stays theirs while one of them lives.
         os.killpg(pid, signal.SIGKILL)
-        _wait(pid, since, patience)
+        _wait(pid, since)
     return True
 
 
-def _wait(pid: int, since: str, patience: float) -> None:
-    until = time.monotonic() + patience
+def _wait(pid: int, since: str) -> None:
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until and started(pid) == since and not _is_zombie(pid):
         time.sleep(0.02)
 

@@ -8,7 +8,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
@@ -172,32 +172,16 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
             raise UsageError(f"{where} is no protocol: it has no `{needed}`", "See docs/writing-a-protocol.md.")
     if not inspect.iscoroutinefunction(module.run):
         raise UsageError(f"{where}: `run` is not async", "Write `async def run(debate)`.")
-    version = str(getattr(module, "version", "1"))
+    own = {one.name: getattr(module, one.name) for one in fields(Protocol) if hasattr(module, one.name)}
+    version = str(own.get("version", "1"))
     return Protocol(
-        name=getattr(module, "name", Path(where).stem),
-        version=f"{version}+{sha}" if sha else version,
-        about=(module.__doc__ or "").strip().partition("\n")[0],
-        seats=dict(module.seats),
-        settings=getattr(module, "Settings", None) or create_model("Settings"),
-        run=module.run,
-        letter=getattr(module, "letter", "P"),
-        judge=getattr(module, "judge", ""),
-        closing_tokens=getattr(module, "closing_tokens", 0),
-        calls=getattr(module, "calls", None),
-        partial=getattr(module, "partial", None),
-        artifacts=getattr(module, "artifacts", None),
-        silent=tuple(getattr(module, "silent", ())),
-        third_judges=getattr(module, "third_judges", True),
-        stand_ins=dict(getattr(module, "stand_ins", {})),
-        programs=dict(getattr(module, "programs", {})),
-        implied=getattr(module, "implied", None),
-        limits=getattr(module, "limits", None),
-        notices=getattr(module, "notices", None),
-        state_dir=getattr(module, "state_dir", None),
-        claim=getattr(module, "claim", None),
-        prepare=getattr(module, "prepare", None),
-        company=getattr(module, "company", None),
-        fits=getattr(module, "fits", None),
-        folder=getattr(module, "folder", None),
-        source=source,
+        **{
+            "name": Path(where).stem,
+            **own,
+            "seats": dict(module.seats),
+            "version": f"{version}+{sha}" if sha else version,
+            "about": (module.__doc__ or "").strip().partition("\n")[0],
+            "settings": getattr(module, "Settings", None) or create_model("Settings"),
+            "source": source,
+        }
     )

@@ -50,6 +50,17 @@ class Call:
         return said[-1] if said else ""
 
     @property
+    def tokens(self) -> int:
+        """What its attempts took together, as far as it was reported."""
+        return sum((a.input or 0) + (a.output or 0) for a in self.attempts.values())
+
+    @property
+    def usd(self) -> float | None:
+        """What its attempts cost together; None as soon as one has no known price."""
+        costs = [a.usd for a in self.attempts.values() if a.usd is not None]
+        return sum(costs) if len(costs) == len(self.attempts) else None
+
+    @property
     def next_attempt(self) -> int:
         return max([0, *self.asked, *self.attempts]) + 1
 
@@ -145,9 +156,10 @@ class Record:
             found = self.calls[key] = Call(key)
         return found
 
-    @property
-    def attempts_made(self) -> int:
-        return sum(len(c.attempts) for c in self.calls.values())
+    def stand_in(self, seat: str) -> str:
+        """The fallback that spoke for a seat; empty while its own model did."""
+        fact = self.facts.get(f"fallback@{seat}")
+        return str(fact.value["spec"]) if fact and isinstance(fact.value, dict) else ""
 
     @property
     def answers(self) -> int:
@@ -199,6 +211,24 @@ class Record:
                     pass
             last = now
         return max(0.0, total + max(0.0, last - began))
+
+
+def seat_of(key: str) -> str:
+    """The seat that a key asks."""
+    return key.rpartition("@")[2]
+
+
+def step_of(key: str) -> str:
+    """Scope and step of a key, without the part that tells its siblings apart: they share it.
+
+    A ledger entry of several seats is under a key that names none.
+    """
+    return (key.rpartition("@")[0] or key).partition(".")[0]
+
+
+def name_of_step(key: str) -> str:
+    """The step of a key alone, whatever its scope."""
+    return key.rpartition("@")[0].rpartition("/")[2].partition(".")[0]
 
 
 def reserved(asked: Asked) -> Amount:

@@ -99,15 +99,13 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
     """One line for a settled answer: who, what, how long, how much, and what it brought."""
     step, _, seat = answered.key.rpartition("/")[2].rpartition("@")
     call = record.calls[answered.key]
-    tokens = sum((a.input or 0) + (a.output or 0) for a in call.attempts.values())
-    usd = [a.usd for a in call.attempts.values()]
     cost = ""
     if answered.copied_from:
         took = f"reused from {answered.copied_from[:4]}"
     else:
         took = f"{duration(answered.ms / 1000):>8}"
-        cost = f"{size(tokens):>5} tokens"
-        cost += "" if None in usd else f"  {money(sum(u for u in usd if u is not None))}"
+        cost = f"{size(call.tokens):>5} tokens"
+        cost += "" if call.usd is None else f"  {money(call.usd)}"
     tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
     brought = "; ".join([*tries, *(counted(ledger_fact) if ledger_fact else [])])
     head = f"    {seat:<{column(record)}} {step:<11} {took}"
@@ -124,11 +122,6 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
 def column(record: Record) -> int:
     """How wide the seats are: those of many with their numbers are wider."""
     return max(11, *(len(str(row["seat"])) for row in record.opened.seats))
-
-
-def together(fact: Fact, seat: str) -> bool:
-    """Whether a ledger entry is of several seats at once, so that no single turn may have it beside it."""
-    return bool(entered_by(fact) - {seat})
 
 
 def entered_by(fact: Fact) -> set[str]:
@@ -256,11 +249,9 @@ def _next(outcome: Outcome, short: str, width: int) -> list[str]:
 def ledger_rows(ledger: Ledger, width: int) -> list[str]:
     if ledger == Ledger(ledger.letter):
         return []
-    agreed = ledger.having("conceded", "resolved")
-    still = [p for p in ledger.points if ledger.status(p.id) not in ("conceded", "resolved", "withdrawn")]
     groups: list[tuple[str, list[str]]] = [
-        ("agreed", [_point(p) for p in agreed]),
-        ("open", [_point(p) for p in still]),
+        ("agreed", [_point(p) for p in ledger.having("conceded", "resolved")]),
+        ("open", [_point(p) for p in ledger.open]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
         ("absent", [f"{name} cites {e.place}: {e.note or 'not there'}" for name, e in _absent(ledger)]),
         (

@@ -6,16 +6,17 @@ import os
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import cast
 
 from rebut import session
 from rebut.errors import RecordError, UsageError
 from rebut.events import Amended, Asked, Fact, Failed
-from rebut.helm import LEFT_FACT, step_of
+from rebut.helm import LEFT_FACT
 from rebut.journal import Journal
 from rebut.plan import Table
 from rebut.processes import end_group, started
-from rebut.record import Record
+from rebut.record import Record, seat_of, step_of
 from rebut.types import LEFT
 
 AGAIN = "again"
@@ -67,9 +68,7 @@ def amend(journal: Journal, raised: Mapping[str, float]) -> None:
             case Asked(key=key):
                 later.add(step_of(key))
             case Failed(failure="budget", reopened=False) as e if later <= {step_of(e.key)}:
-                journal.write(
-                    Failed(key=e.key, seat=e.seat, fp=e.fp, failure="budget", message=e.message, reopened=True)
-                )
+                journal.write(replace(e, reopened=True))
             case Fact(cls="limit", value=str(reason)) as e if reason and not later:
                 journal.write(Fact(key=e.key, cls="limit", value=""))
             case _:
@@ -91,7 +90,7 @@ def ask_again(journal: Journal) -> None:
                     continue
                 opened += 1
                 journal.write(Fact(key=name, cls="input", value=""))
-                seat = key.rpartition("@")[2]
+                seat = seat_of(key)
                 journal.write(Failed(key=key, seat=seat, fp="", failure=LEFT, message=why, reopened=True))
             case _:
                 pass

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rebut import __version__, session
+from rebut.endings import target_of
 from rebut.plan import Plan, opened
 from rebut.reading import outcome_of
 from rebut.record import Record
 from rebut.redaction import PLACEHOLDER
-from rebut.reviewed import target_of
 from rebut.session import Found
 from rebut.targets import Target
 from rebut.targets.own import OUTPUT

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from rebut.config_files import REPO_FILE
 from rebut.contract import Contract
+from rebut.endings import target_of
 from rebut.errors import RebutError, UsageError
 from rebut.outcome import Outcome
 from rebut.reading import outcome_of, status
 from rebut.record import Record
 from rebut.targets import Target
 from rebut.targets.drawing import STANDS_FOR
-from rebut.types import Json
 
 MEDIA = re.compile(
     r"\.(?:avif?|bmp|eot|gif|ico|jpe?g|mov|mp[34]|ogg|otf|pdf|png|psd|tiff?|ttf|wav|webm|webp|woff2?)$", re.I
@@ -69,11 +67,6 @@ class Review:
         if _sets_its_own_rules(self.target):
             found.append(f"the change edits [limits] or [egress] of {REPO_FILE}, which held for its own review")
         return tuple(found)
-
-
-def target_of(record: Record) -> Target | None:
-    fact = record.facts.get("target")
-    return Target.from_json(cast(Mapping[str, Json], fact.value)) if fact else None
 
 
 def _is_unread(line: str) -> bool:

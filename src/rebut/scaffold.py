@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import keyword
 import re
-from importlib.resources import files
 from pathlib import Path
 
 from rebut.errors import UsageError
+from rebut.laying import shipped
 
 
 def protocol(name: str, folder: Path) -> tuple[Path, Path]:
@@ -21,7 +21,7 @@ def protocol(name: str, folder: Path) -> tuple[Path, Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, template in zip(wanted, ("protocol.txt", "test.txt"), strict=True):
-            text = files("rebut").joinpath("shipped", "new", template).read_text("utf-8")
+            text = shipped("new")[template]
             path.write_text(text.replace("NAME", name), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{error.filename} cannot be written: {error.strerror}", "Choose another --folder.") from error

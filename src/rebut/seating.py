@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rebut.choosing import Company, found_company, written
+from rebut.choosing import Company, found_company
 from rebut.config import Config
 from rebut.connecting import connector as connector
 from rebut.errors import NotSeated, UsageError
@@ -72,7 +72,7 @@ def seat(
         if count == 0 and not named[role]:
             continue
         count = count or 1
-        wanted = named[role] or [written(spec) for spec in company.specs.get(role, ())]
+        wanted = named[role] or [spec.written for spec in company.specs.get(role, ())]
         if role == protocol.judge and not wanted:
             continue
         if (len(wanted) != count) if count != MANY else not wanted:
@@ -203,8 +203,7 @@ def _listed(wanted: Sequence[str], role: str, config: Config) -> None:
 
 
 def _configured(config: Config, role: str) -> str:
-    spec: ModelSpec | None = getattr(config.seats, role, None)
-    return written(spec) if spec else ""
+    return config.seats[role].written if role in config.seats else ""
 
 
 def _whole(spec: ModelSpec, config: Config) -> ModelSpec:

@@ -296,12 +296,8 @@ def private_folder(env: Mapping[str, str]) -> Path:
     return Path(tempfile.mkdtemp(prefix="rebut-"))
 
 
-async def version(tool: Tool, env: Mapping[str, str]) -> str:
-    """The version that the tool gives itself; empty when it is not there or does not say."""
-    return version_in(await ask(tool, env, tool.version_args))
-
-
 def version_in(said: Ended) -> str:
+    """The version that a tool gives itself; empty when it is not there or does not say."""
     number = re.search(r"\d+(?:\.\d+)+", said.out) or re.search(r"\d+(?:\.\d+)+", said.err)
     return number[0] if number and said.code == 0 else ""
 
@@ -313,14 +309,14 @@ async def missing_flags(tool: Tool, env: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(flag for flag in tool.probe if flag not in words)
 
 
-async def login(tool: Tool, env: Mapping[str, str], system: str = sys.platform) -> Login:
+async def login(tool: Tool, env: Mapping[str, str]) -> Login:
     """Whether anything shows a login, as far as that can be told without asking a model."""
     signs, home = tool.signs, env.get("HOME", "")
     if signs == Signs() or any(env.get(name, "").strip() for name in signs.env):
         return Login(True)
     if any(env.get(name, "").strip() for name in signs.perhaps):
         return Login(True, sure=False)
-    known = system not in signs.guessed
+    known = sys.platform not in signs.guessed
     if home and any(_shows(Path(home) / name, match) for name, match in signs.files.items()):
         return Login(True, known)
     if not signs.args:

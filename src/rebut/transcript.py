@@ -71,10 +71,8 @@ def _by(call: Call) -> list[str]:
     who = call.answered.model or "unknown model"
     if call.answered.copied_from:
         return [who, f"reused from {call.answered.copied_from[:4]}"]
-    tokens = sum((a.input or 0) + (a.output or 0) for a in call.attempts.values())
-    known = [a.usd for a in call.attempts.values() if a.usd is not None]
-    cost = [money(sum(known))] if len(known) == len(call.attempts) else []
-    return [who, duration(call.answered.ms / 1000), f"{size(tokens)} tokens", *cost]
+    cost = [] if call.usd is None else [money(call.usd)]
+    return [who, duration(call.answered.ms / 1000), f"{size(call.tokens)} tokens", *cost]
 
 
 def as_it_came(call: Call) -> list[str]:

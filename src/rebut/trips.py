@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from rebut import whole
 
 FRESH = 600.0
 """Seconds for which a round trip says something about now."""
@@ -44,10 +44,7 @@ class Trips:
         text = json.dumps({name: {"at": trip.at, "reads": trip.reads} for name, trip in newest}, indent=1)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd, name = tempfile.mkstemp(prefix=".trips.", dir=self.path.parent)  # private from the start
-            with os.fdopen(fd, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).replace(self.path)
+            whole.write(self.path, text.encode(), 0o600)
         except OSError:
             return
 

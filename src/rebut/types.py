@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 
 from rebut.errors import ParticipantFailed, UsageError
 
+T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 FailureKind = Literal["timeout", "auth", "rate limit", "bad reply", "missing tool", "crashed", "budget"]
 LEFT = "left behind"
 """The class of a call that somebody decided to go on without: no fault that a model can have by itself."""
-FAILURES: tuple[FailureKind, ...] = (
-    "timeout",
-    "auth",
-    "rate limit",
-    "bad reply",
-    "missing tool",
-    "crashed",
-    "budget",
-)
+FAILURES: tuple[FailureKind, ...] = get_args(FailureKind)
 
 EFFORTS = ("low", "medium", "high", "max")
 
@@ -67,6 +60,11 @@ class ModelSpec:
         """What makes two seats the same model: provider and model, whatever the effort or the name."""
         return f"{self.provider}:{self.model}" if self.model else self.provider
 
+    @property
+    def written(self) -> str:
+        """As a person would type it, with its name."""
+        return f"{self.name}={self}" if self.name else str(self)
+
     def __str__(self) -> str:
         return self.identity + (f"@{self.effort}" if self.effort else "")
 
@@ -93,9 +91,6 @@ class Sampling:
         return {name: value for name, value in given.items() if value is not None}
 
 
-AS_IT_LIKES = Sampling()
-
-
 @dataclass(frozen=True, slots=True)
 class Participant:
     """A seat at the table (`proposer`, `author.1`) and who sits in it."""
@@ -106,7 +101,7 @@ class Participant:
     persona: str = ""
     default: bool = False
     """Nobody named it: it sits there because somebody must."""
-    sampling: Sampling = AS_IT_LIKES
+    sampling: Sampling = Sampling()
 
     @property
     def label(self) -> str:
@@ -251,3 +246,9 @@ class Backend(Protocol):
     """A model behind one method. Raises `ParticipantFailed`; anything that returns has really spoken."""
 
     async def complete(self, request: Request) -> Reply: ...
+
+
+def remade(kind: type[T], row: Mapping[str, Any], **parts: Any) -> T:
+    """A value from its row on record; `parts` of it are made already. What a later version has added is left out."""
+    own = {one.name: row[one.name] for one in fields(cast(Any, kind)) if one.name in row}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in own.items()} | parts)

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
@@ -50,6 +51,11 @@ SMOLLM2 = Weights(
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     size=98_362_432,
 )
+
+
+def has_runner() -> bool:
+    """Whether xllamacpp, which runs model files, is installed."""
+    return find_spec("xllamacpp") is not None
 
 
 def folder(env: Mapping[str, str] | None = None) -> Path:

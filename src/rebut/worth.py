@@ -12,7 +12,7 @@ from typing import Any
 from rebut.events import Asked, Attempt, Resumed
 from rebut.ledger import Ledger, Point
 from rebut.record import Record, Spent, seconds
-from rebut.types import Json
+from rebut.types import Json, remade
 
 FATES = ("conceded", "partly accepted", "resolved", "defended", "withdrawn")
 """What may have become of a point; whatever else it is, it is open."""
@@ -76,14 +76,9 @@ class Worth:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Worth:
-        values = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        values["points"] = tuple((str(name), int(count)) for name, count in data.get("points", {}).items())
-        for name in ("changed", "keys"):
-            values[name] = tuple(data.get(name, ()))
-        for name in ("alone", "debate"):
-            known = {k: v for k, v in data.get(name, {}).items() if k in Spent.__dataclass_fields__}
-            values[name] = Spent(**known)
-        return cls(**values)
+        points = tuple((str(name), int(count)) for name, count in data.get("points", {}).items())
+        alone, debate = (remade(Spent, data.get(name, {})) for name in ("alone", "debate"))
+        return remade(cls, data, points=points, alone=alone, debate=debate)
 
 
 def chosen(keys: Iterable[str]) -> Callable[[str], bool]:

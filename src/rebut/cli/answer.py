@@ -40,6 +40,7 @@ def _for(id: str, key: str, text: str) -> bool:
     from rebut.api import Desk
     from rebut.errors import UsageError
     from rebut.plan import participants
+    from rebut.record import seat_of
 
     folder = Desk().find(id)
     record = session.load(folder)
@@ -48,7 +49,7 @@ def _for(id: str, key: str, text: str) -> bool:
         raise UsageError(f"session {folder.name} has no seat of the caller's", "Go on with `rebut resume`.")
     if record.closed:
         raise UsageError(f"session {folder.name} is closed", f"`rebut show {folder.name}` has its outcome.")
-    if key and key.rpartition("@")[2] not in seats:
+    if key and seat_of(key) not in seats:
         raise UsageError(f"{key} is no question to the caller", f"The caller sits as {', '.join(seats)}.")
     call = record.calls.get(key)
     if call is None:

@@ -124,7 +124,7 @@ def _review(id: str) -> tuple[Review, Path]:
     """The review that is meant, and its workspace; without an id the last one of this folder, whatever came after."""
     from rebut import session
     from rebut.errors import UnknownSession
-    from rebut.reviewed import Review, target_of
+    from rebut.reviewed import Review
 
     if id:
         record = session.load(folder_of(id))
@@ -133,7 +133,7 @@ def _review(id: str) -> tuple[Review, Path]:
     for found in session.sessions(root()):
         if session.is_here(found, here):
             record = session.load(found.folder)
-            if record.closed and target_of(record) is not None:
+            if record.closed and "target" in record.facts:
                 return Review.of(record), Path(record.opened.workspace)
     raise UnknownSession(f"no review has ended in {here}", "Name one with --session ID.")
 

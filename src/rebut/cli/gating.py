@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut import reuse, session, standing
+from rebut import reuse, session, standing, whole
 from rebut.annotations import commands
 from rebut.api import Desk
 from rebut.cli.gate import rows
@@ -162,13 +161,8 @@ def save(file: Path, found: Standing) -> None:
     """Whole or not at all: half a file, or an earlier review's, would be taken for this one's."""
     text = json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
     file = file.resolve()
-    fresh = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
-        try:
-            fresh.write_text(text, encoding="utf-8", errors="replace")
-            fresh.replace(file)
-        finally:
-            fresh.unlink(missing_ok=True)
+        whole.write(file, text.encode("utf-8", "replace"))
     except OSError as error:
         old = f"What stands in {file} is of an earlier review. " if file.exists() else ""
         raise RecordError(

@@ -41,18 +41,12 @@ def models_command(what: str, source: Path | None, as_json: bool) -> int:
         return 0
     here = weights.is_sound(env=os.environ)
     if as_json:
-        say_json({"name": model.name, "path": str(path), "here": here, "runner": _runner()})
+        say_json({"name": model.name, "path": str(path), "here": here, "runner": weights.has_runner()})
     elif what == "path":
         say(str(path), verbatim=True)
     else:
         state = "there" if here else "damaged, run `rebut models get`" if path.exists() else "run `rebut models get`"
         say(f"  {model.name:<14} {model.size // 1_000_000} MB   {state}   {path}")
-        if not _runner():
+        if not weights.has_runner():
             say("  note: xllamacpp, which runs it, is not installed: pip install 'rebut[local]'")
     return 0
-
-
-def _runner() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("xllamacpp") is not None

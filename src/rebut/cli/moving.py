@@ -13,8 +13,8 @@ from rebut import report
 from rebut.cli import points
 from rebut.events import Answered, Asked
 from rebut.hearing import Hearing
-from rebut.history import Expected, History, seat_of, step_of
-from rebut.record import Record, Spent
+from rebut.history import Expected, History
+from rebut.record import Record, Spent, name_of_step, seat_of
 from rebut.text import cut
 from rebut.types import ModelSpec
 
@@ -49,7 +49,7 @@ class Moving:
         """Take what is to be known from the record, which grows while a thread of its own draws the rows."""
         self.seats = {str(row["seat"]): str(ModelSpec.parse(str(row["spec"]))) for row in record.opened.seats}
         self.column = report.column(record)
-        self.spent = record.spent() if record.attempts_made else None
+        self.spent = record.spent() if any(call.attempts for call in record.calls.values()) else None
         calls = record.calls.items()
         self.made = tuple(key for key, c in calls if c.answered or (c.failed and not c.failed.reopened))
 
@@ -89,7 +89,7 @@ class Moving:
             return head + (f'  "{_tail(words, room)}"' if room > 10 else "")
         if hearing and hearing.size and not hearing.points:
             return _cut(f"{head}  {report.size(hearing.size)} characters so far", width)
-        usual = self.history.usual(asked.spec, step=step_of(key)) if not (hearing and hearing.size) else None
+        usual = self.history.usual(asked.spec, step=name_of_step(key)) if not (hearing and hearing.size) else None
         told = f", usually {report.duration(usual.seconds)}" if usual and usual.seconds > took else ""
         return head + (told if len(told) <= room else "")
 

@@ -18,7 +18,7 @@ from rebut.cli.moving import Moving
 from rebut.cli.saying import plain, say, width
 from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.hearing import Hearing
-from rebut.record import Record
+from rebut.record import Record, step_of
 from rebut.text import clean, cut
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Screen:
     def _settled(self, line: Line) -> None:
         match line.event:
             case Answered() as e:
-                if any(_step(one.key) != _step(e.key) for one in self.moving.held):
+                if any(step_of(one.key) != step_of(e.key) for one in self.moving.held):
                     self._flush()
                 self.moving.held.append(e)
             case Fact(key=key) as e if told := report.decided(e):
@@ -130,13 +130,12 @@ class Screen:
 
     def _brought(self, ledger: Fact, key: str) -> None:
         """What one answer, or the last of them, entered in the ledger."""
-        mine = [one for one in self.moving.held if (_step(one.key), _seat(one.key)) == (_step(key), _seat(key))]
+        mine = [one for one in self.moving.held if (step_of(one.key), _seat(one.key)) == (step_of(key), _seat(key))]
+        by = report.entered_by(ledger)
         if not mine:  # an entry of one seat belongs beside that seat's turn, also when its siblings have answered, too
-            by = report.entered_by(ledger)
-            mine = [one for one in self.moving.held if _step(one.key) == _step(key) and by == {one.seat}]
-        if not mine and self.moving.held and report.together(ledger, self.moving.held[-1].seat):
+            mine = [one for one in self.moving.held if step_of(one.key) == step_of(key) and by == {one.seat}]
+        if not mine and self.moving.held and by - {self.moving.held[-1].seat}:  # not of the last turn's seat alone
             self._flush()
-            by = report.entered_by(ledger)
             self._apart(by.pop() if len(by) == 1 else "together", ledger)  # one whose turn was told before another's
             self._below(ledger)
             return
@@ -305,8 +304,3 @@ class Screen:
 
 def _seat(key: str) -> str:
     return key.rpartition("@")[2]
-
-
-def _step(key: str) -> str:
-    """Scope and step of a key, without the part that tells its siblings apart."""
-    return key.rpartition("@")[0].partition(".")[0] if "@" in key else key.partition(".")[0]

@@ -138,13 +138,13 @@ def _company(given: str | None) -> list[str]:
 
 def _authors(who: list[str]) -> list[str]:
     """Two of one provider get names, which `revise` wants for its files and this verb has no flag for."""
-    from rebut.choosing import told_apart, written
+    from rebut.choosing import told_apart
     from rebut.types import ModelSpec
 
     out: list[ModelSpec] = []
     for text in who:
         out.append(told_apart(ModelSpec.parse(text), out))
-    return [written(spec) for spec in out]
+    return [spec.written for spec in out]
 
 
 def _go(

@@ -449,12 +449,12 @@ def test_a_sarif_that_fails_after_the_review_does_not_hide_its_ending(folder: Pa
         raise OSError(28, "No space left on device")
 
     words = ["cross", *seats(folder), "--fail-on", fail_on, "--sarif", str(out / "x.sarif")]
-    with mock.patch.object(Path, "write_text", full):
+    with mock.patch("rebut.whole.write", full):
         done = rebut(folder, *words)
     assert done.returncode == code and "KEEP ORIGINAL" in done.stdout and "GATE" in done.stdout
     assert "x.sarif could not be written: No space left on device" in " ".join(done.stderr.split())
     assert "export" in done.stderr and [*out.iterdir()] == []
-    with mock.patch.object(Path, "write_text", full):
+    with mock.patch("rebut.whole.write", full):
         told = json.loads(rebut(folder, *words, "--json").stdout)
     assert (told["exit"], "could not be written" in told["error"]) == (code, True) and told["decision"]
     assert rebut(folder, *words).returncode == (0 if fail_on == "P1" else 1) and (out / "x.sarif").is_file()

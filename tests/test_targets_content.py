@@ -14,7 +14,7 @@ from targeting import applies, changed, paths, refused, target
 
 import rebut
 from rebut.api import Desk
-from rebut.redaction import Redacted, Redactor
+from rebut.redaction import Redactor
 from rebut.targets import Wanted
 from rebut.targets.redacting import BETWEEN, redact_all
 from rebut.targets.sides import Folder
@@ -303,11 +303,11 @@ def test_files_that_were_read_for_a_session_are_searched_for_secrets_once_and_al
     said = {"r1/critique@critic": crosses.critique()}
     sat = crosses.seats(repo.parent / "seats", said)
     looked: list[str] = []
-    count = Redactor.redact_counting
+    redact = Redactor.redact
 
-    def counting(self: Redactor, text: str, found: dict[str, str] | None = None) -> Redacted:
+    def watched(self: Redactor, text: str) -> str:
         looked.append(text)
-        return count(self, text, found)
+        return redact(self, text)
 
     async def run(alter: bool) -> str:
         desk = Desk(workspace=repo)
@@ -319,7 +319,7 @@ def test_files_that_were_read_for_a_session_are_searched_for_secrets_once_and_al
         await rebut.start("cross", desk=desk, target=target, redaction=key, **sat)
         return (desk.find("last") / "journal.jsonl").read_text()
 
-    monkeypatch.setattr(Redactor, "redact_counting", counting)
+    monkeypatch.setattr(Redactor, "redact", watched)
     record = asyncio.run(run(alter=False))
     assert token not in record and "[secret:" in record
     assert not any(text.startswith("TOKEN = ") and "[secret:" in text for text in looked)

@@ -6,7 +6,6 @@ Git itself puts it in place, as it would by hand, so that both give the same byt
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 import secrets
 import shutil
@@ -20,13 +19,14 @@ from rebut.contract import Contract
 from rebut.endings import target_of
 from rebut.errors import RebutError
 from rebut.gitview import Git, GitFailed, off
-from rebut.opening import keys_of, sides_of, view_of
+from rebut.opening import redactor_of, view_of
 from rebut.outcome import Outcome
 from rebut.overlay import Overlay
 from rebut.patching import NO_GIT, exact, touched, try_patch
 from rebut.plan import Table
 from rebut.record import Record
 from rebut.redaction import Redactor
+from rebut.sides import Sides
 from rebut.workspace import Text
 
 NO_ATTRIBUTES = "core.attributesFile=/dev/null"
@@ -48,7 +48,7 @@ def final_patch(outcome: Outcome) -> str:
 async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
     """Whether the working tree has what a final patch makes, whoever put it there: the patch could be taken back."""
     top = session.repository(Path(record.opened.workspace))
-    redactor = Redactor(base64.b64decode(keys_of(record)["redaction"]), known)
+    redactor = redactor_of(record, known)
     try:
         now = await _standing(patch, top, redactor) if patch else {}
     except NotApplied:
@@ -59,9 +59,9 @@ async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
 async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple[str, ...]:
     """Write what a patch changes into the working tree; says which files. All of it is written, or nothing."""
     top = session.repository(Path(record.opened.workspace))
-    redactor = Redactor(base64.b64decode(keys_of(record)["redaction"]), table.known_secrets)
-    sides = sides_of(view_of(record, folder, table), target_of(record), redactor.redact, str(top), table)
-    if sides is None or sides.opened is None:
+    redactor = redactor_of(record, table.known_secrets)
+    sides = Sides.of(view_of(record, folder, table), target_of(record), redactor.door, str(top), table.never)
+    if sides.opened is None:
         raise NotApplied("nothing was kept of the workspace, so nothing can be compared with it")
     now = await _standing(patch, top, redactor)
     try:

@@ -7,9 +7,9 @@ where it stood: a reply that was recorded and not yet read is read, not paid for
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from rebut import prompts
 from rebut.budget import flag, shown
@@ -22,9 +22,6 @@ from rebut.record import Amount, Call
 from rebut.room import Connection, Room
 from rebut.text import cut, fingerprint
 from rebut.types import LEFT, Json, ModelSpec
-
-if TYPE_CHECKING:
-    pass
 
 REPAIRS = 1
 ASK_LEFT = "`rebut resume ID --ask-left` asks it again, while nothing was said after it."
@@ -103,14 +100,10 @@ def _on_record(room: Room, q: Question, call: Call) -> Answered | GivenUp | None
         found = old.answered
         if q.schema is None or fits(q.schema, found.value):
             came_from = found.copied_from or room.parent.opened.id
-            copied = Answered(**{**_fields(found), "copied_from": came_from})
+            copied = replace(found, copied_from=came_from)
             room.write(copied)
             return copied
     return None
-
-
-def _fields(event: Answered) -> Mapping[str, Any]:
-    return {name: getattr(event, name) for name in Answered.__dataclass_fields__ if name != "kind"}
 
 
 def _same_question(room: Room, q: Question, fp: str, answered: Answered | None) -> None:

@@ -44,8 +44,7 @@ class Booked(ABC):
         room = self._room
         entries = [ledgers.with_evidence(e) for e in entries]
         of = cast(Json, [ledgers.to_json(e) for e in entries])
-        of = room.sides.of_version(of) if room.sides else of
-        value = await self.once(f"{step}#ledger", lambda: checked(room, entries), of=of)
+        value = await self.once(f"{step}#ledger", lambda: checked(room, entries), of=room.sides.of_version(of))
         assert isinstance(value, dict)
         rows = cast(list[Mapping[str, Any]], value["entries"])
         room.ledger, out = placed(room.ledger, [ledgers.from_json(row) for row in rows])

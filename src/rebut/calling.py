@@ -17,7 +17,7 @@ from rebut.helm import left
 from rebut.record import Amount, Call
 from rebut.room import Connection, Room
 from rebut.text import fingerprint, tokens, unescaped
-from rebut.types import LEFT, Json, Material, ModelSpec, Participant, Request, ignore
+from rebut.types import LEFT, NO_MATERIAL, Json, Material, ModelSpec, Participant, Request, ignore
 
 if TYPE_CHECKING:
     from rebut.forms import Form
@@ -38,7 +38,7 @@ class Question:
     check: Check | None = None
     closing: bool = False
     max_output: int = MAX_OUTPUT
-    material: Material = Material()
+    material: Material = NO_MATERIAL
     refused: str = ""
     """Why it must not be asked: a failure at once, on record like any other."""
 

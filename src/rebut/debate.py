@@ -169,10 +169,10 @@ class Debate(Booked, Steered, Outside):
 
         questions = [self._question(ask, step) for ask in asks]
         got = await self._gather(questions)
-        short = count() < need
-        if short and not self._room.offline:
+        if count() < need and not self._room.offline:
             # Failures that an earlier run left on record, and that would end this one: ask again at once.
-            again = [n for n, g in enumerate(got) if isinstance(g, Failure) and self._is_old(g) and g.kind != LEFT]
+            old = self._room.failed_before
+            again = [n for n, g in enumerate(got) if isinstance(g, Failure) and g.key in old and g.kind != LEFT]
             if again:
                 for n in again:
                     self._fail(questions[n], cast(Failure, got[n]), reopened=True)
@@ -229,9 +229,6 @@ class Debate(Booked, Steered, Outside):
                 )
             )
 
-    def _is_old(self, failure: Failure) -> bool:
-        return failure.key in self._room.failed_before
-
     @property
     def answers(self) -> Mapping[str, Json]:
         """Every answer on record so far by its key; for the result at a deadline, when the protocol was cut short."""
@@ -239,8 +236,7 @@ class Debate(Booked, Steered, Outside):
 
     def stand_in(self, who: Participant) -> str:
         """The fallback that spoke for a seat; empty while its own model did."""
-        fact = self._room.record.facts.get(f"fallback@{who.seat}")
-        return str(fact.value["spec"]) if fact and isinstance(fact.value, dict) else ""
+        return self._room.record.stand_in(who.seat)
 
     def speaker(self, who: Participant) -> str:
         """Who speaks for a seat now, for messages: its own model, or the fallback that took its place."""

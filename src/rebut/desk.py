@@ -22,7 +22,6 @@ from rebut.protocol import Protocol, load
 from rebut.record import Record
 from rebut.room import Control
 from rebut.seating import Given, check_effort, fill, is_self_debate, only_seats, seat
-from rebut.text import clean
 from rebut.types import ModelSpec, Sampling
 
 if TYPE_CHECKING:
@@ -183,9 +182,7 @@ class Desk:
 
         key = secrets.token_bytes(32)
         redactor = Redactor(key, self.table.known_secrets)
-        target = await resolve(
-            self.workspace, wanted, lambda text: redactor.redact(clean(text)), (*self.table.never, *OWN_OUTPUT)
-        )
+        target = await resolve(self.workspace, wanted, redactor.door, (*self.table.never, *OWN_OUTPUT))
         self._resolved = target, key
         return target, key
 

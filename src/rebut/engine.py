@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from rebut import __version__, session
 from rebut.aside import aside
 from rebut.budget import MAX_OUTPUT, Limits
+from rebut.endings import target_of
 from rebut.errors import (
     Aborted,
     NotOnRecord,
@@ -32,7 +33,7 @@ from rebut.events import Fact, Resumed
 from rebut.helm import decisions
 from rebut.journal import Journal
 from rebut.ledger import Ledger
-from rebut.opening import keys_of, redactor_of, sides_of, snapshot, target_of, view_of
+from rebut.opening import keys_of, redactor_of, snapshot, view_of
 from rebut.outcome import Outcome
 from rebut.plan import ASKED, Plan, Table, opened, sound
 from rebut.playing import as_decided, close, debate_of, filled, run
@@ -41,7 +42,7 @@ from rebut.record import Amount, Record
 from rebut.redaction import Redactor
 from rebut.resuming import AGAIN, amend, ask_again, end_orphans, parent_of
 from rebut.room import Room
-from rebut.text import at_the_door, clean
+from rebut.text import at_the_door
 from rebut.types import Json
 
 if TYPE_CHECKING:
@@ -53,16 +54,16 @@ async def start(plan: Plan, table: Table) -> Outcome:
     """Open a new session and run it."""
     sound(plan)
     keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
-    redact = Redactor(keys["redaction"], table.known_secrets).redact
-    topic = redact(clean(plan.topic)).strip()
+    redactor = Redactor(keys["redaction"], table.known_secrets)
+    topic = redactor.door(plan.topic).strip()
     async with _new_session(table) as (folder, journal):
         facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
         if plan.asked:
             facts[ASKED] = dict(plan.asked)
         # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
-        view = await snapshot(plan, folder, lambda text: redact(clean(text)), table, facts)
+        view = await snapshot(plan, folder, redactor.door, table, facts)
         if plan.target is not None:
-            facts["target"] = _entered(plan.target, lambda text: redact(clean(text)), plan.searched)
+            facts["target"] = _entered(plan.target, redactor.door, plan.searched)
         if plan.protocol.folder:
             facts["folder"] = await _claimed(plan, folder, topic)
         journal.write(opened(plan, folder, topic, alias=_alias(plan)))
@@ -115,7 +116,7 @@ async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -
         if (parent / "snapshot").is_dir():
             # A thread of its own: it may take long, and what goes `aside` would wait for it, the records of others too.
             await asyncio.to_thread(_copied, parent / "snapshot", folder / "snapshot")
-        topic = redactor_of(old, table)(clean(plan.topic)).strip()
+        topic = redactor_of(old, table.known_secrets).door(plan.topic).strip()
         journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
         if plan.notes:
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
@@ -173,7 +174,7 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     """How many answers a fork would take over, and about how many it would ask anew; calls nothing."""
     sound(plan)
     old = session.load(parent)
-    topic = redactor_of(old, table)(clean(plan.topic)).strip()
+    topic = redactor_of(old, table.known_secrets).door(plan.topic).strip()
     record = Record()
     room = _room(record, plan, table, view=view_of(old, parent, table), parent=old)
     room.write(opened(plan, parent, topic, parent=old.opened.id))
@@ -215,8 +216,10 @@ def _room(
     journal: Journal | None = None,
     parent: Record | None = None,
 ) -> Room:
+    from rebut.sides import Sides
+
     keys = keys_of(parent or record)
-    redactor = Redactor(base64.b64decode(keys["redaction"]), table.known_secrets)
+    redactor = redactor_of(parent or record, table.known_secrets)
     target = target_of(parent or record)
     closing, thinking = _closing(plan, table)
     return Room(
@@ -235,7 +238,7 @@ def _room(
         upgraded=_upgraded(record, plan.protocol),
         elder=_upgraded(parent, plan.protocol) if parent else "",
         control=table.control,
-        sides=sides_of(view, target, redactor.redact, str(plan.workspace), table),
+        sides=Sides.of(view, target, redactor.door, str(plan.workspace), table.never),
         target=target,
         root=table.root,
         never=table.never,

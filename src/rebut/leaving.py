@@ -20,17 +20,17 @@ async def leave(room: Room, files: Sequence[Artifact]) -> tuple[list[Path], list
     A relative path lies in the session's folder. A file that stands there as it should is not written again, so
     that a resumed debate passes over what it left before.
     """
-    assert room.root is not None
     folder = room.root / room.record.opened.id
     places, notes = list[Path](), list[str]()
     for one in files:
-        path, told = await _one(room, folder / one.path, one, room.root)
+        path, told = await _one(room, folder / one.path, one)
         places.append(path)
         notes += told
     return places, notes
 
 
-async def _one(room: Room, wanted: Path, one: Artifact, root: Path) -> tuple[Path, list[str]]:
+async def _one(room: Room, wanted: Path, one: Artifact) -> tuple[Path, list[str]]:
+    root = room.root
     try:
         with claims.alone(root, wanted.parent) if one.merge else nullcontext():
             kin = claims.holders(root, wanted.parent) if one.merge else []

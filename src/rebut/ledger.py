@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rebut.types import Json
@@ -123,7 +123,7 @@ class Ledger:
     moves: tuple[Move, ...] = ()
     unmatched: tuple[Move, ...] = ()
     """What was said on ids that do not exist, repeated points included: kept, never turned into new points."""
-    slips: tuple[Slip, ...] = field(default=())
+    slips: tuple[Slip, ...] = ()
 
     def add(self, entries: Iterable[Entry]) -> Ledger:
         ledger = self
@@ -276,8 +276,7 @@ def baseless(evidence: Sequence[Evidence]) -> bool:
 
 def _place(evidence: Evidence) -> tuple[str, int, int]:
     found = re.fullmatch(r"(.+?)(?:[:#]L?(\d+)(?:[-–]L?(\d+))?)?", evidence.place.strip(), re.S)
-    assert found is not None or not evidence.place.strip()
-    if found is None:
+    if found is None:  # nothing but white space
         return "", 0, 0
     start = int((found[2] or "0")[:9])
     return found[1].removeprefix("./"), start, int((found[3] or found[2] or "0")[:9])

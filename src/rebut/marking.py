@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rebut.sides import Sides
 
 
-async def marked(evidence: Sequence[Evidence], prose: str, sides: Sides | None) -> tuple[Evidence, ...]:
+async def marked(evidence: Sequence[Evidence], prose: str, sides: Sides) -> tuple[Evidence, ...]:
     """The citations of an entry with their marks: the structured ones first, then those found in its prose."""
     marks = [await _mark(e, sides) for e in evidence]
     places = {e.place.strip() for e in evidence}
@@ -30,9 +30,9 @@ async def marked(evidence: Sequence[Evidence], prose: str, sides: Sides | None) 
     return tuple(marks)
 
 
-async def _mark(evidence: Evidence, sides: Sides | None) -> Evidence:
+async def _mark(evidence: Evidence, sides: Sides) -> Evidence:
     nowhere = Evidence(evidence.place, evidence.quote, "uncheckable", NOTHING_KEPT)
-    if sides is None or (sides.new is None and sides.artifact is None):
+    if sides.new is None and sides.artifact is None:
         return nowhere
     cited = Citation.of(evidence.place, evidence.quote)
     # The text under discussion is there also where no workspace was kept.

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rebut import session
-from rebut.endings import target_of as target_of
 from rebut.errors import RecordError
 from rebut.plan import Plan, Table
 from rebut.record import Record
 from rebut.redaction import Redactor
-from rebut.text import clean
 from rebut.types import Json
 
 if TYPE_CHECKING:
-    from rebut.sides import Sides
-    from rebut.targets import Target
     from rebut.view import View
 
 
@@ -41,8 +37,8 @@ def keys_of(record: Record) -> Mapping[str, str]:
     return cast(Mapping[str, str], record.facts["keys"].value)
 
 
-def redactor_of(record: Record, table: Table) -> Callable[[str], str]:
-    return Redactor(base64.b64decode(keys_of(record)["redaction"]), table.known_secrets).redact
+def redactor_of(record: Record, known: Sequence[str]) -> Redactor:
+    return Redactor(base64.b64decode(keys_of(record)["redaction"]), known)
 
 
 async def snapshot(
@@ -66,14 +62,6 @@ async def snapshot(
     return view
 
 
-def sides_of(
-    view: View | None, target: Target | None, redact: Callable[[str], str], workspace: str, table: Table
-) -> Sides:
-    from rebut.sides import Sides
-
-    return Sides.of(view, target, lambda text: redact(clean(text)), workspace, table.never)
-
-
 def view_of(record: Record, folder: Path, table: Table) -> View | None:
     fact = record.facts.get("snapshot")
     if fact is None:
@@ -81,6 +69,5 @@ def view_of(record: Record, folder: Path, table: Table) -> View | None:
     from rebut.snapshot import Snapshot
     from rebut.view import View
 
-    redact = redactor_of(record, table)
     taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
-    return View(taken, folder / "snapshot", lambda text: redact(clean(text)))
+    return View(taken, folder / "snapshot", redactor_of(record, table.known_secrets).door)

@@ -40,7 +40,7 @@ class Outside:
         from rebut import claims
 
         room, place = self._room, Path(folder)
-        if room.offline or room.root is None:
+        if room.offline:
             return ""
         place.parent.mkdir(parents=True, exist_ok=True)
         with claims.alone(room.root, place):
@@ -57,7 +57,7 @@ class Outside:
         """Which other session holds a folder for a purpose; empty for none. Call this in `once`."""
         from rebut.claims import holder
 
-        found = holder(self._room.root, Path(folder), purpose, shared) if self._room.root else ""
+        found = holder(self._room.root, Path(folder), purpose, shared)
         return "" if found == self._room.record.opened.id else found
 
     @property
@@ -88,8 +88,7 @@ class Outside:
 
     def take_up(self, files: Mapping[str, str | None], text: str = "", modes: Mapping[str, str] | None = None) -> None:
         """Discuss a later version from here on: citations are checked against it, and `need` is served from it."""
-        if self._room.sides is not None:
-            self._room.sides.take_up(dict(files), text, modes)
+        self._room.sides.take_up(dict(files), text, modes)
 
     async def try_patch(self, patch: str) -> Patched:
         """What a patch would make of the version under discussion; nothing is changed. Call it in `once` or a check."""
@@ -101,8 +100,7 @@ class Outside:
         """The diff from the version that the debate opened with to the given files. Call it in `once`."""
         from rebut.patching import difference
 
-        sides = self._room.sides
-        return await difference(sides.opened if sides else None, files, modes)
+        return await difference(self._room.sides.opened, files, modes)
 
     async def as_it_stands(self, patch: str, files: Mapping[str, str | None]) -> tuple[bytes, str]:
         """Such a diff in terms of the bytes that are really there, and what keeps it from that. Call it in `once`."""
@@ -110,4 +108,4 @@ class Outside:
 
         room = self._room
         top = session.repository(Path(room.record.opened.workspace))
-        return await as_it_stands(patch, files, room.sides.opened if room.sides else None, top, room.redact)
+        return await as_it_stands(patch, files, room.sides.opened, top, room.redact)

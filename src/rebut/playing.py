@@ -165,5 +165,4 @@ async def close(room: Room) -> None:
     for looking in list(room.aside):  # what was looked up for the screen alone is wanted no longer
         looking.cancel()
     await asyncio.gather(*room.aside, return_exceptions=True)
-    if room.sides is not None:
-        await room.sides.close()
+    await room.sides.close()

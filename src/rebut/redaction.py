@@ -20,11 +20,11 @@ import hmac
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from rebut import shapes
 from rebut.shapes import Span, Words
+from rebut.text import clean
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")
 SHORTEST_KNOWN = 8
@@ -36,14 +36,6 @@ LATE = re.compile(r"PRIVATE KEY|[\"'][dk]\\?[\"']\s*:")
 """What begins a secret that may be known for one only by something far behind it: a key's last line, a JWK's `kty`."""
 SHORT = 80
 MOST_SEEN = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Redacted:
-    """A text without its secrets, and one kind per distinct secret that was taken out, sorted."""
-
-    text: str
-    kinds: tuple[str, ...]
 
 
 class Redactor:
@@ -66,47 +58,44 @@ class Redactor:
         """
         return max([AFTER, *(len(value) for value in self._spellings if len(value.split()) > 1)])
 
+    def door(self, text: str) -> str:
+        """Text from outside as it enters a debate: cleaned, then without its secrets (C8)."""
+        return self.redact(clean(text))
+
     def redact(self, text: str) -> str:
         if len(text) > SHORT:
-            return self.redact_counting(text).text
+            return self._replaced(text, {})
         # The names of models and the like, which come again with every call.
         found = self._seen.get(text)
         if found is None:
             if len(self._seen) >= MOST_SEEN:
                 self._seen.clear()  # a screen may be drawn from a thread of its own: nothing is looked up again
-            found = self._seen[text] = self.redact_counting(text).text
+            found = self._seen[text] = self._replaced(text, {})
         return found
-
-    def count(self, text: str) -> int:
-        """How many distinct secrets `redact` would remove."""
-        return len(self.redact_counting(text).kinds)
 
     def taken_out(self, text: str) -> dict[str, str]:
         """Placeholder → the value that it stands for, for putting values back into a file of the user's own."""
         found: dict[str, str] = {}
-        self.redact_counting(text, found)
+        self._replaced(text, found)
         for mark, secret in found.items():  # one found in a later pass may hold placeholders of an earlier one
             while inner := [m for m in PLACEHOLDER.findall(secret) if m in found and m != mark]:
                 secret = secret.replace(inner[0], found[inner[0]])
             found[mark] = secret
         return found
 
-    def redact_counting(self, text: str, found: dict[str, str] | None = None) -> Redacted:
-        removed: dict[str, str] = {}
+    def _replaced(self, text: str, found: dict[str, str]) -> str:
+        """The text with placeholders; which of them stands for what is put into `found`."""
         # Ends: each pass takes at least one character that is not part of a placeholder.
         while spans := self._spans(text):
             pieces, at = [], 0
             for start, end in spans:
                 secret = text[start:end]
-                kind = _kind(secret)
-                mark = self._placeholder(kind, secret)
-                removed[mark] = kind
-                if found is not None:
-                    found[mark] = secret
+                mark = self._placeholder(_kind(secret), secret)
+                found[mark] = secret
                 pieces += [text[at:start], _on_every_line(mark, secret)]
                 at = end
             text = "".join([*pieces, text[at:]])
-        return Redacted(text, tuple(sorted(removed.values())))
+        return text
 
     def _placeholder(self, kind: str, secret: str) -> str:
         canonical = _pem_body(secret) if kind == "private-key" else self._spellings.get(secret, secret)

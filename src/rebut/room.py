@@ -89,7 +89,12 @@ class Room:
     connect: Callable[[ModelSpec], Connection]
     redact: Callable[[str], str]
     fence_key: bytes
-    reach: int = 80
+    sides: Sides
+    """What citations are looked up in."""
+    root: Path
+    """The folder of all sessions."""
+    trips: Trips
+    reach: int
     """Characters at the end of a text in the making that may be half of a secret."""
     limits: Limits = Limits()
     closing: Amount = Amount()
@@ -108,11 +113,7 @@ class Room:
     carried: dict[str, str] = field(default_factory=dict)
     """What an earlier version derived and this one goes by: key → what changed."""
     control: Control = field(default_factory=Control)
-    sides: Sides | None = None
-    """What citations are looked up in; None where nothing was kept."""
     target: Target | None = None
-    root: Path | None = None
-    """The folder of all sessions."""
     never: Sequence[str] = ()
     ledger: Ledger = Ledger()
     notes: list[str] = field(default_factory=list)
@@ -123,7 +124,6 @@ class Room:
     """Where the protocol's own files go, if it claimed a place for them."""
     publish: Callable[[], Awaitable[Sequence[str]]] | None = None
     """Writes the protocol's files as they are by now, and says what could not be written."""
-    trips: Trips = field(default_factory=Trips)
     rounds: Rounds = field(default_factory=Rounds)
     waited: float = 0.0
     """Seconds that people took to answer in this run."""
@@ -139,7 +139,7 @@ class Room:
     @property
     def view(self) -> Workspace | None:
         """What is debated as it stands now, and all around it."""
-        return self.sides.new if self.sides else None
+        return self.sides.new
 
     @property
     def offline(self) -> bool:

@@ -26,7 +26,7 @@ class Trip:
 class Trips:
     """Successful round trips by model spec. A failure is not kept: whoever mends a login wants to try again at once."""
 
-    path: Path | None = None
+    path: Path
 
     def known(self, spec: str) -> Trip | None:
         trip = self._read().get(spec)
@@ -34,8 +34,6 @@ class Trips:
 
     def keep(self, spec: str, reads: bool | None = None) -> None:
         """Note a success. That it cannot be written costs a round trip later, and nothing else."""
-        if self.path is None:
-            return
         known = self.known(spec)
         if reads is None and known:
             reads = known.reads
@@ -49,8 +47,6 @@ class Trips:
             return
 
     def _read(self) -> dict[str, Trip]:
-        if self.path is None:
-            return {}
         try:
             rows = json.loads(self.path.read_text(encoding="utf-8"))
             return {str(name): Trip(float(row["at"]), row.get("reads")) for name, row in rows.items()}

@@ -14,13 +14,14 @@ from rebut.api import Desk
 from rebut.cli.gate import rows
 from rebut.cli.saying import say, width
 from rebut.cli.stage import Judged
+from rebut.endings import target_of
 from rebut.errors import Aborted, ParticipantFailed, RebutError, RecordError, TooFewReplies, UsageError
 from rebut.outcome import Outcome
 from rebut.plan import ASKED, Plan
 from rebut.policy import Wish
 from rebut.reading import outcome_of
 from rebut.record import Record
-from rebut.reviewed import Review, target_of
+from rebut.reviewed import Review
 from rebut.sarif import log
 from rebut.standing import Grounds, Standing, stand
 from rebut.targets import Target

@@ -24,7 +24,7 @@ from rebut.figures import counted
 from rebut.outcome import Outcome
 from rebut.plan import Plan, sound
 from rebut.targets import Wanted
-from rebut.text import clean, tokens
+from rebut.text import tokens
 
 if TYPE_CHECKING:
     from rebut.cli.repeating import Repeat
@@ -173,11 +173,7 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
     from rebut.snapshot import take
     from rebut.view import View
 
-    redactor = Redactor(b"dry run", desk.table.known_secrets)
-
-    def door(text: str) -> str:
-        return redactor.redact(clean(text))
-
+    door = Redactor(b"dry run", desk.table.known_secrets).door
     sound(plan)
     topic = door(plan.topic)
     removed = set(PLACEHOLDER.findall(topic))

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from voices import Voice
 
 import rebut
-from rebut import session
+from rebut import report, session
 from rebut.api import state_dir
 from rebut.cli.app import enter
 from rebut.protocols.duel.forms import Decision
@@ -619,3 +619,11 @@ def test_no_secret_of_topic_context_or_reply_is_sent_or_written(
     assert SECRET not in json.dumps(outcome.to_json())
     [cited] = [e for m in outcome.ledger.moves if m.point == "D1" for e in m.evidence if e.place == "conf.py:1"]
     assert cited.mark == "found", "evidence is compared as it was shown: without its secrets"
+
+
+def test_a_point_shows_how_all_of_its_citations_fared(tmp_path: Path, workspace: Path) -> None:  # C11, C14
+    cited = [duels.cite("src/session.py:2", "ttl = 3600"), duels.cite("src/session.py:9"), duels.cite("gone.py:1")]
+    said = {"r1/challenge@challenger": duels.challenge(flaws=[duels.flaw("It is lost.", evidence=cited)])}
+    outcome = duel(tmp_path, said, rounds=1)
+    text = " ".join(report.ending(outcome, width=200).split())
+    assert "D1 It is lost. (src/session.py:2 found, 1 located, 1 absent besides)" in text

@@ -207,7 +207,7 @@ def ending(
         rows += ["", *_indented(f"It ended early: {outcome.stopped}", width)]
     if outcome.decision and not made:  # a review's is in its contract, with the judge's reason
         rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
-    rows += ["", *([] if made or not points else ledger_rows(outcome.ledger, width))]
+    rows += ["", *([] if made or not points else _ledger_rows(outcome.ledger, width))]
     for label, text in outcome.rows:
         rows += wrapped(f"  {label:<12}  {text}", width, 16)
     rows += account.rows(outcome.worth, width)
@@ -246,7 +246,7 @@ def _next(outcome: Outcome, short: str, width: int) -> list[str]:
     return [f"  {line}"] if beside else [f"  {name}   {command}" for name, command in offers]
 
 
-def ledger_rows(ledger: Ledger, width: int) -> list[str]:
+def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     if ledger == Ledger(ledger.letter):
         return []
     groups: list[tuple[str, list[str]]] = [
@@ -279,8 +279,11 @@ def _absent(ledger: Ledger) -> list[tuple[str, Evidence]]:
 
 
 def _point(point: Point) -> str:
-    marks = f"  ({point.evidence[0].place} {point.evidence[0].mark})" if point.evidence else ""
-    return f"{point.id} {point.text}{marks}"
+    if not point.evidence:
+        return f"{point.id} {point.text}"
+    first, *others = point.evidence
+    also = f", {_tally([e.mark for e in others])} besides" if others else ""
+    return f"{point.id} {point.text}  ({first.place} {first.mark}{also})"
 
 
 def _indented(text: str, width: int) -> list[str]:

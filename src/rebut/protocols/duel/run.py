@@ -245,7 +245,7 @@ def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: d
         heading="NO VERDICT",
         conclusive=False,
         stopped=error.message,
-        final=synthesis.without_verdict(debate, error.message),
+        final=synthesis.without_verdict(debate, course.whole_rounds(), error.message),
         data=data,
         notes=tuple(course.notes),
         worth=weighed(debate.answers, debate.ledger.upto(course.whole_rounds()), caveat="there was no verdict"),
@@ -264,7 +264,7 @@ def partial(debate: Debate) -> Outcome:
         heading=f"NO VERDICT YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
         decision=position,
         basis=f"round {rounds}" if rounds else ("the opening alone" if cases else "nothing yet"),
-        final=synthesis.without_verdict(debate, "the deadline came first"),
+        final=synthesis.without_verdict(debate, rounds, "the deadline came first"),
         data={"position": position, "rounds_completed": rounds, "exchanges": _exchanges(course)},
     )
 

@@ -143,8 +143,7 @@ def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, note
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def without_verdict(debate: Debate, why: str) -> str:
-    rounds = sum(1 for key in debate.answers if key.endswith("@challenger"))
+def without_verdict(debate: Debate, rounds: int, why: str) -> str:
     head, left = _head(debate, debate.ledger, rounds), points(debate.ledger)
     return f"{head}\n\n### Verdict\n\nNone: {why}.\n\n### Points at issue\n\n{left}\n"
 

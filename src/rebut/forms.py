@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -44,6 +45,11 @@ class Cite(Form):
 
     def evidence(self) -> Evidence:
         return Evidence(self.place, self.quote)
+
+
+def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
+    """What stands behind a statement; a citation without a place is none."""
+    return tuple(c.evidence() for c in cites if c.place)
 
 
 def _cites(value: Any) -> Any:

@@ -61,7 +61,5 @@ def _edited(edits: Iterable[Edit], lines: Sequence[str], first: int, last: int) 
         b = starts[edit.end_line - first] + edit.end_column - 1
         if not 0 <= a <= b <= end:
             return None
-        new = edit.text.replace("\r\n", "\n")
-        new = new.replace("\n", "\r\n") if lines[edit.line - 1].endswith("\r") else new
-        text, end = text[:a] + new + text[b:], a
+        text, end = text[:a] + edit.text.replace("\r\n", "\n") + text[b:], a
     return text

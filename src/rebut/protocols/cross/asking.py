@@ -8,6 +8,7 @@ from typing import Any
 
 from rebut.contract import Recommended
 from rebut.debate import Answer, Answers, Ask, Round
+from rebut.forms import cited
 from rebut.ledger import Entry, Move, Point, Slip
 from rebut.prompts import FENCES, fill
 from rebut.protocols.cross import rules, synthesis, weighing, words
@@ -111,8 +112,8 @@ async def enter(r: Round, course: Course, replies: Sequence[CodeCritique], agree
 
 
 def _point(f: Raised, by: str, n: int) -> Point:
-    cited = tuple(c.evidence() for c in f.evidence if c.place)
-    return Point(f.text, by, n, f.severity, f.category, cited, same_as=f.same_as, action=f.action, fix=f.fix)
+    evidence = cited(f.evidence)
+    return Point(f.text, by, n, f.severity, f.category, evidence, same_as=f.same_as, action=f.action, fix=f.fix)
 
 
 async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:

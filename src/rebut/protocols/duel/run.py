@@ -6,8 +6,8 @@ from pydantic import BaseModel, Field
 
 from rebut.debate import Debate, Failure, Round
 from rebut.errors import Aborted, ParticipantFailed
-from rebut.forms import Cite
-from rebut.ledger import Claim, Entry, Evidence, Move, MoveKind, Point, Slip
+from rebut.forms import cited
+from rebut.ledger import Claim, Entry, Move, MoveKind, Point, Slip
 from rebut.outcome import Outcome, Verdict
 from rebut.prompts import FENCES, fill
 from rebut.protocols.duel import rules, synthesis, words
@@ -125,8 +125,8 @@ async def defense(r: Round, before: str) -> Said | Failure:
         return answer
     form, entries = answer.value, list[Entry]()
     for one in form.responses:
-        entries.append(Move(one.id, MOVES[one.move], "proposer", r.n, one.argument, _cited(one.evidence)))
-    entries += [Claim(c.text, "proposer", r.n, _cited(c.evidence)) for c in form.claims if c.text]
+        entries.append(Move(one.id, MOVES[one.move], "proposer", r.n, one.argument, cited(one.evidence)))
+    entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
     return Said(r.n, "proposer", synthesis.defense(form, r.ledger, r.n), quotable)
@@ -148,7 +148,7 @@ async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
         return answer
     form, entries = answer.value, list[Entry]()
     for one in form.rulings:
-        entries.append(Move(one.id, RULINGS[one.ruling], "challenger", r.n, one.reason, _cited(one.evidence)))
+        entries.append(Move(one.id, RULINGS[one.ruling], "challenger", r.n, one.reason, cited(one.evidence)))
     ruled = {one.id for one in form.rulings}
     for point in r.ledger.having("defended", "partly accepted", "unresolved"):
         if point.id not in ruled:
@@ -276,19 +276,15 @@ def shared(r: Debate) -> dict[str, str]:
 
 
 def claims(form: Opening, by: str) -> list[Entry]:
-    return [Claim(c.text, by, 1, _cited(c.evidence)) for c in form.claims if c.text]
+    return [Claim(c.text, by, 1, cited(c.evidence)) for c in form.claims if c.text]
 
 
 def _flaws(flaws: list[Flaw], n: int) -> list[Entry]:
     return [
-        Point(f.text, "challenger", n, f.severity, f.category, _cited(f.evidence), about=f.about)
+        Point(f.text, "challenger", n, f.severity, f.category, cited(f.evidence), about=f.about)
         for f in flaws
         if f.text
     ]
-
-
-def _cited(cites: list[Cite]) -> tuple[Evidence, ...]:
-    return tuple(c.evidence() for c in cites if c.place)
 
 
 def _exchanges(course: Course) -> list[Json]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rebut.debate import Debate
 from rebut.errors import Aborted, ParticipantFailed
-from rebut.forms import Cite
-from rebut.ledger import Entry, Evidence, Move, MoveKind, Point
+from rebut.forms import cited
+from rebut.ledger import Entry, Move, MoveKind, Point
 from rebut.prompts import FENCES
 from rebut.protocols.panel import personas, rules, words
 from rebut.protocols.panel.course import Challenger, Course
@@ -53,10 +53,6 @@ def raised(c: Challenger, points: Sequence[Objection], n: int) -> list[Entry]:
 
 def answered(responses: Sequence[Response], n: int) -> list[Entry]:
     return [Move(one.id, MOVES[one.move], "lead", n, one.reason, cited(one.evidence)) for one in responses]
-
-
-def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
-    return tuple(c.evidence() for c in cites if c.place)
 
 
 def shared(r: Debate) -> dict[str, str]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rebut.contract import Recommended
 from rebut.debate import Answer, Answers, Ask, Round
 from rebut.forms import cited
 from rebut.ledger import Entry, Move, Point, Slip
@@ -144,9 +143,7 @@ async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:
 
 
 async def rebuttal(r: Round, course: Course, said: str) -> str:
-    """The judge's answer to the critique; asked for where it came without one and somebody else chose to rebut."""
-    if course.last and course.last.rebuttal:
-        return course.last.rebuttal
+    """The judge's answer to the critique, where its word on it came without one and somebody else chose to rebut."""
     prompt = fill(words.REBUTTAL, fences=FENCES, artifact=for_judge(r, course.now), critique=r.quote("critique", said))
     return (await r.ask(r.seat("judge"), "rebuttal", prompt, schema=Rebuttal)).value.text
 
@@ -169,7 +166,3 @@ async def decide(r: Round, form: Judgement) -> tuple[str, str]:
     material = Material(table=synthesis.table(findings), question=shown)
     answer = await r.ask(deciders[0], "decision", prompt, schema=Chosen, material=material)
     return answer.value.choice, deciders[0].seat
-
-
-def recommended(n: int, form: Judgement, choice: str, by: str) -> Recommended:
-    return Recommended(n, form.choice, form.reason, choice, by)

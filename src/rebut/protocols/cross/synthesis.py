@@ -76,11 +76,10 @@ def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
     out: dict[str, str] = {}
     for point in ledger.points:
         for e in point.evidence:
-            path, _, lines = e.place.rpartition(":")
-            first, _, last = lines.partition("-")
-            if path in texts and first.isdigit():
-                end = int(last) if last.isdigit() else int(first)
-                out[e.place] = f"{e.place}\n{excerpt(texts[path], int(first), end)}"
+            place = weighing.lines_of(e.place)
+            if place and place[0] in texts:
+                path, first, last = place
+                out[e.place] = f"{e.place}\n{excerpt(texts[path], first, last)}"
     return "\n\n".join(out.values()) or "none of the cited lines could be shown"
 
 

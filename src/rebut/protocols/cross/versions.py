@@ -195,13 +195,11 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, 
     wanted: dict[str, list[tuple[int, int, str]]] = {}
     ids = set[str]()
     for point in points:
-        place = point.evidence[0].place if point.evidence else ""
-        path, _, lines = place.rpartition(":")
-        first, _, last = lines.partition("-")
+        place = weighing.lines_of(point.evidence[0].place) if point.evidence else None
         # A moved quote was found at its first line alone, so that what its fix would replace is not known.
         sure = point.evidence and point.evidence[0].mark in ("found", "located")
-        if point.fix and sure and path in texts and first.isdigit():
-            start, end = int(first), int(last) if last.isdigit() else int(first)
+        if point.fix and sure and place and place[0] in texts:
+            path, start, end = place
             taken = wanted.setdefault(path, [])
             inside = 1 <= start <= end <= texts[path].count("\n") + 1
             if inside and not any(start <= b and a <= end for a, b, _ in taken):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -32,6 +32,10 @@ def folded(*options: str) -> BeforeValidator:
 
 def _plain(text: str) -> str:
     return text.strip().casefold().replace("_", " ").replace("-", " ")
+
+
+Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
+Level = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
 
 
 class Cite(Form):

@@ -9,7 +9,7 @@ from rebut.errors import Aborted, ParticipantFailed
 from rebut.forms import cited
 from rebut.ledger import Claim, Entry, Move, MoveKind, Point, Slip
 from rebut.outcome import Outcome, Verdict
-from rebut.prompts import FENCES, fill
+from rebut.prompts import CONTEXT, FENCES, fill
 from rebut.protocols.duel import rules, synthesis, words
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening
 from rebut.protocols.duel.minutes import Course, Said, background
@@ -84,11 +84,9 @@ async def opening(r: Round) -> Said:
     try:
         answer = await r.ask(who, "opening", prompt, schema=Opening, check=rules.opening)
     except ParticipantFailed as error:
-        failed = "all tool invocations timed out" if error.kind == "timeout" else f"{error.kind}, {error.message}"
+        failed = f"the proposer ({r.speaker(who)}) did not open: {error.kind}, {error.message}"
         raise Aborted(
-            f"debate failed: {failed}"
-            if error.kind == "timeout"
-            else f"the proposer ({r.speaker(who)}) did not open: {failed}",
+            "debate failed: all tool invocations timed out" if error.kind == "timeout" else failed,
             error.hint or "Without an opening there is nothing to debate. Resume when it can answer.",
         ) from error
     form = answer.value
@@ -156,7 +154,7 @@ async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
     entries += _flaws(form.flaws, r.n)
     new = await r.note("follow-up", entries)
     quotable = " ".join(one.reason for one in form.rulings)
-    return Said(r.n, "challenger", synthesis.follow_up(form, new, r.ledger, r.n), quotable)
+    return Said(r.n, "challenger", synthesis.follow_up(new, r.ledger, r.n), quotable)
 
 
 def uncontested(debate: Debate, course: Course) -> Outcome:
@@ -271,7 +269,7 @@ def partial(debate: Debate) -> Outcome:
 
 def shared(r: Debate) -> dict[str, str]:
     """What every debater's prompt begins with, in an order that does not change from round to round."""
-    files = f"\n\n{words.CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
+    files = f"\n\n{CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
     return {"rule": words.EVIDENCE_RULE, "fences": FENCES, "topic": r.quote("topic", r.topic), "context": files}
 
 

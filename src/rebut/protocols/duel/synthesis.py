@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rebut.debate import Debate
 from rebut.ledger import Claim, Entry, Evidence, Ledger, Move, Point
-from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, Opening, Summary
 from rebut.text import squeeze, tame
 
 NOTHING = " (cites nothing)"
@@ -43,7 +43,7 @@ def defense(form: Defense, ledger: Ledger, n: int) -> str:
     return "\n\n".join(p for p in (moves, f"Position now: {form.position}", new) if p)
 
 
-def follow_up(form: FollowUp, new: Sequence[Entry], ledger: Ledger, n: int) -> str:
+def follow_up(new: Sequence[Entry], ledger: Ledger, n: int) -> str:
     moves = _moves(m for m in ledger.moves if m.by == "challenger" and m.round == n)
     return "\n\n".join(p for p in (moves, _points(new)) if p)
 

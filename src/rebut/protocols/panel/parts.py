@@ -8,7 +8,7 @@ from rebut.debate import Debate
 from rebut.errors import Aborted, ParticipantFailed
 from rebut.forms import cited
 from rebut.ledger import Entry, Move, MoveKind, Point
-from rebut.prompts import FENCES
+from rebut.protocols.duel.run import shared as of_duel
 from rebut.protocols.panel import personas, rules, words
 from rebut.protocols.panel.course import Challenger, Course
 from rebut.protocols.panel.forms import Objection, Response
@@ -56,6 +56,5 @@ def answered(responses: Sequence[Response], n: int) -> list[Entry]:
 
 
 def shared(r: Debate) -> dict[str, str]:
-    """What every debater's prompt begins with, in an order that does not change from round to round."""
-    files = f"\n\n{words.CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
-    return {"rule": words.EVIDENCE_RULE, "fences": FENCES, "topic": r.quote("topic", r.topic), "context": files}
+    """What every debater's prompt begins with: as in a duel, under a panel's own rule."""
+    return {**of_duel(r), "rule": words.EVIDENCE_RULE}

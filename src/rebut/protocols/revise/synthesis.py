@@ -146,5 +146,5 @@ def _rulings(course: Course, ledger: Ledger) -> str:
     if course.stage.name == "plan":
         ids = ", ".join(p.id for p in ledger.points)
         return fill(words.RULINGS_PLAN, points=ids) if ids else words.NO_RULINGS
-    ids = ", ".join(p.id for p in rules.open_disputes(ledger))
+    ids = ", ".join(p.id for p in ledger.open)
     return " " + fill(words.RULINGS_REVIEW, open=ids) if ids else ""

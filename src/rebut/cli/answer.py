@@ -27,7 +27,7 @@ def answer_command(id: str, file: str, key: str, deadline: float | None, as_json
     from rebut.outcome import Outcome
 
     text = _read(file)
-    seats = _for(id, key, text)
+    wanted = _for(id, key, text)
 
     async def act(desk: Desk) -> Outcome:
         return await api.resume(id, desk=desk)
@@ -37,7 +37,7 @@ def answer_command(id: str, file: str, key: str, deadline: float | None, as_json
         as_json=as_json,
         quiet=quiet,
         deadline=deadline,
-        backends={"caller": answering(text if seats else "", key)},
+        backends={"caller": answering(text if wanted else "", key)},
     )
 
 

@@ -146,6 +146,12 @@ class Record:
         return found
 
     @property
+    def notes(self) -> list[str]:
+        """What was to be said before the first call."""
+        fact = self.facts.get("notes")
+        return [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
+
+    @property
     def attempts_made(self) -> int:
         return sum(len(c.attempts) for c in self.calls.values())
 

@@ -18,6 +18,7 @@ from rebut.cli.moving import Moving
 from rebut.cli.saying import plain, say, width
 from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.hearing import Hearing
+from rebut.history import look_back, seat_of
 from rebut.record import Record
 from rebut.text import clean, cut
 
@@ -67,8 +68,7 @@ class Screen:
             self.moving.planned = planned or {}
             # Aside: nobody waits for it, and a debate that ends first ends without it.
             threading.Thread(target=self._look_back, args=(folder,), daemon=True).start()
-        fact = record.facts.get("notes")
-        self.told = [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
+        self.told = record.notes
         self._line("")
         for row in report.header(record, width=width()):
             self._line(row)
@@ -130,7 +130,7 @@ class Screen:
 
     def _brought(self, ledger: Fact, key: str) -> None:
         """What one answer, or the last of them, entered in the ledger."""
-        mine = [one for one in self.moving.held if (_step(one.key), _seat(one.key)) == (_step(key), _seat(key))]
+        mine = [one for one in self.moving.held if (_step(one.key), seat_of(one.key)) == (_step(key), seat_of(key))]
         if not mine:  # an entry of one seat belongs beside that seat's turn, also when its siblings have answered, too
             by = report.entered_by(ledger)
             mine = [one for one in self.moving.held if _step(one.key) == _step(key) and by == {one.seat}]
@@ -225,8 +225,6 @@ class Screen:
         return sys.stderr.isatty() and not plain() and os.environ.get("TERM") != "dumb"
 
     def _look_back(self, folder: Path) -> None:
-        from rebut.history import look_back
-
         self.moving.history = look_back(folder.parent, without=folder.name)
 
     def _rows(self) -> Text:
@@ -255,7 +253,7 @@ class Screen:
                 break
             told += 1
             self._stay.discard(key)  # it was said: below its turn it would be said twice
-            self._line(f"{_seat(key)} says: {points.spoken(point)}")
+            self._line(f"{seat_of(key)} says: {points.spoken(point)}")
         self._spoken[key] = (hearing, told)
 
     def waits(self, key: str, words: str) -> None:
@@ -301,10 +299,6 @@ class Screen:
     def close(self) -> None:
         self._stop_live()
         self._flush()
-
-
-def _seat(key: str) -> str:
-    return key.rpartition("@")[2]
 
 
 def _step(key: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rebut.cli.options import given_limits, limits, output
+from rebut.cli.options import given_limits, limits, output, pairs
 
 if TYPE_CHECKING:
     from rebut.cli.stage import Judged
@@ -27,7 +27,7 @@ def resume_command(id: str, as_json: bool, quiet: bool, deadline: float | None, 
     from rebut import api
     from rebut.cli.stage import perform
 
-    raised = {k: v for k, v in given_limits(named).items() if v is not None}
+    raised = given_limits(named)
     return perform(
         lambda desk: api.resume(id, desk=desk, limits=raised, ask_left=ask_left),
         as_json=as_json,
@@ -64,13 +64,12 @@ def fork_command(
     """Branch a session with another seat, setting, question or limit. What still fits is reused at no cost."""
     from rebut import api
     from rebut.api import Desk
-    from rebut.cli.run import _pairs
     from rebut.cli.saying import say, say_json
     from rebut.cli.stage import perform
     from rebut.errors import UsageError
 
-    changes = {"limits": {k: v for k, v in given_limits(named).items() if v is not None}, **named}
-    changes |= dict(_pairs(seat, "--seat", "ROLE=SPEC")) | dict(_pairs(settings, "--set", "NAME=VALUE"))
+    changes = {"limits": given_limits(named), **named}
+    changes |= dict(pairs(seat, "--seat", "ROLE=SPEC")) | dict(pairs(settings, "--set", "NAME=VALUE"))
 
     if not again and not dry_run and not any(value for name, value in changes.items() if name != "allow_same_model"):
         _refuse(id)

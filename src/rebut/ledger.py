@@ -43,6 +43,7 @@ class Evidence:
 
     @property
     def shown(self) -> str:
+        """As it stands in prompts and reports."""
         quoted = f' "{self.quote}"' if self.quote else ""
         note = f", {self.note}" if self.note else ""
         return f"{self.place}{quoted} [{self.mark or 'unchecked'}{note}]"

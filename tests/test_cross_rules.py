@@ -176,3 +176,18 @@ def test_what_a_judgement_must_hold(changes: Any, complaint: str) -> None:  # J9
 def test_a_repeated_finding_must_name_one_that_exists() -> None:  # C10
     reply = CodeCritique.model_validate(crosses.critique(crosses.raised(same_as="F7")))
     assert "repeats F7, which does not exist" in rules.critique(ledger(point()))(reply)[0]
+
+
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        ("a.py:5", ("a.py", 5, 5)),
+        ("C:/a.py:5-7", ("C:/a.py", 5, 7)),
+        ("a.py:5-x", ("a.py", 5, 5)),
+        ("a.py:²", None),
+        ("a.py", None),
+        ("§ Rollout", None),
+    ],
+)
+def test_a_place_names_lines_only_by_plain_numbers(place: str, lines: tuple[str, int, int] | None) -> None:  # J10
+    assert weighing.lines_of(place) == lines

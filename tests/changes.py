@@ -27,7 +27,6 @@ def changed(path: str, before: str | None, after: str | None, old_path: str = ""
 
 def asked(
     *change: Changed,
-    form: str = "CodeCritique",
     spec: str = "lint",
     config: str = "",
     env: Mapping[str, str] | None = None,
@@ -47,7 +46,7 @@ def asked(
         who,
         "",
         schema={},
-        schema_name=form,
+        schema_name="CodeCritique",
         timeout=seconds,
         material=Material(change),
         on_spawn=on_spawn,

@@ -137,3 +137,11 @@ def test_a_deadline_before_the_verdict_counts_the_rounds_of_the_duel_alone(tmp_p
         tmp_path, said(same=False, **{"verdict@judge": {"hang": True}}), **time_is_up("asked", "verdict@judge")
     )
     assert outcome.heading == "NO VERDICT YET, 1 OF 1 ROUNDS" and outcome.basis == "round 1"
+    assert "**Rounds**: 1  \n" in outcome.final, "a blind answer of the challenger's is no round"
+
+
+def test_a_verdict_that_cannot_be_afforded_counts_the_rounds_of_the_duel_alone(tmp_path: Path, workspace: Path) -> None:
+    # C6 D7
+    long = duels.challenge(unsupported=["C2"], alternatives=["Redis it is. " * 9000])
+    outcome = ask(tmp_path, said(same=False, **{"r1/challenge@challenger": long}), limits={"tokens": 40_000})
+    assert outcome.heading == "NO VERDICT" and "**Rounds**: 1  \n" in outcome.final

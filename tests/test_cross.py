@@ -461,6 +461,27 @@ def test_a_fallback_that_was_named_speaks_for_the_rest_of_the_debate(shop: Path)
     assert any("three spoke for the critic, as a fallback" in note for note in outcome.notes)
 
 
+@pytest.mark.parametrize("when", ["critique", "version.code"])
+def test_a_program_that_took_the_critics_place_has_the_fixes_put_together(shop: Path, when: str) -> None:  # J10 J13
+    fixed = crosses.raised("None is returned.", "api/orders.py:7", fix="    return order")
+    fixed["evidence"][0]["quote"] = "return None"
+    said = json.dumps(crosses.critique(fixed))
+    gone = ParticipantFailed("auth", "log in first")
+    backends: dict[str, Any] = {
+        "one": voices.Voice(json.dumps(crosses.judgement("B", {"F1": "valid P2"}))),
+        "two": voices.Voice({"r1/critique@critic": said, f"r1/{when}@critic": gone}),
+    }
+    if when == "critique":
+        backends["lint"] = voices.Voice({"r1/critique@critic": said})
+    outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, critic="two", judge="one",
+                        fallbacks={"critic": ["lint"]}, backends=backends)  # fmt: skip
+    assert outcome.kind == "accept opposite" and (folder(outcome) / "artifact-v2.patch").exists()
+    git(shop, "apply", "-", stdin=(folder(outcome) / "final.patch").read_text())
+    assert (shop / "api/orders.py").read_text() == crosses.AFTER.replace("return None", "return order")
+    again = asyncio.run(rebut.replay(outcome.session))
+    assert (again.heading, again.data, again.notes) == (outcome.heading, outcome.data, outcome.notes)
+
+
 # settings ------------------------------------------------------------
 
 

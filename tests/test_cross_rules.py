@@ -30,35 +30,34 @@ QUIET = ledger(point(1, line=1))
 
 
 @pytest.mark.parametrize(
-    ("held", "n", "limit", "named", "cause"),
+    ("held", "n", "limit", "choice", "cause"),
     [
-        (GRAVE_EACH_ROUND, 1, 3, {"choice": "C"}, ""),
-        (GRAVE_EACH_ROUND, 2, 3, {"choice": "D"}, ""),
-        (GRAVE_EACH_ROUND, 3, 3, {"choice": "C"}, "rounds"),
-        (GRAVE_EACH_ROUND, 5, 5, {"choice": "D"}, "rounds"),
-        (GRAVE_EACH_ROUND, 1, 3, {"choice": "A"}, "A"),
-        (GRAVE_EACH_ROUND, 1, 3, {"choice": "B"}, "B"),
-        (GRAVE_EACH_ROUND, 3, 3, {"choice": "E"}, "E"),
-        (GRAVE_EACH_ROUND, 1, 3, {"agreed": True}, "agreed"),
-        (QUIET, 2, 5, {"choice": "C"}, ""),
-        (QUIET, 3, 5, {"choice": "C"}, "quiet"),
-        (QUIET, 3, 3, {"choice": "D"}, "quiet"),
-        (ledger(), 1, 5, {"choice": "D"}, ""),
-        (ledger(), 2, 5, {"choice": "D"}, "quiet"),
+        (GRAVE_EACH_ROUND, 1, 3, "C", ""),
+        (GRAVE_EACH_ROUND, 2, 3, "D", ""),
+        (GRAVE_EACH_ROUND, 3, 3, "C", "rounds"),
+        (GRAVE_EACH_ROUND, 5, 5, "D", "rounds"),
+        (GRAVE_EACH_ROUND, 1, 3, "A", "A"),
+        (GRAVE_EACH_ROUND, 1, 3, "B", "B"),
+        (GRAVE_EACH_ROUND, 3, 3, "E", "E"),
+        (QUIET, 2, 5, "C", ""),
+        (QUIET, 3, 5, "C", "quiet"),
+        (QUIET, 3, 3, "D", "quiet"),
+        (ledger(), 1, 5, "D", ""),
+        (ledger(), 2, 5, "D", "quiet"),
         # P3 is not new of P1 or P2
-        (ledger(point(1, line=1), point(2, "P3", line=2), point(3, "P3", line=3)), 3, 5, {"choice": "C"}, "quiet"),
+        (ledger(point(1, line=1), point(2, "P3", line=2), point(3, "P3", line=3)), 3, 5, "C", "quiet"),
         # the judge weighs it down, throws it out, or up
-        (ledger(point(2, line=2), weighed("F1", "valid", "P3", 2)), 2, 5, {"choice": "C"}, "quiet"),
-        (ledger(point(2, line=2), weighed("F1", "invalid", "P1", 2)), 2, 5, {"choice": "D"}, "quiet"),
-        (ledger(point(2, "P3", line=2), weighed("F1", "valid", "P2", 2)), 2, 5, {"choice": "C"}, ""),
+        (ledger(point(2, line=2), weighed("F1", "valid", "P3", 2)), 2, 5, "C", "quiet"),
+        (ledger(point(2, line=2), weighed("F1", "invalid", "P1", 2)), 2, 5, "D", "quiet"),
+        (ledger(point(2, "P3", line=2), weighed("F1", "valid", "P2", 2)), 2, 5, "C", ""),
         # raised again in other words at the same place: not new
-        (ledger(point(1, line=1), point(2, line=1), point(3, line=1)), 3, 5, {}, "quiet"),
+        (ledger(point(1, line=1), point(2, line=1), point(3, line=1)), 3, 5, "", "quiet"),
         # the same words elsewhere: new
-        (ledger(point(1, line=1), point(3, line=90)), 3, 5, {}, ""),
+        (ledger(point(1, line=1), point(3, line=90)), 3, 5, "", ""),
     ],
 )  # fmt: skip
-def test_what_ends_a_review(held: Ledger, n: int, limit: int, named: Any, cause: str) -> None:  # J11
-    assert rules.cause(held, n, limit, **named) == cause
+def test_what_ends_a_review(held: Ledger, n: int, limit: int, choice: str, cause: str) -> None:  # J11
+    assert rules.cause(held, n, limit, choice) == cause
 
 
 @pytest.mark.parametrize(
@@ -132,7 +131,7 @@ def test_a_p1_on_an_absent_citation_cannot_stand_whatever_the_judge_says(
     cited = tuple(Evidence(f"a.py:{n}", "x = 1", mark) for n, mark in enumerate(marks, 1))
     held = ledger(Point("it breaks", "critic", 1, "P1", "security", cited), weighed("F1", "valid", "P1"))
     assert weighing.severity(held, held.points[0]) == severity
-    assert weighing.struck(held.points[0]) == (severity == "P2")
+    assert held.points[0].struck == (severity == "P2")
 
 
 def test_a_ruling_of_valid_is_held_unless_new_evidence_comes() -> None:  # C12
@@ -177,3 +176,18 @@ def test_what_a_judgement_must_hold(changes: Any, complaint: str) -> None:  # J9
 def test_a_repeated_finding_must_name_one_that_exists() -> None:  # C10
     reply = CodeCritique.model_validate(crosses.critique(crosses.raised(same_as="F7")))
     assert "repeats F7, which does not exist" in rules.critique(ledger(point()))(reply)[0]
+
+
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        ("a.py:5", ("a.py", 5, 5)),
+        ("C:/a.py:5-7", ("C:/a.py", 5, 7)),
+        ("a.py:5-x", ("a.py", 5, 5)),
+        ("a.py:²", None),
+        ("a.py", None),
+        ("§ Rollout", None),
+    ],
+)
+def test_a_place_names_lines_only_by_plain_numbers(place: str, lines: tuple[str, int, int] | None) -> None:  # J10
+    assert weighing.lines_of(place) == lines

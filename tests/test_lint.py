@@ -14,7 +14,7 @@ import pytest
 
 from rebut import analysers
 from rebut.errors import ParticipantFailed, UsageError
-from rebut.protocols.cross.forms import CATEGORIES, CodeCritique, NextPatch
+from rebut.protocols.cross.forms import CATEGORIES, CodeCritique
 from rebut.types import Changed
 from tests.changes import asked, changed, critique, lines_of, mended, rules_of, with_rule
 
@@ -379,46 +379,6 @@ def test_a_fix_of_a_shell_script_keeps_what_stands_around_it() -> None:  # J7
 
 def test_a_fix_that_the_tool_calls_unsafe_is_not_offered() -> None:  # J7
     assert with_rule(critique(changed("a.py", None, "def f(a=[]):\n    return a\n")), "B006").fix == ""
-
-
-@pytest.mark.parametrize("ends", ["\n", "\r\n", "none"])
-def test_once_the_critic_is_followed_its_fixes_come_as_a_patch_that_git_takes(ends: str, tmp_path: Path) -> None:  # J10
-    text = "import os\nimport re\nimport sys\n\n\ndef f():\n    return re\n\n\ndef g(a, b):\n    return not a in b\n"
-    text = text.rstrip("\n") if ends == "none" else text.replace("\n", ends)
-    want = text.replace("import os", "").replace("import sys", "").replace("not a in b", "a not in b").strip()
-    names = ["a.py", "a b.py", 'q"uote.py', "ü.py", "deep/er.py", "tab\t.py"]
-    reply = asked(*(changed(name, None, text) for name in names), form="NextPatch", spec="lint:ruff")
-    made = NextPatch.model_validate_json(reply.text)
-    for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(text.encode())
-    subprocess.run(["git", "apply", "-"], input=made.patch.encode(), cwd=tmp_path, check=True)
-    for name in names:
-        got = (tmp_path / name).read_bytes().decode()
-        assert [line for line in got.split() if line] == want.split(), name
-        assert got.count("\r") == (got.count("\n") if ends == "\r\n" else 0)
-    assert len(made.changes) == 3 * len(names)
-
-
-def test_a_patch_keeps_the_line_ends_of_what_it_writes_anew(tmp_path: Path) -> None:  # J10
-    text = "from os import (\r\n    path,\r\n    sep,\r\n    name,\r\n)\r\n\r\nprint(path, name)\r\n"
-    made = NextPatch.model_validate_json(asked(changed("a.py", None, text), form="NextPatch", spec="lint:ruff").text)
-    (tmp_path / "a.py").write_bytes(text.encode())
-    subprocess.run(["git", "apply", "-"], input=made.patch.encode(), cwd=tmp_path, check=True)
-    got = (tmp_path / "a.py").read_bytes()
-    assert b"sep" not in got and got.count(b"\r\n") == got.count(b"\n") == 6
-
-
-def test_of_two_fixes_at_one_place_only_the_first_is_in_the_patch() -> None:  # J10
-    found = asked(changed("a.sh", None, "#!/bin/sh\ncd $1\n"), form="NextPatch")
-    made = NextPatch.model_validate_json(found.text)
-    assert [line for line in made.patch.split("\n") if line.startswith("+cd")] == ['+cd "$1"']
-    assert len(made.changes) == 1
-
-
-def test_without_any_fix_there_is_no_patch_to_give() -> None:  # J10 C5
-    with pytest.raises(ParticipantFailed, match="no analyser has a fix"):
-        asked(changed("a.py", None, "def f(a=[]):\n    return a\n"), form="NextPatch")
 
 
 # analysers that fail, and one of the user's own

@@ -576,6 +576,16 @@ def test_what_was_too_large_to_be_read_makes_a_review_inconclusive(workspace: Pa
     assert not outcome.conclusive and any(n.startswith("not read: ") and "big.txt" in n for n in outcome.notes)
 
 
+def test_only_what_debates_left_behind_is_no_part_of_a_review_whatever_a_file_is_called(workspace: Path) -> None:  # C17
+    change(workspace)
+    (workspace / "rebut's own output").write_bytes(b"\0\1")
+    (workspace / "debate").mkdir()
+    (workspace / "debate/last-debate.json").write_text("{}\n")
+    outcome = run(workspace, stage="review", rounds=1)
+    assert [n for n in outcome.notes if n.startswith("not read: ")] == ["not read: rebut's own output: binary"]
+    assert not outcome.conclusive
+
+
 def test_the_report_ends_with_what_the_debate_changed(workspace: Path) -> None:
     outcome = run(workspace, rounds=2)
     assert outcome.final.endswith(

@@ -43,10 +43,7 @@ def seated(record: Record) -> tuple[Seated, ...]:
 
 def described(record: Record) -> list[str]:
     """Notes that follow from the record: fallbacks, remarks of providers, replies that broke the rules twice."""
-    notes: list[str] = []
-    fact = record.facts.get("notes")
-    if fact and isinstance(fact.value, list):
-        notes += [str(note) for note in fact.value]
+    notes = record.notes
     for key, fact in record.facts.items():
         if key.startswith("fallback@") and isinstance(fact.value, dict):
             seat = key.removeprefix("fallback@")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -33,6 +34,10 @@ def _plain(text: str) -> str:
     return text.strip().casefold().replace("_", " ").replace("-", " ")
 
 
+Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
+Level = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
+
+
 class Cite(Form):
     """One piece of evidence."""
 
@@ -44,6 +49,11 @@ class Cite(Form):
 
     def evidence(self) -> Evidence:
         return Evidence(self.place, self.quote)
+
+
+def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
+    """What stands behind a statement; a citation without a place is none."""
+    return tuple(c.evidence() for c in cites if c.place)
 
 
 def _cites(value: Any) -> Any:

@@ -41,6 +41,13 @@ class Evidence:
     mark: str = ""
     note: str = ""
 
+    @property
+    def shown(self) -> str:
+        """As it stands in prompts and reports."""
+        quoted = f' "{self.quote}"' if self.quote else ""
+        note = f", {self.note}" if self.note else ""
+        return f"{self.place}{quoted} [{self.mark or 'unchecked'}{note}]"
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

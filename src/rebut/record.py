@@ -156,6 +156,12 @@ class Record:
             found = self.calls[key] = Call(key)
         return found
 
+    @property
+    def notes(self) -> list[str]:
+        """What was to be said before the first call."""
+        fact = self.facts.get("notes")
+        return [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
+
     def stand_in(self, seat: str) -> str:
         """The fallback that spoke for a seat; empty while its own model did."""
         fact = self.facts.get(f"fallback@{seat}")

@@ -26,8 +26,7 @@ def header(record: Record, *, width: int = 80) -> list[str]:
     """Who sits where and what is set, before the first call."""
     opened = record.opened
     rows = [f"{opened.protocol:<6} {cut(opened.topic, width - 10)}"]
-    fact = record.facts.get("notes")
-    notes = [str(n) for n in fact.value] if fact and isinstance(fact.value, list) else []
+    notes = record.notes
     if opened.forked_from:
         rows.append(f"{'fork of':<12} {opened.forked_from}")
     for row in opened.seats:

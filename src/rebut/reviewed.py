@@ -13,7 +13,7 @@ from rebut.errors import RebutError, UsageError
 from rebut.outcome import Outcome
 from rebut.reading import outcome_of, status
 from rebut.record import Record
-from rebut.targets import Target
+from rebut.targets import Target, is_own
 from rebut.targets.drawing import STANDS_FOR
 
 MEDIA = re.compile(
@@ -73,7 +73,7 @@ def _is_unread(line: str) -> bool:
     for why in (": binary", f": {STANDS_FOR}"):
         if line.endswith(why):
             return not MEDIA.search(line.removesuffix(why))
-    return not re.search(r": (?:a submodule, removed|rebut's own output \([^)]*\))$", line)
+    return not (line.endswith(": a submodule, removed") or is_own(line))
 
 
 def _sets_its_own_rules(target: Target) -> bool:

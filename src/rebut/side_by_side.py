@@ -11,7 +11,7 @@ from rebut.figures import counted, money, size, spent
 from rebut.outcome import Outcome
 from rebut.reading import headline_of, outcome_of, status
 from rebut.record import Record, Spent
-from rebut.text import cut, squeeze
+from rebut.text import cut
 from rebut.types import Json
 from rebut.worth import fates
 
@@ -53,7 +53,7 @@ class Side:
         """What the labels stand for; a short text where there is room for no more."""
         tally = ", ".join(f"{count} {fate}" for fate, count in self.points)
         points = f"{sum(count for _, count in self.points)}: {tally}" if tally else "none"
-        decision = cut(squeeze(self.decision), width * 3)
+        decision = cut(self.decision, width * 3)
         return (f"{name} {self.id}", self.heading, self.side or "–", decision or "–", points, spent(self.spent))
 
 

@@ -46,7 +46,7 @@ class Editor:
         file = folder / NAME
         kept = False
         try:
-            _lay(file, f"{draft}\n\n{LINE}\n\n{question}\n")
+            file.write_text(f"{draft}\n\n{LINE}\n\n{question}\n", encoding="utf-8", errors="replace")
             code = await self._run(file)
             text = _above(file, question)
             if code != 0:
@@ -80,10 +80,6 @@ class Editor:
             if child.returncode is None:
                 child.terminate()
             _restore(terminal)
-
-
-def _lay(file: Path, text: str) -> None:
-    file.write_text(text, encoding="utf-8", errors="replace")
 
 
 def _above(file: Path, question: str) -> str:

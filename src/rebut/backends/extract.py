@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rebut.tools import Pick
 from rebut.types import Json
@@ -45,8 +45,8 @@ class Extract:
     def _values(self, pick: Pick) -> list[Json]:
         found: list[Json] = []
         for item in self._parsed(pick.at, pick.form or self._form):
-            if all(wanted in list(_at(item, path.split("."))) for path, wanted in pick.where.items()):
-                found += [v for path in pick.take for v in _at(item, path.split(".") if path else []) if v is not None]
+            if fits(item, pick.where):
+                found += [v for path in pick.take for v in at(item, path) if v is not None]
         return found
 
     def _parsed(self, at: str, form: str) -> list[Json]:
@@ -66,20 +66,25 @@ def _one(found: list[str], how: str) -> str:
     return found[0] if how == "first" else found[-1]
 
 
-def _at(value: Json, path: Sequence[str]) -> Iterator[Json]:
-    """All values at a path; none when it does not lead anywhere."""
+def fits(value: Json, where: Mapping[str, Json]) -> bool:
+    return all(wanted in list(at(value, path)) for path, wanted in where.items())
+
+
+def at(value: Json, path: str) -> Iterator[Json]:
+    """All values at a dotted path; none when it does not lead anywhere."""
+    head, _, rest = path.partition(".")
     if not path:
         yield value
-        return
-    head, *rest = path
-    if head == "*":
+    elif head == "*":
         members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         for member in members:
-            yield from _at(member, rest)
+            yield from at(member, rest)
     elif head == "@key" and isinstance(value, dict):
         yield from value
+    elif isinstance(value, list) and head.isdigit() and int(head) < len(value):
+        yield from at(value[int(head)], rest)
     elif isinstance(value, dict) and head in value:
-        yield from _at(value[head], rest)
+        yield from at(value[head], rest)
 
 
 def _json(text: str) -> list[Json]:

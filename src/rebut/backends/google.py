@@ -19,7 +19,6 @@ from rebut.backends.schemas import bare_references, schema_blamed, schema_in_pro
 from rebut.backends.wire import Wire, thinking_share
 from rebut.types import Json, Request, Usage
 
-_LEVEL = {"low": "low", "medium": "medium", "high": "high", "max": "high"}
 _FINE = ("STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")
 
 
@@ -47,7 +46,7 @@ class Google(Wire):
         config |= self.drawn(request, without, sent)
         if effort := request.participant.spec.effort:
             if "level" not in without:
-                config["thinkingConfig"] = {"thinkingLevel": _LEVEL.get(effort, effort)}
+                config["thinkingConfig"] = {"thinkingLevel": "high" if effort == "max" else effort}
                 sent.add("level")
             elif "budget" not in without:
                 config["thinkingConfig"] = {"thinkingBudget": thinking_share(request)}

@@ -15,8 +15,8 @@ class Keyboard:
         self._rest = b""
 
     def key(self, stop: threading.Event) -> str:
-        """One key, without Enter where the terminal can do that; EOFError as for a line."""
-        if os.name == "nt" or self._rest:
+        """One key, without Enter; EOFError as for a line."""
+        if self._rest:
             return self.read(stop)
         import termios
         import tty
@@ -37,8 +37,6 @@ class Keyboard:
 
     def read(self, stop: threading.Event) -> str:
         """One line without its end; EOFError when the person is done or `stop` is set."""
-        if os.name == "nt":  # select knows only sockets there
-            return input()
         source = sys.stdin.fileno()
         while b"\n" not in self._rest:
             if stop.is_set():

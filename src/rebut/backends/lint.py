@@ -17,7 +17,6 @@ from rebut import analysers
 from rebut.analysers import Analyser
 from rebut.backends import fixes
 from rebut.backends.analysing import Side, analysed
-from rebut.backends.fixes import Fix
 from rebut.backends.newness import Sifted, cited, sift
 from rebut.backends.reports import Caught
 from rebut.errors import ParticipantFailed, UsageError
@@ -32,8 +31,6 @@ REPLACE = "Put the fix in place of the cited lines."
 ACTION = "Mend it, or say in the code why it is right."
 DIFFS = (".diff", ".patch")
 LOOSE = "the text of a diff, whose files are not here"
-PATCH = "NextPatch"
-"""The form in which the fixes are asked for, once a judge has taken the critic's side."""
 
 
 class Lint:
@@ -95,10 +92,7 @@ class Lint:
         sifted = sift(old.caught, new.caught, change)
         model = ", ".join(f"{name} {self._versions[name]}".strip() for name in names)
         notes, self._notes = [*self._notes, f"lint ({model}): {sifted.tally}"], []
-        if request.schema_name == PATCH:
-            answer = _patched(sifted, change)
-        else:
-            answer = _critique(sifted, change, unread, old, model)
+        answer = _critique(sifted, change, unread, old, model)
         # Bytes that were no text are shown as what they are elsewhere: unknown characters.
         text = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(answer, ensure_ascii=False))
         return Reply(text, model, FAMILY, Usage(0, 0), 0.0, notes=tuple(notes), unread=loose)
@@ -142,36 +136,16 @@ def _critique(
 
 
 def _raised(one: Caught, changed: Changed) -> Json:
-    fix = fix_of(one)
+    fix = fixes.as_lines(one.edits, one.laid.lines, one.line)
     line = cited(one, changed.added)
     first, last = (fix.first, fix.last) if fix else (line, line)
     place = f"{changed.path}:{first}" + (f"-{last}" if last > first else "")
-    said = f"{one.message.rstrip('.')} ({one.tool} {one.rule}). Silenced there by a comment." if one.silenced else ""
+    silenced = " Silenced there by a comment." if one.silenced else ""
     return {
-        "text": said or f"{one.message.rstrip('.')} ({one.tool} {one.rule}).",
+        "text": f"{one.message.rstrip('.')} ({one.tool} {one.rule}).{silenced}",
         "severity": one.severity,
         "category": one.grade.category,
         "evidence": [{"place": place, "quote": "\n".join(one.laid.lines[first - 1 : last])}],
         "action": one.grade.action or one.help or (REPLACE if fix else ACTION),
         "fix": fix.text if fix else "",
     }
-
-
-def fix_of(one: Caught) -> Fix | None:
-    return fixes.as_lines(one.edits, one.laid.lines, one.line, one.line)
-
-
-def _patched(sifted: Sifted, change: Sequence[Changed]) -> dict[str, Json]:
-    """What the tools would change, as a patch on top of the new side."""
-    texts = {c.path: c.after or "" for c in change}
-    patches, changes = list[str](), list[Json]()
-    for path in dict.fromkeys(one.laid.path for one in sifted.stand):
-        mine = [one for one in sifted.stand if one.laid.path == path]
-        made, done = fixes.patch(path, texts[path], [one.edits for one in mine])
-        patches.append(made)
-        changes += [f"{path}:{mine[n].line}: {mine[n].help or mine[n].message}" for n in done]
-    if not changes:
-        raise ParticipantFailed(
-            "bad reply", "no analyser has a fix for what stands", "Whoever wrote the change must mend it."
-        )
-    return {"patch": "".join(patches), "changes": changes}

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from posixpath import normpath
 
-from rebut.analysers import Analyser, Grade, Where
+from rebut.analysers import Analyser, Grade
+from rebut.backends.extract import at, fits
 from rebut.backends.fixes import Edit
 from rebut.backends.sides import Laid
 from rebut.types import Json
@@ -127,25 +128,6 @@ def _graded(grade: Grade, rule: str, level: str) -> bool:
 def _name(path: Json, folder: Path) -> str:
     """A path in a report as it was laid: tools give it as they got it, or whole."""
     return normpath(str(path)).removeprefix(f"{folder.resolve()}/").removeprefix(f"{folder}/")
-
-
-def fits(value: Json, where: Where) -> bool:
-    return all(wanted in list(at(value, path)) for path, wanted in where.items())
-
-
-def at(value: Json, path: str) -> Iterator[Json]:
-    """All values at a dotted path; none when it does not lead anywhere."""
-    head, _, rest = path.partition(".")
-    if not path:
-        yield value
-    elif head == "*":
-        members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        for member in members:
-            yield from at(member, rest)
-    elif isinstance(value, list) and head.isdigit() and int(head) < len(value):
-        yield from at(value[int(head)], rest)
-    elif isinstance(value, dict) and head in value:
-        yield from at(value[head], rest)
 
 
 def _short(text: str) -> str:

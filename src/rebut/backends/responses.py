@@ -16,8 +16,6 @@ from rebut.backends.schemas import schema_blamed, schema_in_prompt, schema_label
 from rebut.backends.wire import Wire
 from rebut.types import Json, Request, Usage
 
-_EFFORT = {"low": "low", "medium": "medium", "high": "high", "max": "xhigh"}
-
 
 class Responses(Wire):
     """One model behind `POST {base_url}/responses`."""
@@ -39,7 +37,7 @@ class Responses(Wire):
             body["store"] = False
         body |= self.drawn(request, without, sent)
         if (effort := request.participant.spec.effort) and "reasoning" not in without:
-            told = _EFFORT.get(effort, effort)
+            told = "xhigh" if effort == "max" else effort
             told = "high" if told in without else told
             body["reasoning"] = {"effort": told}
             sent |= {"reasoning", told} & self.notes.keys()

@@ -7,7 +7,7 @@ import sys
 import zlib
 from collections.abc import Callable, Mapping
 
-from rebut.backends.llama import Engine, Said, TooLong, Turn
+from rebut.backends.llama import Engine, TooLong, Turn
 from rebut.errors import ParticipantFailed
 from rebut.types import Json, Request
 
@@ -34,16 +34,6 @@ class Window:
             self._note(whole)
 
     def say(self, question: str, most: int, schema: Mapping[str, Json] | None = None) -> str:
-        return self._ask(question, most, schema).text
-
-    def choose(self, question: str, schema: Mapping[str, Json], most: int) -> Json:
-        try:
-            found: Json = json.loads(self._ask(question, most, schema).text)
-        except ValueError:
-            raise ParticipantFailed("bad reply", "the model did not finish choosing") from None
-        return found
-
-    def _ask(self, question: str, most: int, schema: Mapping[str, Json] | None) -> Said:
         while True:
             text = joined(self._shown, question)
             self._seed += 1
@@ -60,7 +50,14 @@ class Window:
         self.input += said.prompt - said.cached
         self.output += said.output
         self.cut = said.cut
-        return said
+        return said.text
+
+    def choose(self, question: str, schema: Mapping[str, Json], most: int) -> Json:
+        try:
+            found: Json = json.loads(self.say(question, most, schema))
+        except ValueError:
+            raise ParticipantFailed("bad reply", "the model did not finish choosing") from None
+        return found
 
     def _shorten(self, tokens: int, window: int, most: int) -> None:
         target = min(int(len(self._shown) * (window - most) / tokens * 0.9), len(self._shown) - 100)

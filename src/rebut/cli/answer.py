@@ -24,13 +24,13 @@ def answer_command(id: str, file: str, key: str, deadline: float | None, as_json
     from rebut.connecting import answering
 
     text = _read(file)
-    seats = _for(id, key, text)
+    wanted = _for(id, key, text)
     return take_up(
         id,
         as_json=as_json,
         quiet=quiet,
         deadline=deadline,
-        backends={"caller": answering(text if seats else "", key)},
+        backends={"caller": answering(text if wanted else "", key)},
     )
 
 

@@ -157,7 +157,7 @@ def _meant(words: list[str]) -> list[str]:
         _understood(words)
         piped = of_pipe()
         return [*piped, *words] if piped else words
-    return meant(words, COMMANDS)
+    return meant(words)
 
 
 def _understood(words: list[str]) -> None:

@@ -25,8 +25,9 @@ def began() -> float | None:
 def set_bell(deadline: float, last_word: Callable[[], None]) -> None:
     """Have the bell of this command ring."""
     hush()
-    if began() is not None:
-        _bells.append(Bell(deadline, last_word))
+    begin = began()
+    if begin is not None:
+        _bells.append(Bell(deadline, begin, last_word))
 
 
 def before_the_end(last_word: Callable[[], None]) -> None:
@@ -48,10 +49,9 @@ class Bell:
     SPARE = 0.3
     """Seconds before the end at which it rings, for the last word."""
 
-    def __init__(self, deadline: float, last_word: Callable[[], None]) -> None:
+    def __init__(self, deadline: float, begin: float, last_word: Callable[[], None]) -> None:
         self.last_word, self._said = last_word, threading.Lock()
-        begin = began()
-        left = deadline - min(self.SPARE, deadline / 4) - (time.monotonic() - begin if begin is not None else 0.0)
+        left = deadline - min(self.SPARE, deadline / 4) - (time.monotonic() - begin)
         self._timer = threading.Timer(max(0.0, left), self._ring)
         self._timer.daemon = True
         self._timer.start()

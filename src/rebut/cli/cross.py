@@ -7,18 +7,14 @@ from typing import Any
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, gate_options, given_limits, given_scope
-
-SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
+from rebut.cli.options import SCOPES, Many, common, gate_options, given_scope, scope_options, shown
 
 
 @click.command("cross", cls=Many)
 @click.argument("content", required=False, default="")
 @click.option("--target", metavar="KIND", default="auto", help="auto, code, proposal or mixed. [auto]")
 @click.option("--scope", metavar="SCOPE", default="", help=f"{SCOPES}. [uncommitted]")
-@click.option("--base", metavar="BRANCH", help="The same as --scope base:BRANCH.")
-@click.option("--commit", metavar="SHA", help="The same as --scope commit:SHA.")
-@click.option("--uncommitted", is_flag=True, help="The same as --scope uncommitted.")
+@scope_options
 @click.option("--artifact-file", metavar="FILE", default="", help="A file that holds what to review.")
 @click.option("--context-file", metavar="FILE", default="", help="A file that holds the last message.")
 @click.option("--from-transcript", is_flag=True, help="The last answer of your coding tool in this folder.")
@@ -43,11 +39,6 @@ SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 @common
 def cross_command(
     content: str,
-    as_json: bool,
-    quiet: bool,
-    dry_run: bool,
-    deadline: float | None,
-    fallback: tuple[str, ...],
     backend_timeout_seconds: float | None,
     apply_patch: bool,
     everything: bool,
@@ -67,27 +58,25 @@ def cross_command(
     from rebut.cli.starting import launch
     from rebut.policy import Wish
 
-    if github and as_json:
+    if github and named["as_json"]:
         raise click.UsageError("--github and --json both write to standard output; give one")
     wanted = _wanted(content, named)
     if backend_timeout_seconds is not None:
         if named.get("timeout") is not None:
             raise click.UsageError("--timeout and --backend-timeout-seconds are the same; give one")
         named["timeout"] = backend_timeout_seconds
-    named["limits"] = given_limits(named)
-    named["fallbacks"] = fallbacks(fallback)
+    how = shown(named)
     named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
     return launch(
         "cross",
         "",
         named,
-        as_json=as_json,
-        quiet=quiet,
-        dry_run=dry_run,
-        deadline=deadline,
+        **how,
         wanted=wanted,
         everything=everything,
-        gating=Gating(Wish(fail_on, on_inconclusive), sarif, github, again, apply_patch, quiet=quiet or as_json),
+        gating=Gating(
+            Wish(fail_on, on_inconclusive), sarif, github, again, apply_patch, quiet=how["quiet"] or how["as_json"]
+        ),
     )
 
 
@@ -102,8 +91,4 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
         content, stdin = "", everything()
     elif not (content or any(texts.values())) and (not scope or named["target"] == "mixed"):
         stdin = waiting()
-    return Wanted(named.pop("target"), scope, content, texts["artifact_file"], stdin, **_rest(texts))
-
-
-def _rest(texts: dict[str, Any]) -> dict[str, Any]:
-    return {"context_file": texts["context_file"], "from_transcript": texts["from_transcript"]}
+    return Wanted(named.pop("target"), scope, content, stdin=stdin, **texts)

@@ -50,7 +50,7 @@ def _dismiss(name: str, reason: str, id: str, shared: bool, as_json: bool) -> in
     one = dismissal(
         _finding(review, name), review.target, clean(reason), review.session, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     )
-    file = dismissals.shared_file(workspace) if shared else dismissals.private_file(root(), workspace)
+    file = _file(workspace, shared)
     dismissals.add(file, one, private=not shared)
     if as_json:
         say_json({"dismissed": one.id, "finding": name.upper(), "path": one.path, "shared": shared, "file": str(file)})

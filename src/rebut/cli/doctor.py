@@ -82,7 +82,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         told = [{"analyser": t.name, "version": t.about or None, "advice": t.advice or None} for t in tools]
         say_json({"providers": [_json(h) for h in healths], "families": families, "analysers": told, "exit": code})
     else:
-        narrow = sys.stdout.isatty() and max(map(len, _table(healths)[:1])) > width()
+        narrow = sys.stdout.isatty() and len(_table(healths)[0]) > width()
         table = [] if only_tools else rows(healths, families, offline=offline, plain=plain() or narrow)
         say(folded("\n".join([*table, *analyser_rows(tools)]).rstrip("\n"), sys.stdout, 4))
     return code

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
+from rebut.cli.options import Many, common, shown, topic_of
 
 
 @click.command("duel", cls=Many)
@@ -20,24 +20,13 @@ from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
 @click.option("--model-challenger", metavar="MODEL", help="The challenger's model, apart from its provider.")
 @click.option("--state-dir", metavar="DIR", help="Write debate/last-debate.json there.")
 @common
-def duel_command(
-    topic: str,
-    as_json: bool,
-    quiet: bool,
-    dry_run: bool,
-    deadline: float | None,
-    fallback: tuple[str, ...],
-    model_proposer: str | None,
-    model_challenger: str | None,
-    **named: Any,
-) -> int:
+def duel_command(topic: str, model_proposer: str | None, model_challenger: str | None, **named: Any) -> int:
     """Proposer against challenger, every claim cited, until a judge picks a side.
 
     TOPIC is the question; - reads it from standard input.
     """
     from rebut.cli.starting import launch
 
-    named["limits"] = given_limits(named)
-    named["fallbacks"] = fallbacks(fallback)
+    how = shown(named)
     named["models"] = {"proposer": model_proposer or "", "challenger": model_challenger or ""}
-    return launch("duel", topic_of(topic), named, as_json=as_json, quiet=quiet, dry_run=dry_run, deadline=deadline)
+    return launch("duel", topic_of(topic), named, **how)

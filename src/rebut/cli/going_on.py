@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rebut.cli.options import gate_options, given_limits, limits, output
+from rebut.cli.options import gate_options, given_limits, limits, output, pairs
 
 if TYPE_CHECKING:
     from rebut.cli.stage import Judged
@@ -37,10 +37,9 @@ def resume_command(
     """
     from rebut.cli.taking_up import take_up
 
-    raised = {k: v for k, v in given_limits(named).items() if v is not None}
     return take_up(
         id,
-        limits=raised,
+        limits=given_limits(named),
         ask_left=ask_left,
         fail_on=fail_on,
         on_inconclusive=on_inconclusive,
@@ -78,13 +77,12 @@ def fork_command(
     """Branch a session with another seat, setting, question or limit. What still fits is reused at no cost."""
     from rebut import api
     from rebut.api import Desk
-    from rebut.cli.run import _pairs
     from rebut.cli.saying import say, say_json
     from rebut.cli.stage import perform
     from rebut.errors import UsageError
 
-    changes = {"limits": {k: v for k, v in given_limits(named).items() if v is not None}, **named}
-    changes |= dict(_pairs(seat, "--seat", "ROLE=SPEC")) | dict(_pairs(settings, "--set", "NAME=VALUE"))
+    changes = {"limits": given_limits(named), **named}
+    changes |= dict(pairs(seat, "--seat", "ROLE=SPEC")) | dict(pairs(settings, "--set", "NAME=VALUE"))
 
     if not again and not dry_run and not any(value for name, value in changes.items() if name != "allow_same_model"):
         _refuse(id)

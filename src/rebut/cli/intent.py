@@ -6,7 +6,6 @@ import asyncio
 import io
 import re
 import sys
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +130,10 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
 
 
-def meant(words: list[str], known: Collection[str]) -> list[str]:
+def meant(words: list[str]) -> list[str]:
     """A command line with the verb that was left out. Only what cannot be a misspelt command is a topic."""
-    if not words:
-        return words
     first = words[0]
-    if first in known or first.startswith("-"):
+    if first.startswith("-"):
         return words
     if _is_file(first):
         return ["review" if is_diff(_beginning(first)) else "plan", *words]

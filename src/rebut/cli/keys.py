@@ -151,6 +151,6 @@ class Keys:
 
 def wanted(quiet: bool, plain: bool) -> bool:
     """Whether there is somebody to press a key, and a screen that says which."""
-    if quiet or plain or os.name != "posix" or os.environ.get("TERM") == "dumb":
+    if quiet or plain or os.environ.get("TERM") == "dumb":
         return False
     return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())

@@ -9,6 +9,7 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
 
 
@@ -127,18 +128,31 @@ def gate_options(f: F) -> F:
     return click.option("--fail-on", type=severities, help="Exit with 1 if a finding this grave stands.")(f)
 
 
-def given_limits(values: dict[str, Any]) -> dict[str, float | None]:
-    """Take the limits out of a command's values."""
+def scope_options(f: F) -> F:
+    """Other spellings of --scope."""
+    f = click.option("--uncommitted", is_flag=True, help="The same as --scope uncommitted.")(f)
+    f = click.option("--commit", metavar="SHA", help="The same as --scope commit:SHA.")(f)
+    return click.option("--base", metavar="BRANCH", help="The same as --scope base:BRANCH.")(f)
+
+
+def shown(named: dict[str, Any]) -> dict[str, Any]:
+    """Put a command's limits and fallbacks together, and take out of its values how the debate is shown."""
+    named["limits"] = given_limits(named)
+    named["fallbacks"] = fallbacks(named.pop("fallback"))
+    return {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}
+
+
+def given_limits(values: dict[str, Any]) -> dict[str, float]:
+    """Take the limits out of a command's values: those that were given."""
     found = {name: values.pop(name) for name in ("timeout", "minutes", "usd", "tokens", "calls")}
-    for name, value in found.items():
-        if value is None:
-            continue
+    given = {name: value for name, value in found.items() if value is not None}
+    for name, value in given.items():
         from rebut.budget import RANGES, flag, span
 
         low, high = RANGES[name]
         if not low <= value <= high:
             raise click.UsageError(f"{flag(name)} must be {span(name)}, got {value:,g}")
-    return found
+    return given
 
 
 def given_scope(named: dict[str, Any]) -> str:
@@ -163,11 +177,19 @@ def topic_of(text: str) -> str:
     return everything()
 
 
-def fallbacks(pairs: tuple[str, ...]) -> dict[str, list[str]]:
+def fallbacks(given: tuple[str, ...]) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
-    for pair in pairs:
-        seat, equals, spec = pair.partition("=")
-        if not equals or not spec:
-            raise click.UsageError(f"--fallback takes SEAT=SPEC, got {pair!r}")
+    for seat, spec in pairs(given, "--fallback", "SEAT=SPEC"):
         out.setdefault(seat, []).append(spec)
+    return out
+
+
+def pairs(given: tuple[str, ...], flag: str, form: str) -> list[tuple[str, str]]:
+    """What was given as a name and a value each time."""
+    out = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise click.UsageError(f"{flag} takes {form}, got {text!r}")
+        out.append((name, value))
     return out

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
+from rebut.cli.options import Many, common, shown, topic_of
 
 
 @click.command("panel", cls=Many)
@@ -18,16 +18,7 @@ from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
 @click.option("--min-challengers", type=int, metavar="N", help="How many challengers must answer. [1]")
 @click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
 @common
-def panel_command(
-    topic: str,
-    as_json: bool,
-    quiet: bool,
-    dry_run: bool,
-    deadline: float | None,
-    fallback: tuple[str, ...],
-    challenger: tuple[str, ...],
-    **named: Any,
-) -> int:
+def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
     """One position against expert challengers, all at once, to a consensus or an honest trade-off.
 
     TOPIC is the question; - reads it from standard input. A call takes 120 s at most unless --timeout says otherwise.
@@ -35,7 +26,6 @@ def panel_command(
     """
     from rebut.cli.starting import launch
 
-    named["limits"] = given_limits(named)
-    named["fallbacks"] = fallbacks(fallback)
+    how = shown(named)
     named["challenger"] = list(challenger)
-    return launch("panel", topic_of(topic), named, as_json=as_json, quiet=quiet, dry_run=dry_run, deadline=deadline)
+    return launch("panel", topic_of(topic), named, **how)

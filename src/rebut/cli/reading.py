@@ -66,10 +66,8 @@ def _how_it_ended(record: Record, folder: Path, everything: bool, width: int) ->
     from rebut import reading, report, session
 
     if outcome := reading.outcome_of(record):
-        fact = record.facts.get("notes")  # the header has them
-        told = [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
-        outcome = _dismissed(record, outcome)
-        shown = report.ending(outcome, width=width, told=told, everything=everything, points=False)
+        outcome = _dismissed(record, outcome)  # the header has the notes
+        shown = report.ending(outcome, width=width, told=record.notes, everything=everything, points=False)
         pair = beside(record)
         return [shown, *(["", *pair.rows(width)] if pair else [])]
     running = session.running(folder)

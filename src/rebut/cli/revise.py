@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, given_limits, given_scope, topic_of
+from rebut.cli.options import SCOPES, Many, common, given_scope, scope_options, shown, topic_of
 
 if TYPE_CHECKING:
     from rebut.targets import Wanted
-
-SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 
 
 @click.command("revise", cls=Many)
@@ -20,9 +18,7 @@ SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 @click.option("--author", metavar="SPEC", multiple=True, help="A model that writes; give two. NAME=SPEC names files.")
 @click.option("--synthesizer", metavar="SPEC", help="The model that makes one of both. [the first author's, anew]")
 @click.option("--scope", metavar="SCOPE", default="", help=f"What is reviewed: {SCOPES}. [uncommitted]")
-@click.option("--base", metavar="BRANCH", help="The same as --scope base:BRANCH.")
-@click.option("--commit", metavar="SHA", help="The same as --scope commit:SHA.")
-@click.option("--uncommitted", is_flag=True, help="The same as --scope uncommitted.")
+@scope_options
 @click.option("--rounds", type=int, metavar="1–3", help="Rounds of critique and revision at most. [2]")
 @click.option("--phase", type=click.IntRange(min=1), metavar="N", help="Write to .kiln/tracks/phase-N. [the one due]")
 @click.option("--strategy", metavar="NAME", help="debate; or synthesize (a plan), single (a review). [debate]")
@@ -30,16 +26,7 @@ SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 @click.option("--show-names", is_flag=True, help="Tell authors who wrote what; by default they are not told.")
 @click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
 @common
-def revise_command(
-    stage: str,
-    topic: str,
-    as_json: bool,
-    quiet: bool,
-    dry_run: bool,
-    deadline: float | None,
-    fallback: tuple[str, ...],
-    **named: Any,
-) -> int:
+def revise_command(stage: str, topic: str, **named: Any) -> int:
     """Two authors write, critique each other, revise and converge; one plan or one review is made of both.
 
     TOPIC is the task of a plan, and for a review what to look at; - reads it from standard input. Where
@@ -59,15 +46,5 @@ def revise_command(
         raise click.UsageError("missing argument 'TOPIC': say what to plan")
     named["author"] = list(named["author"])
     named["stage"] = stage
-    named["limits"] = given_limits(named)
-    named["fallbacks"] = fallbacks(fallback)
-    return launch(
-        "revise",
-        topic_of(topic),
-        named,
-        as_json=as_json,
-        quiet=quiet,
-        dry_run=dry_run,
-        deadline=deadline,
-        wanted=wanted,
-    )
+    how = shown(named)
+    return launch("revise", topic_of(topic), named, **how, wanted=wanted)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
+from rebut.cli.options import Many, common, pairs, shown, topic_of
 
 
 @click.command("run", cls=Many)
@@ -15,47 +15,24 @@ from rebut.cli.options import Many, common, fallbacks, given_limits, topic_of
 @click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Fill a seat; repeat for a role with several.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a setting of the protocol.")
 @common
-def run_command(
-    file: str,
-    topic: str,
-    seat: tuple[str, ...],
-    settings: tuple[str, ...],
-    as_json: bool,
-    quiet: bool,
-    dry_run: bool,
-    deadline: float | None,
-    fallback: tuple[str, ...],
-    **named: Any,
-) -> int:
+def run_command(file: str, topic: str, seat: tuple[str, ...], settings: tuple[str, ...], **named: Any) -> int:
     """Run a protocol from a Python file, or an installed one by its NAME. TOPIC - is read from standard input.
 
     The file has `seats`, `async def run(debate)` and, if it likes, `Settings`: see docs/writing-a-protocol.md.
     """
     from rebut.cli.starting import launch
 
-    seats: dict[str, Any] = {}
-    named["limits"] = given_limits(named)
-    named["fallbacks"] = fallbacks(fallback)
-    for role, spec in _pairs(seat, "--seat", "ROLE=SPEC"):
+    how, seats = shown(named), dict[str, Any]()
+    for role, spec in pairs(seat, "--seat", "ROLE=SPEC"):
         _own(role, named)
         seats.setdefault(role, []).append(spec)
-    for name, value in _pairs(settings, "--set", "NAME=VALUE"):
+    for name, value in pairs(settings, "--set", "NAME=VALUE"):
         _own(name, named)
         seats[name] = value
     named |= seats
-    return launch(file, topic_of(topic), named, as_json=as_json, quiet=quiet, dry_run=dry_run, deadline=deadline)
+    return launch(file, topic_of(topic), named, **how)
 
 
 def _own(name: str, named: dict[str, Any]) -> None:
     if name in named or name in ("protocol", "topic", "models"):
         raise click.UsageError(f"{name!r} is no seat or setting of a protocol; it has a flag or argument of its own")
-
-
-def _pairs(given: tuple[str, ...], flag: str, form: str) -> list[tuple[str, str]]:
-    out = []
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name or not value:
-            raise click.UsageError(f"{flag} takes {form}, got {text!r}")
-        out.append((name, value))
-    return out

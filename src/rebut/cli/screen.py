@@ -18,7 +18,8 @@ from rebut.cli.moving import Moving
 from rebut.cli.saying import plain, say, width
 from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.hearing import Hearing
-from rebut.record import Record, step_of
+from rebut.history import look_back
+from rebut.record import Record, seat_of, step_of
 from rebut.text import clean, cut
 
 if TYPE_CHECKING:
@@ -67,8 +68,7 @@ class Screen:
             self.moving.planned = planned or {}
             # Aside: nobody waits for it, and a debate that ends first ends without it.
             threading.Thread(target=self._look_back, args=(folder,), daemon=True).start()
-        fact = record.facts.get("notes")
-        self.told = [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
+        self.told = record.notes
         self._line("")
         for row in report.header(record, width=width()):
             self._line(row)
@@ -130,7 +130,7 @@ class Screen:
 
     def _brought(self, ledger: Fact, key: str) -> None:
         """What one answer, or the last of them, entered in the ledger."""
-        mine = [one for one in self.moving.held if (step_of(one.key), _seat(one.key)) == (step_of(key), _seat(key))]
+        mine = [one for one in self.moving.held if (step_of(one.key), seat_of(one.key)) == (step_of(key), seat_of(key))]
         by = report.entered_by(ledger)
         if not mine:  # an entry of one seat belongs beside that seat's turn, also when its siblings have answered, too
             mine = [one for one in self.moving.held if step_of(one.key) == step_of(key) and by == {one.seat}]
@@ -224,8 +224,6 @@ class Screen:
         return sys.stderr.isatty() and not plain() and os.environ.get("TERM") != "dumb"
 
     def _look_back(self, folder: Path) -> None:
-        from rebut.history import look_back
-
         self.moving.history = look_back(folder.parent, without=folder.name)
 
     def _rows(self) -> Text:
@@ -254,7 +252,7 @@ class Screen:
                 break
             told += 1
             self._stay.discard(key)  # it was said: below its turn it would be said twice
-            self._line(f"{_seat(key)} says: {points.spoken(point)}")
+            self._line(f"{seat_of(key)} says: {points.spoken(point)}")
         self._spoken[key] = (hearing, told)
 
     def waits(self, key: str, words: str) -> None:
@@ -300,7 +298,3 @@ class Screen:
     def close(self) -> None:
         self._stop_live()
         self._flush()
-
-
-def _seat(key: str) -> str:
-    return key.rpartition("@")[2]

@@ -17,7 +17,7 @@ from pathlib import Path
 from rebut import child, report, session
 from rebut.api import Desk
 from rebut.cli import clock, keys
-from rebut.cli.brief import brief as brief
+from rebut.cli.brief import brief
 from rebut.cli.keys import Keys
 from rebut.cli.options import LONGEST
 from rebut.cli.saying import folded, plain, say, say_json, width

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from rebut.cli.options import Many, common, fallbacks, gate_options, given_limits, limits, output, topic_of
+from rebut.cli.options import Many, common, gate_options, given_limits, limits, output, shown, topic_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
@@ -125,7 +125,7 @@ def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **
     """One more round of the same debate. ID is an id, a unique beginning of one, a slug, or `last`."""
     from rebut.cli.intent import one_more
 
-    raised = {k: v for k, v in given_limits(named).items() if v is not None}
+    raised = given_limits(named)
     return one_more(id, raised, as_json=as_json, quiet=quiet, deadline=deadline)
 
 
@@ -166,15 +166,14 @@ def _go(
     if quick and deep:
         raise click.UsageError("--quick and --deep are two wishes; give one")
     named["verb"] = click.get_current_context().info_name
-    shown = {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}
-    named["fallbacks"] = fallbacks(named.pop("fallback"))
-    chosen = given_limits(named)
+    how = shown(named)
+    chosen = named["limits"]
     of_verb = QUICK if quick else DEEP if deep else FIRST_LOOK
     if wanted is not None and wanted.target == "proposal" and not quick:
         of_verb = {**of_verb, "timeout": max(of_verb["timeout"], A_PLAN)}
-    named["limits"] = {**chosen, **{k: v for k, v in of_verb.items() if chosen.get(k) is None}}
+    named["limits"] = {**of_verb, **chosen}
     # Dollars that nobody asked for give way to tokens where a price is not known.
-    named["thrifty"] = chosen.get("usd") is None and chosen.get("tokens") is None
+    named["thrifty"] = "usd" not in chosen and "tokens" not in chosen
     named |= {role: who for role, who in roles.items() if who}
     named |= {"effort": "low"} if quick else {}
     if protocol != "panel":
@@ -184,6 +183,6 @@ def _go(
     elif save:
         raise click.UsageError("ask leaves no files; `rebut export` writes the session")
     # A verb hides what was dismissed, and obeys the repository's threshold, as the protocol under it does.
-    quiet = shown["quiet"] or shown["as_json"]
+    quiet = how["quiet"] or how["as_json"]
     gating = Gating(Wish(*gate[:2]), again=gate[2], quiet=quiet) if protocol == "cross" else None
-    return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **shown)
+    return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rebut.targets.mixed import split_mixed
+from rebut.targets.own import is_own
 from rebut.targets.parted import Part, meets, parts
 from rebut.targets.patch import Sides, written
 from rebut.targets.question import Question, question, unanswerable
@@ -17,6 +18,7 @@ __all__ = [
     "Sides",
     "Target",
     "Wanted",
+    "is_own",
     "meets",
     "parts",
     "question",

@@ -24,7 +24,6 @@ LINK, SUBMODULE, NONE = "120000", "160000", "000000"
 class Delta:
     """One file that changed. Names are as the file system has them; a mode of zeros means that it was not there."""
 
-    status: str
     modes: tuple[str, str]
     old_oid: str
     new_oid: str
@@ -70,7 +69,7 @@ async def deltas(git: Git, base: str, new: str) -> list[Delta]:
         old_mode, new_mode, old_oid, new_oid, status = fields[at].decode().lstrip(":").split(" ")
         renamed = status[0] in "RC"
         names = [os.fsdecode(name) for name in fields[at + 1 : at + 2 + renamed]]
-        found.append(Delta(status[0], (old_mode, new_mode), old_oid, new_oid, names[-1], names[0] if renamed else ""))
+        found.append(Delta((old_mode, new_mode), old_oid, new_oid, names[-1], names[0] if renamed else ""))
         at += 2 + renamed
     return found
 

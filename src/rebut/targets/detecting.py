@@ -20,7 +20,6 @@ CODE_LINE = re.compile(
     r"|(?:from\s+\S+\s+)?import\s+[\w{*\"']|\#include\b|return\b.*|@\w+|(?:if|for|while|switch|elif|else|try)\b.*[:{]\s*$"
     r"|[\w.\[\]\"']+\s*(?::\s*\w+\s*)?[-+*/|&]?=\s*\S|[\w.]+\(.*\)\s*[;{:]?\s*$|.*[;{}]\s*$|</?\w[^>]*>\s*$)"
 )
-PROSE = frozenset(("", ".md", ".markdown", ".txt", ".rst", ".adoc", ".org", ".text"))
 CODE = frozenset(f".{ending}" for ending in {*ENDINGS.values(), *SAME, *ENDINGS} - {"md", "markdown"})
 
 

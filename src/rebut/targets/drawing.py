@@ -55,7 +55,7 @@ async def draw(git: Git, base: str, new: str, redact: Redact, never: Sequence[st
         found, untracked = await asyncio.gather(deltas(git, base, new), git.names("--others", "--exclude-standard"))
     counting = asyncio.ensure_future(changed_lines(git, base, new, found)) if found else None
     try:
-        every = [*found, *(Delta("A", (NONE, ""), "", "", name) for name in untracked)]
+        every = [*found, *(Delta((NONE, ""), "", "", name) for name in untracked)]
         files = await asyncio.to_thread(_chosen, git.top.resolve(), every, never, drawn)
         await _read(git, files, bool(new))
         texts = [side.text for file in files for side in (file.old, file.new) if isinstance(side, Side)]
@@ -151,7 +151,8 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
                 sections.append(_binary(path, old_path, file))
             continue
         old, new = (side if isinstance(side, Side) else None for side in (file.old, file.new))
-        if old is None and new is None:
+        side = new or old
+        if side is None:
             continue  # it went away while we looked
         if new is not None and not file.delta.modes[1] and is_review(path, new.text):  # untracked
             drawn.left_out.append(f"{shown(path)}: {OUTPUT} (one file)")
@@ -169,11 +170,10 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
         else:
             sections.append(section(path, before, after, spans, old_path=old_path, modes=modes, sides=sides))
         changes.append(Changed(path, before, after, added(spans), old_path))
-        if (new or old) is not None and POINTER.match((new or old).data):  # type: ignore[union-attr]
+        if POINTER.match(side.data):
             drawn.left_out.append(f"{shown(path)}: {STANDS_FOR}")
-        note = (new or old).note if (new or old) else ""  # type: ignore[union-attr]
-        if note:
-            drawn.notes.append(f"{shown(path)}: {note}")
+        if side.note:
+            drawn.notes.append(f"{shown(path)}: {side.note}")
         if file.path in conflicts:
             drawn.notes.append(f"{shown(path)}: has unresolved conflicts")
     drawn.diff, drawn.changes = "".join(sections), tuple(changes)

@@ -15,8 +15,12 @@ OWN = re.compile(
     re.S,
 )
 
-
 OUTPUT = "rebut's own output"
+
+
+def is_own(line: str) -> bool:
+    """Whether a line on what was left out says this of it; the name of a file may hold the same words."""
+    return re.search(rf": {OUTPUT} \([^)]*\)$", line) is not None
 
 
 def is_review(path: str, text: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
+from rebut import session
 from rebut.context import shown
 from rebut.errors import UsageError
 from rebut.gitview import Git, refusal
@@ -129,7 +130,7 @@ def _written(message: Message, wanted: Wanted) -> Target:
 
 def _origin(message: Message) -> str:
     what = "a diff" if any(block.is_diff for block in split_mixed(message.text)[0]) else "code"
-    where = message.origin if message.origin == "standard input" else message.name or message.origin
+    where = message.name or message.origin
     return f"{what} {'on' if where == 'standard input' else 'in'} {where}"
 
 
@@ -215,8 +216,6 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
 
 def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target:
     """One file as it stands. It was named, so that git's ignoring it does not matter; what it is called does."""
-    from rebut import session
-
     top = session.repository(root.resolve())
     place = root.resolve() / path
     real = messages.confined(root, path)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rebut.targets.patch import quoted
 from rebut.targets.target import Target
 from rebut.text import tokens
 from rebut.types import Changed
@@ -78,8 +79,6 @@ def _pieces(target: Target, budget: int) -> Iterator[_Piece]:
 
 
 def _head(change: Changed) -> str:
-    from rebut.targets.patch import quoted
-
     return f"diff --git {quoted(f'a/{change.old_path or change.path}')} {quoted(f'b/{change.path}')}"
 
 

@@ -89,7 +89,7 @@ def _claude_text(file: Path, top: Path) -> str:
     for line in _backwards(file):
         entry = _parsed(line) if b"assistant" in line or texts else {}
         message = entry.get("message")
-        skipped = entry.get("isSidechain") or entry.get("isApiErrorMessage") or not isinstance(message, dict)
+        skipped = entry.get("isSidechain") or entry.get("isApiErrorMessage")
         if entry.get("type") != "assistant" or skipped or not isinstance(message, dict):
             if texts and entry.get("type") == "user":
                 break

@@ -8,7 +8,7 @@ from rebut.ledger import Ledger
 from rebut.outcome import Outcome
 from rebut.protocols.ask.forms import Comparison
 from rebut.protocols.duel.worth import LONGEST, moved
-from rebut.text import cut, squeeze
+from rebut.text import cut
 from rebut.types import Json
 from rebut.worth import Worth, fates
 
@@ -17,12 +17,12 @@ BLIND = ("answer@*",)
 
 def agreed(compared: Comparison) -> Worth:
     """Both chose the same: nothing was left to debate."""
-    return Worth(first=f"both chose “{cut(squeeze(compared.first), LONGEST)}”", same=True, keys=BLIND)
+    return Worth(first=f"both chose “{cut(compared.first, LONGEST)}”", same=True, keys=BLIND)
 
 
 def debated(ended: Outcome, compared: Comparison, ledger: Ledger, answers: Mapping[str, Json]) -> Worth:
     """They differed, and a duel followed. Of two answers one wins, so that the end is never what both said."""
-    first, second = (cut(squeeze(text), LONGEST) for text in (compared.first, compared.second))
+    first, second = (cut(text, LONGEST) for text in (compared.first, compared.second))
     blind = answers.get("answer@proposer")
     changed = moved(answers, ledger, str(blind.get("position", "")) if isinstance(blind, dict) else "")
     won = ended.verdict.winner if ended.verdict else ""

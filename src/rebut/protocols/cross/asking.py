@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rebut.contract import Recommended
 from rebut.debate import Answer, Answers, Ask, Round
+from rebut.forms import cited
 from rebut.ledger import Entry, Move, Point, Slip
 from rebut.prompts import FENCES, fill
 from rebut.protocols.cross import rules, synthesis, weighing, words
@@ -111,8 +111,8 @@ async def enter(r: Round, course: Course, replies: Sequence[CodeCritique], agree
 
 
 def _point(f: Raised, by: str, n: int) -> Point:
-    cited = tuple(c.evidence() for c in f.evidence if c.place)
-    return Point(f.text, by, n, f.severity, f.category, cited, same_as=f.same_as, action=f.action, fix=f.fix)
+    evidence = cited(f.evidence)
+    return Point(f.text, by, n, f.severity, f.category, evidence, same_as=f.same_as, action=f.action, fix=f.fix)
 
 
 async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:
@@ -143,9 +143,7 @@ async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:
 
 
 async def rebuttal(r: Round, course: Course, said: str) -> str:
-    """The judge's answer to the critique; asked for where it came without one and somebody else chose to rebut."""
-    if course.last and course.last.rebuttal:
-        return course.last.rebuttal
+    """The judge's answer to the critique, where its word on it came without one and somebody else chose to rebut."""
     prompt = fill(words.REBUTTAL, fences=FENCES, artifact=for_judge(r, course.now), critique=r.quote("critique", said))
     return (await r.ask(r.seat("judge"), "rebuttal", prompt, schema=Rebuttal)).value.text
 
@@ -168,7 +166,3 @@ async def decide(r: Round, form: Judgement) -> tuple[str, str]:
     material = Material(table=synthesis.table(findings), question=shown)
     answer = await r.ask(deciders[0], "decision", prompt, schema=Chosen, material=material)
     return answer.value.choice, deciders[0].seat
-
-
-def recommended(n: int, form: Judgement, choice: str, by: str) -> Recommended:
-    return Recommended(n, form.choice, form.reason, choice, by)

@@ -28,8 +28,6 @@ class Course:
     rounds: int = 0
     compromised: bool = False
     accepted: bool = False
-    written_in: int = 0
-    """The round in which the latest version was written."""
     unread: bool = False
     """A part of the artifact was read by nobody."""
 
@@ -39,7 +37,6 @@ class Course:
 
     def take(self, version: Version, r: Round) -> None:
         self.versions.append(replace(version, round=r.n))
-        self.written_in = r.n
         r.take_up(version.files, version.text, version.modes)
         if version.caveat:
             self.notes.append(f"version {version.n}: {version.caveat}")
@@ -47,7 +44,7 @@ class Course:
     @property
     def changed(self) -> bool:
         """Whether the last round that was judged ended in another version: a C may fail to write one."""
-        return bool(self.history) and self.history[-1].round == self.written_in
+        return bool(self.history) and self.history[-1].round == self.now.round
 
 
 def contract(debate: Debate, course: Course, cause: str) -> Contract:
@@ -58,14 +55,14 @@ def contract(debate: Debate, course: Course, cause: str) -> Contract:
     if decision == "Keep Original":
         # What only a later version mended stands in the original.
         final, ledger = course.versions[0], weighing.unmended(ledger)
-    left = [p for p in ledger.points if weighing.stands(ledger, p) and not weighing.struck(p)]
+    left = [p for p in ledger.points if weighing.stands(ledger, p) and not p.struck]
     grave = [p for p in left if weighing.is_grave(ledger, p)]
     # What an accepted or a last version mends, nobody has looked at again: it is said to be open.
     unresolved = [f"{p.id} ({weighing.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
     actions = list(judge.next_actions) if judge else []
-    unseen = final.n > 1 and course.written_in == course.rounds
+    unseen = final.n > 1 and final.round == course.rounds
     actions += [f"Look at version {final.n}: nobody has reviewed it since it was written."] if unseen else []
     actions += [f"{p.id}: {p.action}" for p in grave if p.action and not unseen]
     return Contract(

@@ -6,11 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.forms import Cites, Form, Need, folded
+from rebut.forms import Cites, Form, Need, Severity, folded
 from rebut.glance import Glance
 
 CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
-Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
 Category = Annotated[
     Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"],
     folded(*CATEGORIES),

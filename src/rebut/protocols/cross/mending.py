@@ -35,13 +35,13 @@ def _reviewed_in(n: int, versions: Sequence[Version]) -> Version:
 
 def _changes(point: Point, seen: Version, final: Version, whole: dict[str, Part]) -> bool:
     for cited in point.evidence:
-        path, _, lines = cited.place.rpartition(":")
-        first, _, last = lines.partition("-")
-        if cited.mark == "absent" or not first.isdigit() or path not in final.files or path not in whole:
+        place = weighing.lines_of(cited.place)
+        if cited.mark == "absent" or place is None or place[0] not in final.files or place[0] not in whole:
             continue
+        path, first, last = place
         spans = whole[path].spans
         if path in seen.files:
             spans = Sides(seen.files[path], final.files[path]).differences()
-        if meets(spans, int(first), int(last) if last.isdigit() else int(first)):
+        if meets(spans, first, last):
             return True
     return False

@@ -29,10 +29,8 @@ def is_quiet(ledger: Ledger, n: int) -> bool:
     return not any(p.round == n and weighing.is_grave(ledger, p) for p in ledger.points)
 
 
-def cause(ledger: Ledger, n: int, limit: int, *, agreed: bool = False, choice: str = "") -> str:
-    """Why the review ends after this round; empty if it goes on."""
-    if agreed:
-        return "agreed"
+def cause(ledger: Ledger, n: int, limit: int, choice: str) -> str:
+    """Why the review ends after a round that was judged; empty if it goes on."""
     if choice in ("A", "B", "E"):
         return choice
     if n >= QUIET_ROUNDS and all(is_quiet(ledger, n - back) for back in range(QUIET_ROUNDS)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rebut.contract import Contract, Recommended
 from rebut.debate import Answer, Debate, Round
 from rebut.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.outcome import Outcome
@@ -14,12 +15,6 @@ from rebut.protocols.cross.versions import Version
 from rebut.protocols.cross.worth import weighed
 from rebut.types import Json
 
-CALLED_OUT = {
-    "Keep Original": "KEEP ORIGINAL",
-    "Accept Opposite": "ACCEPT OPPOSITE",
-    "Compromise": "COMPROMISE",
-    "Stopped": "STOPPED",
-}
 WHY = {
     "agreed": "the critic agrees",
     "quiet": "two rounds in a row brought nothing new of P1 or P2",
@@ -38,7 +33,7 @@ async def run(debate: Debate) -> Outcome:
             return ended(debate, course, cause)
     if not course.rounds:
         raise Aborted(f"the review never began: {debate.stopped}", "Raise the limit, then resume.")
-    return ended(debate, course, "settled" if debate.settled else "minutes", debate.stopped)
+    return ended(debate, course, "settled" if debate.settled else "minutes")
 
 
 async def one_round(r: Round, course: Course) -> str:
@@ -58,7 +53,7 @@ async def one_round(r: Round, course: Course) -> str:
 
     keep_page()
     if agreed:
-        return rules.cause(r.ledger, r.n, r.planned(r.settings.rounds), agreed=True)
+        return "agreed"
     try:
         judged = (await asking.judge(r, course, said)).value
     except ParticipantFailed as error:
@@ -66,14 +61,14 @@ async def one_round(r: Round, course: Course) -> str:
     course.last = judged
     keep_page()
     choice, by = await asking.decide(r, judged)
-    course.history.append(asking.recommended(r.n, judged, choice, by))
+    course.history.append(Recommended(r.n, judged.choice, judged.reason, choice, by))
     course.rebuttal = ""
     if choice == "B" and not r.settings.skip_materialize_opposite:
         course.accepted = await _next_version(r, course, "critic", words.ACCEPT)
     elif choice == "C":
         course.compromised = await _next_version(r, course, "judge", words.COMPROMISE) or course.compromised
     # Before the rebuttal is asked for: a round that is added by hand meanwhile must not change what was asked.
-    cause = rules.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice=choice)
+    cause = rules.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice)
     if choice == "D":
         course.rebuttal = await _rebuttal(r, course, said, cause)
     return cause
@@ -119,7 +114,7 @@ def _without_judge(r: Round, course: Course, error: ParticipantFailed) -> str:
     raise Aborted(
         f"the judge ({r.speaker(r.seat('judge'))}) did not weigh round {r.n}: {error.kind}, {error.message}",
         error.hint or "Everything said is kept. Resume when it can answer, or fork with another --judge.",
-        data(r, course, "failed"),
+        data(course, contract(r, course, "failed")),
     ) from error
 
 
@@ -135,10 +130,10 @@ async def _next_version(r: Round, course: Course, role: str, task: str) -> bool:
 # the ending
 
 
-def ended(debate: Debate, course: Course, cause: str, stopped: str = "") -> Outcome:
+def ended(debate: Debate, course: Course, cause: str) -> Outcome:
     made = contract(debate, course, cause)
     stand_in = debate.stand_in(debate.seat("critic"))
-    heading, whole = CALLED_OUT[made.decision], cause not in ("minutes", "limit", "failed", "settled")
+    heading, whole = made.decision.upper(), cause not in ("minutes", "limit", "failed", "settled")
     if not whole:
         heading += f" AFTER {course.rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS"
     elif cause == "rounds":
@@ -165,11 +160,11 @@ def ended(debate: Debate, course: Course, cause: str, stopped: str = "") -> Outc
     return Outcome(
         kind=made.decision.lower(),
         heading=heading,
-        decision=f"{made.decision}: {WHY.get(cause, stopped or debate.stopped)}." + (f" {last}" if last else ""),
+        decision=f"{made.decision}: {WHY.get(cause, debate.stopped)}." + (f" {last}" if last else ""),
         conclusive=whole and not (stand_in or alone or course.unread or unweighed),
-        stopped="" if whole else stopped or debate.stopped,
+        stopped="" if whole else debate.stopped,
         final=made.markdown(),
-        data=data(debate, course, cause),
+        data=data(course, made),
         notes=tuple(course.notes),
         caveats=("SELF-REVIEW",) if stand_in or alone else (),
         worth=weighed(
@@ -187,11 +182,11 @@ def _reviews_itself(debate: Debate) -> bool:
     return any(author.spec.identity == critic for author in debate.seats("author"))
 
 
-def data(debate: Debate, course: Course, cause: str) -> dict[str, Json]:
+def data(course: Course, made: Contract) -> dict[str, Json]:
     """The ending for machines, and what the session's files are made of."""
     pages: dict[str, Json] = dict(course.pages)
     return {
-        "contract": contract(debate, course, cause).to_json(),
+        "contract": made.to_json(),
         "versions": [v.to_json() for v in course.versions[1:]],
         "pages": pages,
     }
@@ -208,5 +203,5 @@ def partial(debate: Debate) -> Outcome:
         decision=f"{len(made.shown)} findings of P1 and P2 stand so far.",
         basis=f"round {course.rounds}" if course.rounds else "the critique alone" if made.findings else "nothing yet",
         final=made.markdown(),
-        data=data(debate, course, "minutes"),
+        data=data(course, made),
     )

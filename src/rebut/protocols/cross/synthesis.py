@@ -23,12 +23,7 @@ def finding(point: Point) -> str:
 
 
 def marks(evidence: Sequence[Evidence]) -> str:
-    shown = []
-    for e in evidence:
-        quoted = f' "{e.quote}"' if e.quote else ""
-        note = f", {e.note}" if e.note else ""
-        shown.append(f"{e.place}{quoted} [{e.mark or 'unchecked'}{note}]")
-    return f" — {'; '.join(shown)}" if shown else NOTHING
+    return f" — {'; '.join(e.shown for e in evidence)}" if evidence else NOTHING
 
 
 def weighed(ledger: Ledger, points: Iterable[Point]) -> str:
@@ -81,11 +76,10 @@ def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
     out: dict[str, str] = {}
     for point in ledger.points:
         for e in point.evidence:
-            path, _, lines = e.place.rpartition(":")
-            first, _, last = lines.partition("-")
-            if path in texts and first.isdigit():
-                end = int(last) if last.isdigit() else int(first)
-                out[e.place] = f"{e.place}\n{excerpt(texts[path], int(first), end)}"
+            place = weighing.lines_of(e.place)
+            if place and place[0] in texts:
+                path, first, last = place
+                out[e.place] = f"{e.place}\n{excerpt(texts[path], first, last)}"
     return "\n\n".join(out.values()) or "none of the cited lines could be shown"
 
 

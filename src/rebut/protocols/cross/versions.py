@@ -14,7 +14,7 @@ from rebut.protocols.cross import synthesis, weighing, words
 from rebut.protocols.cross.forms import NextPatch, NextText
 from rebut.targets import Target, written
 from rebut.text import tokens
-from rebut.types import Changed, Json, Participant
+from rebut.types import Changed, Json, ModelSpec, Participant
 
 PROGRAMS = ("lint", "rules")
 """Participants that write no prose: what they propose is put together from their fixes."""
@@ -72,7 +72,7 @@ class Version:
 async def write(r: Debate, writer: Participant, now: Version, task: str, artifact: str) -> Version | str:
     """Have the next version written; a text says why there is none."""
     target, points = r.target, [p for p in r.ledger.points if weighing.stands(r.ledger, p)]
-    if writer.spec.provider in PROGRAMS:
+    if _is_program(r, writer):
         return await _composed(r, writer, now, points)
     findings = r.quote("findings", synthesis.weighed(r.ledger, points))
     shared = {"fences": FENCES, "artifact": artifact, "findings": findings, "task": task}
@@ -85,9 +85,21 @@ async def write(r: Debate, writer: Participant, now: Version, task: str, artifac
     if not asks:
         return "there is nothing that a next version could be written of"
     answers = await r.ask_all("version", asks, need=0)
+    if answers.failed and _is_program(r, writer):  # it took over meanwhile
+        return await _composed(r, writer, now, points)
     if answers.failed:
         return "; ".join(f"the {f.who.seat} wrote no next version ({f.kind}: {f.message})" for f in answers.failed)
     return await _taken(r, writer, now, answers.answered)
+
+
+def _is_program(r: Debate, writer: Participant) -> bool:
+    """Whether a program speaks for the writer.
+
+    A critic's fallback counts: this is the last that its seat is asked, so that a replay sees no other. A judge's may
+    only come in a later round, which a replay would see too early.
+    """
+    stand_in = r.stand_in(writer) if writer.seat == "critic" else ""
+    return (ModelSpec.parse(stand_in) if stand_in else writer.spec).provider in PROGRAMS
 
 
 async def _taken(r: Debate, writer: Participant, now: Version, answers: Sequence[Answer[Any]]) -> Version | str:
@@ -183,13 +195,11 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, 
     wanted: dict[str, list[tuple[int, int, str]]] = {}
     ids = set[str]()
     for point in points:
-        place = point.evidence[0].place if point.evidence else ""
-        path, _, lines = place.rpartition(":")
-        first, _, last = lines.partition("-")
+        place = weighing.lines_of(point.evidence[0].place) if point.evidence else None
         # A moved quote was found at its first line alone, so that what its fix would replace is not known.
         sure = point.evidence and point.evidence[0].mark in ("found", "located")
-        if point.fix and sure and path in texts and first.isdigit():
-            start, end = int(first), int(last) if last.isdigit() else int(first)
+        if point.fix and sure and place and place[0] in texts:
+            path, start, end = place
             taken = wanted.setdefault(path, [])
             inside = 1 <= start <= end <= texts[path].count("\n") + 1
             if inside and not any(start <= b and a <= end for a, b, _ in taken):

@@ -15,15 +15,17 @@ OVER = ("resolved", "withdrawn")
 GRAVE = ("P1", "P2")
 
 
-def struck(point: Point) -> bool:
-    """It rests on a citation that is absent."""
-    return point.struck
+def lines_of(place: str) -> tuple[str, int, int] | None:
+    """The path, the first and the last line that a place names; None where it names no line."""
+    path, _, lines = place.rpartition(":")
+    first, _, last = lines.partition("-")
+    return (path, int(first), int(last if last.isdecimal() else first)) if first.isdecimal() else None
 
 
 def severity(ledger: Ledger, point: Point) -> str:
     """As the judge weighed it, and never P1 on a citation that is absent, whatever anybody says."""
     weighed = ledger.severity(point.id)
-    return "P2" if weighed == "P1" and struck(point) else weighed
+    return "P2" if weighed == "P1" and point.struck else weighed
 
 
 def ruling(ledger: Ledger, point: Point) -> str:
@@ -90,7 +92,7 @@ def held(ledger: Ledger, mended: Collection[str] = ()) -> tuple[Held, ...]:
                 status=ledger.final_status(p.id),
                 voices=p.voices,
                 round=p.round,
-                struck=struck(p),
+                struck=p.struck,
                 mended=p.id in mended,
             )
         )

@@ -6,11 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.forms import Cites, Form, Need, folded
+from rebut.forms import Cites, Form, Level, Need, Severity, folded
 from rebut.glance import CLAIM, Glance
 
-Grade = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
-Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
 Category = Annotated[
     Literal["correctness", "security", "developer experience", "other"],
     folded("correctness", "security", "developer experience", "other"),
@@ -134,9 +132,9 @@ class Decision(Form):
 
     winner: Annotated[Literal["proposer", "challenger"], folded("proposer", "challenger")]
     reasoning: str = Field(description="why, naming the ids of the claims and points that decided it")
-    genuine_disagreement: Grade = Field(description="did the challenger keep a position of its own?")
-    evidence_quality: Grade = Field(description="did both sides cite specifics?")
-    challenge_depth: Grade = Field(description="were the challenges substantial?")
+    genuine_disagreement: Level = Field(description="did the challenger keep a position of its own?")
+    evidence_quality: Level = Field(description="did both sides cite specifics?")
+    challenge_depth: Level = Field(description="were the challenges substantial?")
     agreements: list[Agreement] = Field(default_factory=list)
     disagreements: list[Dispute] = Field(default_factory=list)
     unresolved: list[str] = Field(default_factory=list, description="questions that neither side answered well enough")

@@ -6,10 +6,10 @@ from pydantic import BaseModel, Field
 
 from rebut.debate import Debate, Failure, Round
 from rebut.errors import Aborted, ParticipantFailed
-from rebut.forms import Cite
-from rebut.ledger import Claim, Entry, Evidence, Move, MoveKind, Point, Slip
+from rebut.forms import cited
+from rebut.ledger import Claim, Entry, Move, MoveKind, Point, Slip
 from rebut.outcome import Outcome, Verdict
-from rebut.prompts import FENCES, fill
+from rebut.prompts import CONTEXT, FENCES, fill
 from rebut.protocols.duel import rules, synthesis, words
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening
 from rebut.protocols.duel.minutes import Course, Said, background
@@ -84,11 +84,9 @@ async def opening(r: Round) -> Said:
     try:
         answer = await r.ask(who, "opening", prompt, schema=Opening, check=rules.opening)
     except ParticipantFailed as error:
-        failed = "all tool invocations timed out" if error.kind == "timeout" else f"{error.kind}, {error.message}"
+        failed = f"the proposer ({r.speaker(who)}) did not open: {error.kind}, {error.message}"
         raise Aborted(
-            f"debate failed: {failed}"
-            if error.kind == "timeout"
-            else f"the proposer ({r.speaker(who)}) did not open: {failed}",
+            "debate failed: all tool invocations timed out" if error.kind == "timeout" else failed,
             error.hint or "Without an opening there is nothing to debate. Resume when it can answer.",
         ) from error
     form = answer.value
@@ -125,8 +123,8 @@ async def defense(r: Round, before: str) -> Said | Failure:
         return answer
     form, entries = answer.value, list[Entry]()
     for one in form.responses:
-        entries.append(Move(one.id, MOVES[one.move], "proposer", r.n, one.argument, _cited(one.evidence)))
-    entries += [Claim(c.text, "proposer", r.n, _cited(c.evidence)) for c in form.claims if c.text]
+        entries.append(Move(one.id, MOVES[one.move], "proposer", r.n, one.argument, cited(one.evidence)))
+    entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
     return Said(r.n, "proposer", synthesis.defense(form, r.ledger, r.n), quotable)
@@ -148,7 +146,7 @@ async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
         return answer
     form, entries = answer.value, list[Entry]()
     for one in form.rulings:
-        entries.append(Move(one.id, RULINGS[one.ruling], "challenger", r.n, one.reason, _cited(one.evidence)))
+        entries.append(Move(one.id, RULINGS[one.ruling], "challenger", r.n, one.reason, cited(one.evidence)))
     ruled = {one.id for one in form.rulings}
     for point in r.ledger.having("defended", "partly accepted", "unresolved"):
         if point.id not in ruled:
@@ -156,7 +154,7 @@ async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
     entries += _flaws(form.flaws, r.n)
     new = await r.note("follow-up", entries)
     quotable = " ".join(one.reason for one in form.rulings)
-    return Said(r.n, "challenger", synthesis.follow_up(form, new, r.ledger, r.n), quotable)
+    return Said(r.n, "challenger", synthesis.follow_up(new, r.ledger, r.n), quotable)
 
 
 def uncontested(debate: Debate, course: Course) -> Outcome:
@@ -245,7 +243,7 @@ def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: d
         heading="NO VERDICT",
         conclusive=False,
         stopped=error.message,
-        final=synthesis.without_verdict(debate, error.message),
+        final=synthesis.without_verdict(debate, course.whole_rounds(), error.message),
         data=data,
         notes=tuple(course.notes),
         worth=weighed(debate.answers, debate.ledger.upto(course.whole_rounds()), caveat="there was no verdict"),
@@ -264,31 +262,27 @@ def partial(debate: Debate) -> Outcome:
         heading=f"NO VERDICT YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
         decision=position,
         basis=f"round {rounds}" if rounds else ("the opening alone" if cases else "nothing yet"),
-        final=synthesis.without_verdict(debate, "the deadline came first"),
+        final=synthesis.without_verdict(debate, rounds, "the deadline came first"),
         data={"position": position, "rounds_completed": rounds, "exchanges": _exchanges(course)},
     )
 
 
 def shared(r: Debate) -> dict[str, str]:
     """What every debater's prompt begins with, in an order that does not change from round to round."""
-    files = f"\n\n{words.CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
+    files = f"\n\n{CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
     return {"rule": words.EVIDENCE_RULE, "fences": FENCES, "topic": r.quote("topic", r.topic), "context": files}
 
 
 def claims(form: Opening, by: str) -> list[Entry]:
-    return [Claim(c.text, by, 1, _cited(c.evidence)) for c in form.claims if c.text]
+    return [Claim(c.text, by, 1, cited(c.evidence)) for c in form.claims if c.text]
 
 
 def _flaws(flaws: list[Flaw], n: int) -> list[Entry]:
     return [
-        Point(f.text, "challenger", n, f.severity, f.category, _cited(f.evidence), about=f.about)
+        Point(f.text, "challenger", n, f.severity, f.category, cited(f.evidence), about=f.about)
         for f in flaws
         if f.text
     ]
-
-
-def _cited(cites: list[Cite]) -> tuple[Evidence, ...]:
-    return tuple(c.evidence() for c in cites if c.place)
 
 
 def _exchanges(course: Course) -> list[Json]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rebut.debate import Debate
 from rebut.ledger import Claim, Entry, Evidence, Ledger, Move, Point
-from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, Opening, Summary
 from rebut.text import squeeze, tame
 
 NOTHING = " (cites nothing)"
@@ -43,7 +43,7 @@ def defense(form: Defense, ledger: Ledger, n: int) -> str:
     return "\n\n".join(p for p in (moves, f"Position now: {form.position}", new) if p)
 
 
-def follow_up(form: FollowUp, new: Sequence[Entry], ledger: Ledger, n: int) -> str:
+def follow_up(new: Sequence[Entry], ledger: Ledger, n: int) -> str:
     moves = _moves(m for m in ledger.moves if m.by == "challenger" and m.round == n)
     return "\n\n".join(p for p in (moves, _points(new)) if p)
 
@@ -143,8 +143,7 @@ def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, note
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def without_verdict(debate: Debate, why: str) -> str:
-    rounds = sum(1 for key in debate.answers if key.endswith("@challenger"))
+def without_verdict(debate: Debate, rounds: int, why: str) -> str:
     head, left = _head(debate, debate.ledger, rounds), points(debate.ledger)
     return f"{head}\n\n### Verdict\n\nNone: {why}.\n\n### Points at issue\n\n{left}\n"
 
@@ -181,12 +180,7 @@ def _moves(moves: Iterable[Move]) -> str:
 
 
 def _marks(evidence: Sequence[Evidence]) -> str:
-    shown = []
-    for e in evidence:
-        quoted = f' "{e.quote}"' if e.quote else ""
-        note = f", {e.note}" if e.note else ""
-        shown.append(f"{e.place}{quoted} [{e.mark or 'unchecked'}{note}]")
-    return f" — {'; '.join(shown)}" if shown else ""
+    return f" — {'; '.join(e.shown for e in evidence)}" if evidence else ""
 
 
 def _list(title: str, items: Sequence[str]) -> str:

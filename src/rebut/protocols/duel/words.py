@@ -6,9 +6,6 @@ shows the result to the other side and to the judge. A claim without evidence is
 verdict says so. What sounds plausible, or is "generally" so, counts for nothing by itself. Never invent a place: a \
 citation that is not there counts against you, a missing one only leaves the claim unsupported."""
 
-CONTEXT = """These files are what you can read and cite, with their line numbers. If you must see more of the \
-workspace before you can answer, list it under `need`."""
-
 NO_CONTEXT = (
     """No files were given. Cite what you know how to cite, and list under `need` what you must see of the workspace."""
 )

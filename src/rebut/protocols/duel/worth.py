@@ -26,7 +26,7 @@ def weighed(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", cavea
     if not same:
         changed.insert(0, VERDICTS.get(winner, "the verdict goes against it"))
     return Worth(
-        first=f"“{cut(squeeze(first), LONGEST)}” on {claims}",
+        first=f"“{cut(first, LONGEST)}” on {claims}",
         points=fates(ledger),
         changed=tuple(changed),
         same=same,

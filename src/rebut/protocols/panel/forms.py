@@ -6,11 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.forms import Cites, Form, Need, folded
+from rebut.forms import Cites, Form, Level, Need, folded
 from rebut.glance import CLAIM, Glance
 from rebut.ledger import Severity
 
-Confidence = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
 Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
 SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"}
 CATEGORIES = ("correctness", "design", "scaling", "operations", "security", "cost", "usability", "other")
@@ -50,7 +49,7 @@ class Opening(Form):
 
     position: str = Field(description="what you hold, in a few plain sentences")
     reasoning: list[Assertion] = Field(description="what it rests on, one claim each")
-    confidence: Confidence
+    confidence: Level
     weaknesses: list[str] = Field(description="where it is weakest, by your own judgement")
     assumptions: list[str] = Field(description="what must be so for it to hold")
     need: Need
@@ -114,7 +113,7 @@ class Confrontation(Form):
     responses: list[Response] = Field(description="one for every point listed")
     position: str = Field(description="the whole position as it stands now; unchanged if no point moved you")
     changes: list[Change] = Field(default_factory=list, description="what changed and because of which points")
-    confidence: Confidence
+    confidence: Level
     need: Need
 
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from rebut.debate import Debate
 from rebut.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.forms import cited
 from rebut.ledger import Claim
 from rebut.prompts import fill
 from rebut.protocols.panel import personas, rules, words
 from rebut.protocols.panel.course import Challenger, Course, Position, names
 from rebut.protocols.panel.forms import Opening, Personas
 from rebut.protocols.panel.lenses import LENSES, assigned
-from rebut.protocols.panel.parts import cited, lead_failed, publish, shared, touched
+from rebut.protocols.panel.parts import lead_failed, publish, shared, touched
 from rebut.reaching import Reach, reach
 
 DOCTOR = "`rebut doctor` tries each by itself and says what to do about it."

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rebut.debate import Debate
 from rebut.errors import Aborted, ParticipantFailed
-from rebut.forms import Cite
-from rebut.ledger import Entry, Evidence, Move, MoveKind, Point
-from rebut.prompts import FENCES
+from rebut.forms import cited
+from rebut.ledger import Entry, Move, MoveKind, Point
+from rebut.protocols.duel.run import shared as of_duel
 from rebut.protocols.panel import personas, rules, words
 from rebut.protocols.panel.course import Challenger, Course
 from rebut.protocols.panel.forms import Objection, Response
@@ -55,11 +55,6 @@ def answered(responses: Sequence[Response], n: int) -> list[Entry]:
     return [Move(one.id, MOVES[one.move], "lead", n, one.reason, cited(one.evidence)) for one in responses]
 
 
-def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
-    return tuple(c.evidence() for c in cites if c.place)
-
-
 def shared(r: Debate) -> dict[str, str]:
-    """What every debater's prompt begins with, in an order that does not change from round to round."""
-    files = f"\n\n{words.CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
-    return {"rule": words.EVIDENCE_RULE, "fences": FENCES, "topic": r.quote("topic", r.topic), "context": files}
+    """What every debater's prompt begins with: as in a duel, under a panel's own rule."""
+    return {**of_duel(r), "rule": words.EVIDENCE_RULE}

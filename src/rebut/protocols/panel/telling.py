@@ -61,12 +61,7 @@ def standing(position: Position) -> str:
 
 
 def marks(evidence: Sequence[Evidence]) -> str:
-    shown = []
-    for e in evidence:
-        quoted = f' "{e.quote}"' if e.quote else ""
-        note = f", {e.note}" if e.note else ""
-        shown.append(f"{e.place}{quoted} [{e.mark or 'unchecked'}{note}]")
-    return f" — {'; '.join(shown)}" if shown else ""
+    return f" — {'; '.join(e.shown for e in evidence)}" if evidence else ""
 
 
 # turns, told from the record alone

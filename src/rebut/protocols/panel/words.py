@@ -5,12 +5,6 @@ commit, a benchmark, documented behaviour, a URL). Copy quotes exactly: a progra
 and shows the result to all. What cites nothing is marked unsupported. A citation that is not there counts against \
 you, a missing one does not; so never invent a place."""
 
-CONTEXT = """These files are what you can read and cite, with their line numbers. If you must see more of the \
-workspace before you can answer, list it under `need`."""
-
-NO_CONTEXT = """No files were given. Cite what you know how to cite, and list under `need` what you must see of the \
-workspace."""
-
 PERSONAS = """You put together a panel of experts who will each attack a position on a topic, all at the same time and \
 none knowing of the others' answers. Write one persona for each of these lenses:
 

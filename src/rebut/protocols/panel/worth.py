@@ -22,7 +22,7 @@ def weighed(course: Course, ledger: Ledger, caveat: str = "") -> Worth:
     if course.dissenters:
         changed.append(f"{len(course.dissenters)} of {of} still contest it")
     return Worth(
-        first=f"accepted at once by {course.at_once} of {of}: “{cut(squeeze(course.positions[0].text), LONGEST)}”",
+        first=f"accepted at once by {course.at_once} of {of}: “{cut(course.positions[0].text, LONGEST)}”",
         points=fates(ledger),
         changed=tuple(changed),
         same=None if course.dissenters or not course.validated else not changed,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rebut.forms import Cite
-from rebut.ledger import Claim, Entry, Evidence, Ledger, Move, Point, Slip
+from rebut.forms import cited
+from rebut.ledger import Claim, Entry, Ledger, Move, Point, Slip
 from rebut.protocols.revise import rules
 from rebut.protocols.revise.convergence import DISAGREEMENT, WEAKNESS
 from rebut.protocols.revise.forms import Critique, Dispute, Objection, Revision
@@ -41,7 +39,3 @@ def revision(form: Revision, by: str, round: int) -> list[Entry]:
     # Said both ways, it was given in to.
     out += [Move(d.id, "defend", by, round, d.reason, cited(d.evidence)) for d in form.defended if d.id not in defended]
     return out
-
-
-def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
-    return tuple(c.evidence() for c in cites if c.place)

@@ -6,11 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.forms import Cites, Form, Need, folded
+from rebut.forms import Cites, Form, Level, Need, folded
 from rebut.glance import Glance
 from rebut.ledger import Severity as Grade
 
-Severity = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
 Impact = Annotated[
     Literal["correctness", "security", "completeness", "none"],
     folded("correctness", "security", "completeness", "none"),
@@ -36,7 +35,7 @@ class Objection(Form):
 
     glance: ClassVar[Glance] = Glance(tag="grade")
     text: str = Field(description="what is wrong, missing or risky, and what comes of it")
-    severity: Severity
+    severity: Level
     impact: Impact = Field(description="none is for style, naming and order")
     evidence: Cites = Field(default_factory=list, description="a section of the document, or a place in a file")
     same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as W2")
@@ -137,7 +136,7 @@ class Finding(Form):
     """One finding of the two reviews together."""
 
     text: str
-    severity: Severity = Field(description="consolidated: one severity, also where the reviews differ")
+    severity: Level = Field(description="consolidated: one severity, also where the reviews differ")
     held_by: Annotated[Literal["both", "first", "second"], folded("both", "first", "second")]
     evidence: Cites = Field(default_factory=list)
     why: str = Field(default="", description="why this severity, where the reviews differ on it")

@@ -19,6 +19,8 @@ class Section:
     level: int
     title: str
     body: str
+    at: int
+    """The line on which it begins, from 0."""
 
     @property
     def head(self) -> str:
@@ -46,9 +48,9 @@ def sections(text: str) -> list[Section]:
             title = squeeze(tokens[n + 1].content)
             heads.append((token.map[0], token.map[1], int(token.tag[1]), title))
     out = []
-    for n, (_, after, level, title) in enumerate(heads):
+    for n, (at, after, level, title) in enumerate(heads):
         end = heads[n + 1][0] if n + 1 < len(heads) else len(lines)
-        out.append(Section(level, title, "\n".join(lines[after:end]).strip()))
+        out.append(Section(level, title, "\n".join(lines[after:end]).strip(), at))
     return out
 
 
@@ -62,17 +64,9 @@ def parts(text: str) -> Parts:
     found = sections(rest)
     if not found or found[0].title.casefold() != "defense":
         return Parts(rest.strip("\n"))
-    from markdown_it import MarkdownIt
-
-    heads = [
-        t.map
-        for t in MarkdownIt("commonmark").parse(rest)
-        if t.type == "heading_open" and t.level == 0 and t.map is not None
-    ]
     lines = rest.split("\n")
-    before = lines[: heads[0][0]]
-    after = lines[heads[1][0] :] if len(heads) > 1 else []
-    document = "\n".join([*before, *after]).strip("\n")
+    after = lines[found[1].at :] if len(found) > 1 else []
+    document = "\n".join([*lines[: found[0].at], *after]).strip("\n")
     return Parts(document, found[0].body)
 
 

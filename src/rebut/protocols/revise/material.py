@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from rebut.debate import Debate
-from rebut.prompts import FENCES
+from rebut.prompts import CONTEXT, FENCES
 from rebut.protocols.revise import words
 from rebut.protocols.revise.files import Files
 from rebut.protocols.revise.settings import Settings
@@ -21,7 +21,7 @@ def shared(debate: Debate, *, rule: bool = True) -> dict[str, str]:
     parts = []
     if debate.settings.stage == "review":
         parts.append(_change(debate))
-    parts.append(f"{words.CONTEXT}\n\n{debate.quote('files', debate.context)}" if debate.context else "")
+    parts.append(f"{CONTEXT}\n\n{debate.quote('files', debate.context)}" if debate.context else "")
     if not any(parts):
         parts = [words.NO_CONTEXT if rule else ""]
     out = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rebut.forms import cited
 from rebut.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless
 from rebut.protocols.revise import headings
-from rebut.protocols.revise.entering import cited
 from rebut.protocols.revise.forms import Critique, Dispute, Objection, Revision
 from rebut.text import squeeze
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from rebut.ledger import Ledger, Point
+from rebut.ledger import Ledger
 from rebut.protocols.revise import headings
 from rebut.protocols.revise.forms import Critique, Draft, Plan, Revision, Verdict
 from rebut.text import squeeze
@@ -97,17 +97,10 @@ def verdict(ledger: Ledger) -> Callable[[Verdict], list[str]]:
         wrong += [f"finding {n} is empty" for n, f in enumerate(reply.findings, 1) if not f.text]
         wrong += [f"disagreement {n} has no tie-break" for n, d in enumerate(reply.disagreement, 1) if not d.tie_break]
         said = " ".join(d.point for d in reply.disagreement).replace(":", " ").replace(",", " ").split()
-        wrong += [
-            f"{p.id} is still open, and nothing is said to decide it" for p in open_disputes(ledger) if p.id not in said
-        ]
+        wrong += [f"{p.id} is still open, and nothing is said to decide it" for p in ledger.open if p.id not in said]
         return wrong
 
     return check
-
-
-def open_disputes(ledger: Ledger) -> list[Point]:
-    """Points that neither side settled: what a verdict has to decide."""
-    return list(ledger.open)
 
 
 def _unknown(ids: Iterable[str], ledger: Ledger) -> list[str]:

@@ -13,8 +13,7 @@ from rebut.protocols.revise.files import LOG, of_names
 from rebut.protocols.revise.material import fitted
 from rebut.protocols.revise.settings import Settings
 from rebut.protocols.revise.stages import STAGES
-
-OWN = "rebut's own output"
+from rebut.targets import is_own
 
 
 async def run(debate: Debate) -> Outcome:
@@ -105,7 +104,7 @@ def _unread(debate: Debate) -> tuple[str, ...]:
         return ()
     missing = [*fitted(debate.target)[1], *debate.target.left_out]
     # What debates left behind is no part of the change.
-    return tuple(f"not read: {line}" for line in missing if OWN not in line)
+    return tuple(f"not read: {line}" for line in missing if not is_own(line))
 
 
 def partial(debate: Debate) -> Outcome:

@@ -8,13 +8,12 @@ from typing import TypeVar
 
 from rebut.debate import Debate, Failure
 from rebut.errors import Aborted, ParticipantFailed
-from rebut.forms import Form
+from rebut.forms import Form, cited
 from rebut.ledger import Claim, Ledger
 from rebut.prompts import fill
 from rebut.protocols.revise import log, prose, rendering, rules, words
 from rebut.protocols.revise.asking import LONG
 from rebut.protocols.revise.course import Course
-from rebut.protocols.revise.entering import cited
 from rebut.protocols.revise.forms import Plan, Verdict
 from rebut.protocols.revise.material import Labels, shared
 from rebut.protocols.revise.results import of_plan, of_verdict
@@ -147,5 +146,5 @@ def _rulings(course: Course, ledger: Ledger) -> str:
     if course.stage.name == "plan":
         ids = ", ".join(p.id for p in ledger.points)
         return fill(words.RULINGS_PLAN, points=ids) if ids else words.NO_RULINGS
-    ids = ", ".join(p.id for p in rules.open_disputes(ledger))
+    ids = ", ".join(p.id for p in ledger.open)
     return " " + fill(words.RULINGS_REVIEW, open=ids) if ids else ""

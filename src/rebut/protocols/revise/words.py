@@ -5,9 +5,6 @@ EVIDENCE_RULE = """Name the evidence for what you say: a section of a document (
 quote and shows the result to everybody. Never invent a place. What is cited and is not there counts against you; a \
 missing citation only leaves a claim unsupported."""
 
-CONTEXT = """These files are what you can read and cite, with their line numbers. If you must see more of the \
-workspace before you can answer, list it under `need`."""
-
 NO_CONTEXT = """No files were given. If you must see a part of the workspace before you can answer, list it under \
 `need`."""
 

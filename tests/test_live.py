@@ -128,3 +128,12 @@ def test_json_is_json_alone_on_a_terminal_too(workspace: Path, tmp_path: Path) -
     # C14
     seen = console.at_a_terminal(*command(tmp_path), "--json", columns=500)
     assert json.loads(seen.raw)["exit"] == 0
+
+
+@needs_pty
+def test_rows_that_move_stay_in_their_rows_where_the_terminal_has_no_ellipsis(workspace: Path, tmp_path: Path) -> None:
+    # C14: one that is spelt out is longer than its row, which would then stay behind with each refresh
+    seen = console.at_a_terminal(
+        *unfinished(tmp_path), env={"PYTHONIOENCODING": "ascii"}, keys=enough(r"P1 .*session\.py:2 found")
+    )
+    assert seen.code == 130 and seen.text.isascii() and "\\u2026" not in seen.text

@@ -117,8 +117,20 @@ def replay_plan(record: Record) -> Plan:
 
 def run(protocol: str | Path, topic: str = "", **named: Any) -> Outcome:
     """`start`, for code that is not async."""
-
+    if _in_a_loop():
+        raise UsageError(
+            "rebut.run waits, and cannot where a loop is running already, as in a notebook",
+            "Write `await rebut.start(…)` there: it takes the same words.",
+        )
     return asyncio.run(start(protocol, topic, **named))
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _for_desk(named: dict[str, Any]) -> dict[str, Any]:

@@ -106,6 +106,8 @@ class Desk:
         **named: Any,
     ) -> Plan:
         """Check everything that can be checked before a model is called."""
+        if not self.workspace.is_dir():
+            raise UsageError(f"there is no folder {self.workspace} to work in", "Give a workspace that is there.")
         made = load(protocol)
         drawn = Sampling.of(temperature, seed)
         given = {k: v for k, v in named.items() if k in made.seats and v}

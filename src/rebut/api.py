@@ -66,7 +66,8 @@ async def _resume(desk: Desk, name: str, limits: Mapping[str, float] | None, ask
     folder = desk.find(name)
     record = session.load(folder)
     desk = desk.of(record)
-    raised = desk.permitted_limits(limits or {})
+    narrowed = {} if record.closed else desk.narrowed(record)  # the repository's, which may be stricter by now
+    raised = {**narrowed, **desk.permitted_limits(limits or {})}
     plan = desk.plan_of(record, {"limits": raised})
     return await engine.resume(plan, desk.table, folder, raised, ask_left=ask_left)
 

@@ -16,6 +16,7 @@ from rebut import report
 from rebut.cli import points
 from rebut.cli.moving import Moving
 from rebut.cli.saying import fitted, plain, say, width
+from rebut.endings import ledger_of
 from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.hearing import Hearing
 from rebut.record import Record
@@ -152,7 +153,8 @@ class Screen:
 
     def _apart(self, who: str, ledger: Fact) -> None:
         """What stands beside no turn."""
-        told = f"    {who:<{self._column}} {'; '.join(report.counted(ledger))}".rstrip()
+        known = ledger_of(self.record).ids() if self.record else ()
+        told = f"    {who:<{self._column}} {'; '.join(report.counted(ledger, known))}".rstrip()
         for row in report.wrapped(told, width(), 5 + self._column):
             self._line(row)
 

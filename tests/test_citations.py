@@ -35,6 +35,7 @@ def places(text: str) -> list[str]:
         ("tests/test_a.py::test_b fails", ["tests/test_a.py::test_b"]),
         (".github/workflows/ci.yml:3", [".github/workflows/ci.yml:3"]),
         ("`src/rebut/` and `src/rebut`", ["src/rebut/", "src/rebut"]),
+        ("As scripts/deploy:12 and ./run:3 say", ["scripts/deploy:12", "./run:3"]),
         ("**src/z.go:7**", ["src/z.go:7"]),
         ("- src/a.py:1:5: E501", ["src/a.py:1:5"]),
         ("`app/[id]/page.tsx:4`", ["app/[id]/page.tsx:4"]),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from console import piped
 
 from rebut import config
 from rebut.config import Config, Limits
@@ -324,3 +326,23 @@ def test_no_list_forbids_nothing_but_lists_nobody_and_an_empty_list_forbids_all(
 def test_globs_that_never_leave_add_up(desk: Desk) -> None:  # C16
     loaded = desk.load('[egress]\nnever = ["*.pem", "a/**"]', '[egress]\nnever = ["b/**", "*.pem"]')
     assert loaded.never == ("*.pem", "a/**", "b/**")
+
+
+def test_show_tells_what_both_files_come_to(desk: Desk) -> None:  # C16
+    mine = '[seats]\njudge = "openai:m"\n[limits]\ncalls = 9\n[egress]\nallow = ["openai", "google"]\n'
+    desk.load(
+        f'{mine}[gate]\nfail_on = "P2"\n',
+        '[limits]\ncalls = 4\nrounds = 1\n[egress]\nallow = ["google"]\nnever = ["*.sql"]\n',
+    )
+    env = {"XDG_CONFIG_HOME": str(desk.home)}
+    shown = json.loads(piped("config", "--json", env=env, cwd=desk.workspace).stdout)
+    assert (shown["seats"], shown["limits"]) == ({"judge": "openai:m"}, {"rounds": 1, "calls": 4})
+    assert (shown["allow"], shown["never"], shown["gate"]) == (["google"], ["*.sql"], {"fail_on": "P2"})
+    said = piped("config", env=env, cwd=desk.workspace).stdout
+    for row in (
+        "seats        judge openai:m",
+        "limits       rounds 1, calls 4",
+        "allow        google",
+        "never        *.sql",
+    ):
+        assert f"  {row}\n" in said

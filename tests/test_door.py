@@ -291,3 +291,20 @@ def test_a_fork_with_a_long_copy_to_make_holds_up_nobody_else(
 
     asyncio.run(both())
     assert in_time == [True]
+
+
+def test_run_in_a_running_loop_says_what_to_write_there(tmp_path: Path, workspace: Path) -> None:
+    # C13: a notebook has a loop of its own
+    async def cell() -> None:
+        with pytest.raises(rebut.UsageError, match="a loop is running already") as caught:
+            rebut.run("duel", "Redis?", **duels.seats(tmp_path))
+        assert "await rebut.start(" in caught.value.hint
+
+    asyncio.run(cell())
+
+
+def test_a_workspace_that_is_not_there_is_refused(tmp_path: Path, workspace: Path) -> None:
+    # C11: every citation would be absent, and held against whoever made it
+    with pytest.raises(rebut.UsageError, match=r"there is no folder .*/nowhere"):
+        rebut.run("duel", "Redis?", workspace=tmp_path / "nowhere", **duels.seats(tmp_path))
+    assert session.sessions(session.home()) == []

@@ -330,6 +330,30 @@ def test_a_repositorys_ceiling_holds_on_resume_and_fork_too(tmp_path: Path) -> N
     assert voices.record(branch.session).limits["calls"] == 5
 
 
+def test_a_ceiling_set_since_holds_for_a_resume_and_a_fork_that_name_no_limit(tmp_path: Path) -> None:
+    # C16: else whoever goes on from an old session would go past it
+    run(protocol(tmp_path, ENDING), Voice(), limits={"calls": 30})
+    voices.crash_at(voices.is_("answered"))
+    id = voices.folder().name
+    (tmp_path / "rebut.toml").write_text("[limits]\ncalls = 5\ntokens = 90000\n")
+    branch = asyncio.run(rebut.fork(id, topic="another", backends={"fake": Voice()}))
+    assert {"calls": 5, "tokens": 90000}.items() <= voices.record(branch.session).limits.items()
+    resume(Voice(), id)
+    assert {"calls": 5, "tokens": 90000}.items() <= voices.record(id).limits.items()
+    assert resume(Voice(), id).session == id  # closed by now: there is nothing left to narrow
+
+
+def test_a_flag_that_the_repository_lowers_is_told(tmp_path: Path, workspace: Path) -> None:
+    # C16: else a flag would seem to do nothing
+    (workspace / "rebut.toml").write_text("[limits]\nrounds = 1\ncalls = 9\n")
+    done = rebut.run("duel", "t", rounds=2, limits={"calls": 50, "timeout": 60}, **duels.seats(tmp_path))
+    notes = voices.record(done.session).facts["notes"].value
+    assert [note for note in notes if "rebut.toml" in note] == [
+        "limits.calls: 50 was asked for, rebut.toml permits 9, so 9",
+        "limits.rounds: 2 was asked for, rebut.toml permits 1, so 1",
+    ]
+
+
 def test_dollars_for_a_model_of_unknown_price_are_refused_unless_tokens_are_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

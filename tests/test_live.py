@@ -121,3 +121,18 @@ def test_json_is_json_alone_on_a_terminal_too(workspace: Path, tmp_path: Path) -
     # C14
     seen = console.at_a_terminal(*command(tmp_path), "--json", columns=500)
     assert json.loads(seen.raw)["exit"] == 0
+
+
+def test_rows_that_move_stay_in_their_rows_where_the_terminal_has_no_ellipsis(workspace: Path, tmp_path: Path) -> None:
+    # C14: one that is spelt out is longer than its row, which would then stay behind with each refresh
+    seen = console.at_a_terminal(
+        *unfinished(tmp_path), env={"PYTHONIOENCODING": "ascii"}, keys=enough(r"P1 .*session\.py:2 found")
+    )
+    assert seen.code == 130 and seen.text.isascii() and "\\u2026" not in seen.text
+
+
+def test_what_is_said_on_a_point_that_nobody_raised_does_not_count_as_conceded(workspace: Path, tmp_path: Path) -> None:
+    # C10: it is kept as unmatched, and the line of its turn must not read as if two points were given up
+    told = duels.defense(2, {"D1": "concede", "D2": "rebut", "D8": "concede"})
+    done = console.piped(*command(tmp_path, {"r2/defense@proposer": told}))
+    assert "1 conceded, 1 rebutted, 1 on no known point" in " ".join(done.stderr.split())

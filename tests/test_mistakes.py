@@ -110,3 +110,23 @@ def test_a_flag_that_nobody_has_is_told_before_a_silent_pipe_is_waited_for(desk:
         os.close(kept)
     assert done.returncode == 2 and done.stderr.startswith("rebut: no such option '--frobnicate'")
     assert "nothing came on standard input" not in done.stderr, "it was not even looked at"
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("duel Redis or Postgres --rounds 1", 'rebut duel "Redis or Postgres" --rounds 1'),
+        ("ask Redis or Postgres", 'rebut ask "Redis or Postgres"'),
+        ("run own.py Redis or Postgres", 'rebut run own.py "Redis or Postgres"'),
+        ("revise plan Redis or Postgres", 'rebut revise plan "Redis or Postgres"'),
+    ],
+)
+def test_a_question_without_quotes_after_its_command_is_given_back_with_them(desk: Path, line: str, meant: str) -> None:
+    done = piped(*line.split(), cwd=desk)
+    assert done.returncode == 2 and f"rebut: a question goes in quotes:   {meant}\n" in done.stderr
+
+
+def test_help_of_a_command_is_its_help_and_no_question(desk: Path) -> None:
+    assert piped("help", "duel", cwd=desk).stdout == piped("duel", "--help", cwd=desk).stdout
+    done = piped("help", "dule", cwd=desk)
+    assert done.returncode == 2 and "no command 'dule'; did you mean duel?" in done.stderr

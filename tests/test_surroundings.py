@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from console import REBUT, at_a_terminal, piped
 
+from tests import duels, voices
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
@@ -34,6 +36,21 @@ def test_a_full_disk_is_told_in_a_line(desk: Path, line: str) -> None:
         )
     assert done.returncode == 2
     assert done.stderr == "rebut: the output could not be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("flag", ["--quiet", "--json"])
+def test_a_debate_whose_ending_cannot_be_written_does_not_say_that_nothing_was_called(
+    desk: Path, workspace: Path, tmp_path: Path, flag: str
+) -> None:
+    # C17: 2 would
+    seats = [word for role, spec in duels.seats(tmp_path).items() for word in (f"--{role}", spec)]
+    with Path("/dev/full").open("w") as full:
+        command = [REBUT, "duel", "Redis?", *seats, flag]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True)
+    id = voices.folder().name
+    assert done.returncode == 3 and voices.record(id).closed
+    assert "rebut: the output could not be written: No space left on device" in done.stderr
+    assert f"rebut show {id}" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("line", ["list", "--help", "check p.md"])

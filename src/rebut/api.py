@@ -65,7 +65,8 @@ async def resume(
 
 async def _resume(desk: Desk, name: str, limits: Mapping[str, float] | None, ask_left: bool) -> Outcome:
     desk, folder, record = desk.taken_up(name)
-    raised = desk.permitted_limits(limits or {})
+    narrowed = {} if record.closed else desk.narrowed(record)  # the repository's, which may be stricter by now
+    raised = {**narrowed, **desk.permitted_limits(limits or {})}
     plan = desk.plan_of(record, {"limits": raised})
     return await engine.resume(plan, desk.table, folder, raised, ask_left=ask_left)
 
@@ -111,8 +112,20 @@ def replay_plan(record: Record) -> Plan:
 
 def run(protocol: str | Path, topic: str = "", **named: Any) -> Outcome:
     """`start`, for code that is not async."""
-
+    if _in_a_loop():
+        raise UsageError(
+            "rebut.run waits, and cannot where a loop is running already, as in a notebook",
+            "Write `await rebut.start(…)` there: it takes the same words.",
+        )
     return asyncio.run(start(protocol, topic, **named))
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _for_desk(named: dict[str, Any]) -> dict[str, Any]:

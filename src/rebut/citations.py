@@ -177,7 +177,8 @@ def is_place(text: str, ticked: bool = False) -> bool:
         return bool(line.start) or "/" in path or ticked
     if "/" not in path or " " in path or extension:
         return False
-    return ticked and (path.endswith("/") or path.startswith(("./", "../")) or path.partition("/")[0] in FOLDERS)
+    known = path.startswith(("./", "../")) or path.partition("/")[0] in FOLDERS
+    return (ticked and (known or path.endswith("/"))) or (known and bool(line.start))  # bin/run:10
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import sys
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rebut import config as configs, session
 from rebut.budget import RANGES, Limits
+from rebut.config_files import REPO_FILE
 from rebut.connecting import Custom, connector
 from rebut.errors import PriceUnknown, UsageError
 from rebut.events import Line
@@ -110,6 +112,8 @@ class Desk:
         **named: Any,
     ) -> Plan:
         """Check everything that can be checked before a model is called."""
+        if not self.workspace.is_dir():
+            raise UsageError(f"there is no folder {self.workspace} to work in", "Give a workspace that is there.")
         made = load(protocol)
         drawn = Sampling.of(temperature, seed)
         given = {k: v for k, v in named.items() if k in made.seats and v}
@@ -120,6 +124,7 @@ class Desk:
             wanted, told = {**wanted, **found}, list(notices)
         if "state_dir" in made.settings.model_fields:
             wanted["state_dir"] = self._state_dir(made, wanted.get("state_dir"), told)
+        lowered = self.lowered({**(limits or {}), "rounds": wanted.get("rounds")})
         if "rounds" in made.settings.model_fields and isinstance(wanted.get("rounds"), int):
             wanted["rounds"] = int(self.config.capped("rounds", wanted["rounds"]))
         settings = settings_of(made, {**self._config_settings(made), **wanted})
@@ -151,7 +156,7 @@ class Desk:
             limits=bounds,
             context=[self._inside(path) for path in ([context] if isinstance(context, str | Path) else context)],
             fallbacks=seats.fallbacks,
-            notes=(*seats.notes, *told, *(target.notes if target else ()), *self.config.notices),
+            notes=(*seats.notes, *told, *lowered, *(target.notes if target else ()), *self.config.notices),
             target=target,
             most_rounds=self.config.ceilings.rounds,
             redaction=redaction,
@@ -233,7 +238,8 @@ class Desk:
         if isinstance(values.get("rounds"), int):
             capped = int(self.config.capped("rounds", values["rounds"]))
             settings = settings_of(made, {**values, "rounds": capped})
-        limits = Limits.from_json({**record.limits, **self.permitted_limits(changes.get("limits") or {})})
+        asked_for = changes.get("limits") or {}
+        limits = Limits.from_json({**record.limits, **self.narrowed(record), **self.permitted_limits(asked_for)})
         plan = Plan(
             protocol=made,
             topic=str(changes.get("topic", was.topic)),
@@ -242,7 +248,7 @@ class Desk:
             workspace=Path(was.workspace),
             limits=limits,
             fallbacks=seats.fallbacks,
-            notes=(*seats.notes, *self.config.notices),
+            notes=(*seats.notes, *self.lowered({**asked_for, "rounds": changes.get("rounds")}), *self.config.notices),
             decided="rounds" not in changes,
             most_rounds=self.config.ceilings.rounds,
         )
@@ -270,6 +276,22 @@ class Desk:
             if value is not None and value > RANGES[name][1]:
                 raise UsageError(f"the {name} limit must be at most {RANGES[name][1]:,.0f}, got {value:,g}")
         return {k: self.config.capped(k, v) for k, v in given.items() if v is not None}
+
+    def narrowed(self, record: Record) -> dict[str, float]:
+        """The limits on record that the repository does not permit any more, or that it has set since."""
+        ceilings = {name: getattr(self.config.ceilings, name) for name in Limits.__dataclass_fields__}
+        had = record.limits
+        return {name: most for name, most in ceilings.items() if most is not None and most < had.get(name, math.inf)}
+
+    def lowered(self, given: Mapping[str, Any]) -> list[str]:
+        """What was asked for and is not had, to be told: a flag that does nothing would look like a fault."""
+        known = configs.Limits.__dataclass_fields__
+        numbers = {name: v for name, v in given.items() if name in known and isinstance(v, int | float)}
+        return [
+            f"limits.{name}: {value:g} was asked for, {REPO_FILE} permits {most:g}, so {most:g}"
+            for name, value in numbers.items()
+            if (most := self.config.capped(name, value)) < value
+        ]
 
     def _inside(self, path: str | Path) -> str:
         full = (self.workspace / path).resolve()

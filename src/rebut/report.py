@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from rebut import account, figures
 from rebut.budget import shown
 from rebut.contract import Contract
+from rebut.endings import ledger_of
 from rebut.events import Answered, Fact, Opened
 from rebut.figures import duration as duration, money as money, size as size, spent as spent
 from rebut.ledger import Evidence, Ledger, Point
@@ -106,7 +107,7 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
         cost = f"{size(call.tokens):>5} tokens"
         cost += "" if call.usd is None else f"  {money(call.usd)}"
     tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
-    brought = "; ".join([*tries, *(counted(ledger_fact) if ledger_fact else [])])
+    brought = "; ".join([*tries, *(counted(ledger_fact, ledger_of(record).ids()) if ledger_fact else [])])
     head = f"    {seat:<{column(record)}} {step:<11} {took}"
     if len(head) + len(cost) + 2 > width:  # a narrow terminal
         brought = "; ".join(part for part in (cost.strip(), brought) if part)
@@ -129,8 +130,8 @@ def entered_by(fact: Fact) -> set[str]:
     return {str(row.get("by")) for row in rows}
 
 
-def counted(fact: Fact) -> list[str]:
-    """What a turn entered in the ledger."""
+def counted(fact: Fact, known: Collection[str]) -> list[str]:
+    """What a turn entered in the ledger. What it says on an id that nobody was given is counted as that."""
     value = fact.value
     rows: Sequence[Any] = value.get("entries", ()) if isinstance(value, dict) else ()  # type: ignore[assignment]
     parts = []
@@ -138,7 +139,10 @@ def counted(fact: Fact) -> list[str]:
     points = [r for r in rows if r["entry"] == "point"]
     moves = [r for r in rows if r["entry"] == "move"]
     if moves:
-        parts.append(_tally((RULINGS if m["by"] == "judge" else VERBS).get(m["kind"], m["kind"]) for m in moves))
+        words = ((RULINGS if m["by"] == "judge" else VERBS).get(m["kind"], m["kind"]) for m in moves)
+        parts.append(
+            _tally(w if m["point"] in known else "on no known point" for m, w in zip(moves, words, strict=True))
+        )
     if points:
         noun = "finding" if isinstance(value, dict) and value.get("letter") == "F" else "point"
         parts.append(f"{len(points)} {noun}{'' if len(points) == 1 else 's'}: " + _tally(p["severity"] for p in points))

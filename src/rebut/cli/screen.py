@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from rebut import report
 from rebut.cli import points
 from rebut.cli.moving import Moving
-from rebut.cli.saying import plain, say, width
+from rebut.cli.saying import fitted, plain, say, width
+from rebut.endings import ledger_of
 from rebut.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.hearing import Hearing
 from rebut.history import look_back
 from rebut.record import Record, seat_of, step_of
-from rebut.text import clean, cut
+from rebut.text import cut
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -151,7 +152,8 @@ class Screen:
 
     def _apart(self, who: str, ledger: Fact) -> None:
         """What stands beside no turn."""
-        told = f"    {who:<{self._column}} {'; '.join(report.counted(ledger))}".rstrip()
+        known = ledger_of(self.record).ids() if self.record else ()
+        told = f"    {who:<{self._column}} {'; '.join(report.counted(ledger, known))}".rstrip()
         for row in report.wrapped(told, width(), 5 + self._column):
             self._line(row)
 
@@ -188,7 +190,9 @@ class Screen:
     def _line(self, text: str) -> None:
         with suppress(OSError):  # a terminal that went away must not take the debate with it
             if self.live:
-                self.live.console.print(clean(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
+                self.live.console.print(
+                    fitted(text, sys.stderr), markup=False, highlight=False, emoji=False, soft_wrap=True
+                )
             else:
                 say(text, sys.stderr)
 
@@ -231,7 +235,10 @@ class Screen:
 
         rows = self.moving.rows(width())
         rows += self.foot(width()) if rows else []
-        return Text("\n".join(clean(r) for r in rows), no_wrap=True, overflow="ellipsis")
+        # Where the terminal has no ellipsis, one spelt out is wider than its row, and the rows would pile up.
+        shown = [fitted(row, sys.stderr) for row in rows]
+        ellipsis = fitted("…", sys.stderr) == "…"
+        return Text("\n".join(shown), no_wrap=True, overflow="ellipsis" if ellipsis else "crop")
 
     def heard(self, key: str, hearing: Hearing) -> None:
         """A call begins, or a point of its answer is whole or looked up. Not on record: it is shown, and it may go."""

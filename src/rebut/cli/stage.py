@@ -120,7 +120,21 @@ class Stage:
 
     def tell(self, came_of_it: Outcome | RebutError) -> int:
         """Show how it ended, and give the exit code."""
-        return self.failed(came_of_it) if isinstance(came_of_it, RebutError) else self.ended(came_of_it)
+        try:
+            return self.failed(came_of_it) if isinstance(came_of_it, RebutError) else self.ended(came_of_it)
+        except OSError as error:
+            if self.record is None or error.filename:
+                raise
+            return self._unheard(came_of_it, error)
+
+    def _unheard(self, came_of_it: Outcome | RebutError, error: OSError) -> int:
+        """It ended, and nobody could be told: 2 would say that nothing was called, and 0 that all is well."""
+        sys.stdout = None  # what could not be written now cannot be flushed at exit either
+        id = self.record.opened.id if self.record else ""
+        where = f"\n  It is on record:   rebut show {id}" if id and self.folder and self.folder.is_dir() else ""
+        with suppress(OSError):
+            say(f"rebut: the output could not be written: {error.strerror}{where}", sys.stderr)
+        return came_of_it.exit_code or 3
 
     async def run(self, act: Act) -> Outcome:
         desk = Desk(

@@ -50,6 +50,8 @@ def told(error: click.UsageError, words: Sequence[str]) -> tuple[str, str]:
             return f"{flag} needs a value" + (f": {flag} {_metavar(given)}" if given else ""), see
         case click.BadParameter() if error.param is not None and (said := _taken(error, error.param)):
             return said, see
+    if "unexpected extra argument" in error.message and command and (line := _unquoted(command, name, words)):
+        return f"a question goes in quotes:   {line}", see
     return _lower(error.format_message()), see
 
 
@@ -60,10 +62,23 @@ def unknown(word: str, words: Sequence[str], known: Collection[str]) -> click.Us
     guess = f"; did you mean {near[0]}?" if near else ""
     said = list(_until_flag(words))
     if len(said) > 1 and not near:
-        text, rest = " ".join(said), words[len(said) :]
-        line = " ".join(["rebut", '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"', *rest])
+        line = " ".join(["rebut", _quoted(said), *words[len(said) :]])
         return click.UsageError(f"no command {shown!r}; a question goes in quotes:   {line}")
     return click.UsageError(f"no command {shown!r}{guess}")
+
+
+def _unquoted(command: click.Command, name: str, words: Sequence[str]) -> str:
+    """The command line with quotes around its question; empty where the words that are too many are not of one."""
+    takes = [p.name for p in command.params if isinstance(p, click.Argument)]
+    at = next((n for n, taken in enumerate(takes, 1) if taken in ("topic", "question")), 0)
+    said = list(_until_flag(words[1:]))
+    if not at or len(said) <= at:
+        return ""
+    return " ".join(["rebut", name, *said[: at - 1], _quoted(said[at - 1 :]), *words[1 + len(said) :]])
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return '"' + re.sub(r'(["\\$`])', r"\\\1", " ".join(words)) + '"'
 
 
 def _until_flag(words: Sequence[str]) -> Iterator[str]:

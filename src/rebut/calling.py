@@ -69,6 +69,7 @@ def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
 
 async def call_once(room: Room, q: Question, call: Call, step: Next, connection: Connection, worst: Amount) -> None:
     """One call: reserved and on record before it starts, on record when it comes back, whatever comes back."""
+    room.need_room()
     number = call.next_attempt
     asked = Asked(
         key=q.key,

@@ -218,7 +218,7 @@ class Journal:
             raise RecordError(
                 f"session {self.folder.name}: the disk has {free // 1000:,} kB left, "
                 f"and an answer may take {ROOM // 1000:,}",
-                "Nothing was called, since what cannot be kept is paid for in vain. "
+                "It was not asked: what cannot be kept is paid for in vain. "
                 f"Make room, then `rebut resume {self.folder.name}`.",
             )
 

@@ -192,6 +192,7 @@ async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
     except TimeoutError as error:
         return sending.failed(ParticipantFailed("timeout", f"timed out ({error})"))
     except Cut as cut:
+        sending.over = True  # before it is on record: while that waits for the disk, nothing may go out again
         number, usd = sending.asked.attempt, 0.0 if connection.free else None
         if cut.why == "left":
             return Attempt(key=key, attempt=number, outcome=LEFT, message=left(room, key, ""), usd=usd, ms=sending.ms)

@@ -106,12 +106,19 @@ def test_a_short_rate_limit_is_waited_for_and_noted(server: Loopback, tmp_path: 
     assert any("try 2" in note for note in outcome.notes)
 
 
-@pytest.mark.parametrize("mode", ["reset", "empty-stream"])
+LOST: dict[str, dict[str, Any]] = {
+    "reset": {"mode": "reset"},
+    "empty stream": {"mode": "frames", "frames": []},
+    "a gateway that waited in vain": {"mode": "status", "status": 504},
+    "a gateway that could not read the answer": {"mode": "status", "status": 502},
+}
+
+
+@pytest.mark.parametrize("how", LOST)
 def test_a_request_that_was_lost_on_its_way_is_an_attempt_of_its_own(
-    server: Loopback, tmp_path: Path, mode: str
+    server: Loopback, tmp_path: Path, how: str
 ) -> None:  # C3 C4
-    script = {"mode": "frames", "frames": []} if mode == "empty-stream" else {"mode": mode}
-    server.control(**script, first=1)
+    server.control(**LOST[how], first=1)
     outcome = duel(server, tmp_path)
     assert outcome.heading == "VERDICT" and server.calls == outcome.spent.calls == 6
     call = record(tmp_path).calls["r1/opening@proposer"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 import rebut
 from rebut import journal as journals, session
 from rebut.types import Reply, Request
-from tests.voices import protocol
+from tests import voices
+from tests.voices import Voice, protocol
 
 ASKS = """
 a = await debate.ask(debate.seat("author"), "draft", "Write.")
@@ -60,3 +62,25 @@ def test_a_new_session_and_its_journal_have_durable_names(
     monkeypatch.setattr(os, "fsync", watching)
     folder = session.create(tmp_path / "sessions")
     assert synced == [(folder.name, [journals.NAME]), ("sessions", [folder.name])]
+
+
+def test_nobody_is_asked_whose_answer_would_find_no_room_on_the_disk(  # C3
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, real = [1], os.fstatvfs
+
+    def told(fd: int) -> os.statvfs_result:
+        kept = list(real(fd))
+        kept[3] = kept[4] = free[0] // kept[1]  # f_bfree, f_bavail, in blocks of f_frsize
+        return os.statvfs_result(kept)
+
+    monkeypatch.setattr(os, "fstatvfs", told)
+    voice = Voice()
+    path = protocol(tmp_path, ASKS)
+    with pytest.raises(rebut.RecordError, match=r"the disk has 0 kB left") as caught:
+        rebut.run(path, "t", author="fake:a", critic="fake:b", backends={"fake": voice})
+    assert "was not asked" in caught.value.hint and "Make room" in caught.value.hint
+    assert voice.asked == [] and voices.events("", "asked") == [], "nothing is in doubt either"
+    free[0] = 2 * journals.ROOM
+    asyncio.run(rebut.resume(voices.folder().name, backends={"fake": voice}))
+    assert voice.keys == ["draft@author", "judge@critic"]

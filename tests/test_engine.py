@@ -80,6 +80,20 @@ def test_a_question_that_changed_by_itself_is_caught_and_fork_is_advised(
     assert [e.kind for e in voices.events()[before:]] == ["resumed"]
 
 
+def test_where_resume_cannot_help_it_is_not_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # C17
+    path = protocol(tmp_path, TWO_QUESTIONS)
+    for name in "st":
+        (tmp_path / f"{name}.json").write_text('{"answers": {"draft@*": {"text": "x"}, "*": {"fail": "timeout"}}}')
+    seats = ["--seat", f"author=scripted:{tmp_path}/s.json", "--seat", f"critic=scripted:{tmp_path}/t.json"]
+    assert "rebut resume" in voices.cli("run", str(path), "topic", *seats).stderr
+    monkeypatch.setenv("SHADE", "Darker.")
+    told = voices.cli("resume", voices.folder().name)
+    assert told.returncode == 3 and "nothing was upgraded" in told.stderr
+    assert "rebut fork" in told.stderr and "rebut resume" not in told.stderr
+    assert "1 answer is on record" in told.stderr
+
+
 def test_a_changed_question_is_caught_even_when_its_call_never_came_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

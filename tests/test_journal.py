@@ -373,6 +373,18 @@ def test_a_journal_that_something_else_changed_is_not_trusted(change: str, stopp
         assert told.returncode == 3 and "of the journal" in told.stderr
 
 
+def test_a_last_line_that_is_whole_and_no_event_is_not_taken_for_a_torn_one(stopped: str) -> None:  # C3, C13
+    path = journal_of(stopped)
+    whole = path.read_bytes()
+    last = whole.rstrip(b"\n").rpartition(b"\n")[2]
+    for altered in (whole.replace(last, last.replace(b'"kind":"', b'"kind":"un')), whole + b'{"note":"by hand"}\n'):
+        path.write_bytes(altered)
+        with pytest.raises(RecordAltered, match="is no event") as caught:
+            asyncio.run(rebut.resume(stopped))
+        assert "something other than rebut" in caught.value.hint
+        assert path.read_bytes() == altered and not list(path.parent.glob("journal.torn-*"))
+
+
 def test_a_refused_journal_leaves_no_file_open(stopped: str) -> None:  # C3
     path = journal_of(stopped)
     path.write_bytes(path.read_bytes().replace(b'"at":"20', b'"at":"21', 1))

@@ -69,6 +69,7 @@ def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
 
 async def call_once(room: Room, q: Question, call: Call, step: Next, connection: Connection, worst: Amount) -> None:
     """One call: reserved and on record before it starts, on record when it comes back, whatever comes back."""
+    room.need_room()
     number = call.next_attempt
     asked = Asked(
         key=q.key,
@@ -191,6 +192,7 @@ async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
     except TimeoutError as error:
         return sending.failed(ParticipantFailed("timeout", f"timed out ({error})"))
     except Cut as cut:
+        sending.over = True  # before it is on record: while that waits for the disk, nothing may go out again
         number, usd = sending.asked.attempt, 0.0 if connection.free else None
         if cut.why == "left":
             return Attempt(key=key, attempt=number, outcome=LEFT, message=left(room, key, ""), usd=usd, ms=sending.ms)

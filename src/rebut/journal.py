@@ -33,6 +33,9 @@ from rebut.text import encoded
 NAME = "journal.jsonl"
 QUICK = 0.002
 """Seconds that the event loop may stand still for a sync."""
+ROOM = 8_000_000
+"""Bytes that must be free before a call: twice the longest reply. One that finds no room was paid for in vain."""
+OTHER_HANDS = "The file was changed by something other than rebut. Nothing was written to it."
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
@@ -62,6 +65,7 @@ def read(folder: Path) -> Read:
     prev, start = "", 0
     while (end := data.find(b"\n", start)) >= 0:
         raw = data[start:end]
+        found = None
         try:
             found = json.loads(raw.decode())  # of bytes, it would first guess their encoding
             if not lines and found.get("schema", SCHEMA) > SCHEMA:
@@ -71,18 +75,20 @@ def read(folder: Path) -> Read:
                 )
             line, follows = Line(found["seq"], found["at"], from_json(found)), found["prev"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            if data.find(b"\n", end + 1) < 0 and end == len(data) - 1 and lines:
+            if end == len(data) - 1 and lines and not isinstance(found, dict):
                 break  # the last line is garbage: a block that was never flushed
-            raise RecordAltered(f"{folder.name}: line {len(lines) + 1} of the journal is no event") from error
+            raise RecordAltered(
+                f"{folder.name}: line {len(lines) + 1} of the journal is no event", OTHER_HANDS
+            ) from error
         if follows != prev or line.seq != len(lines) + 1:
             raise RecordAltered(
                 f"{folder.name}: line {len(lines) + 1} of the journal does not follow from the line before it",
-                "The file was changed by something other than rebut. Nothing was written to it.",
+                OTHER_HANDS,
             )
         lines.append(line)
         prev, start = digest(raw), end + 1
     if lines and lines[0].event.kind != "opened":
-        raise RecordAltered(f"{folder.name}: the journal does not begin with its opening")
+        raise RecordAltered(f"{folder.name}: the journal does not begin with its opening", OTHER_HANDS)
     return Read(lines, start, data[start:], prev)
 
 
@@ -200,6 +206,21 @@ class Journal:
                 f"Everything before it is kept. Make room, then `rebut resume {self.folder.name}`.",
             ) from error
         self._good += len(data)
+
+    def need_room(self) -> None:
+        """Refuse to go on where what comes next could not be kept. A file system that tells nothing is trusted."""
+        try:
+            disk = os.fstatvfs(self._fd)
+        except OSError:
+            return
+        free = disk.f_frsize * (disk.f_bavail if os.geteuid() else disk.f_bfree)
+        if disk.f_blocks and free < ROOM:
+            raise RecordError(
+                f"session {self.folder.name}: the disk has {free // 1000:,} kB left, "
+                f"and an answer may take {ROOM // 1000:,}",
+                "It was not asked: what cannot be kept is paid for in vain. "
+                f"Make room, then `rebut resume {self.folder.name}`.",
+            )
 
     async def append(self, *events: Event) -> None:
         """Write events and wait until they are on disk."""

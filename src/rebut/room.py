@@ -172,6 +172,11 @@ class Room:
         if self.journal is not None:
             await self.journal.sync()
 
+    def need_room(self) -> None:
+        """Before a call: what comes back must find room on the disk."""
+        if self.journal is not None:
+            self.journal.need_room()
+
     def active_seconds(self) -> float:
         """Time worked on this debate over all its runs, without the time that people took."""
         return self._before + max(0.0, time.monotonic() - self._began - self.waited)

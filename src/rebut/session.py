@@ -145,7 +145,10 @@ def load(folder: Path) -> Record:
     """Read a session for showing it: events only, no lock, no protocol code."""
     lines = journal.read(folder).lines
     if not lines:
-        raise RecordError(f"session {folder.name} is empty: its process died before the first event was written")
+        raise RecordError(
+            f"session {folder.name} is empty: its process died before the first event was written",
+            f"Nothing was called. Start it anew; `rebut delete {folder.name}` takes what is left away.",
+        )
     return Record(lines)
 
 

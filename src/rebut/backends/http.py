@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 TRANSIENT = frozenset({500, 502, 503, 504, 529})
+BEHIND = frozenset({502, 504})
+"""A gateway's words: it had passed the request on, and whoever is behind it may have answered, and charged, in vain."""
 _CONNECT_SECONDS = 20.0
 _QUOTED = 200
 _READ_OF_ERROR = 16_384
@@ -244,8 +246,16 @@ def failure(address: Address, status: int, detail: str, after: float | None = No
     said = f"{address.who}: {address.place} answered {status}" + (f": {words}" if words else "")
 
     def failed(kind: FailureKind, hint: str, retryable: bool = False) -> HttpFailed:
-        wait = after if retryable else None
-        return HttpFailed(kind, said, hint, status=status, detail=detail, retryable=retryable, retry_after=wait)
+        return HttpFailed(
+            kind,
+            said,
+            hint,
+            status=status,
+            detail=detail,
+            retryable=retryable,
+            retry_after=after if retryable else None,
+            lost=status in BEHIND,
+        )
 
     key = f"the key in {address.key_env}" if address.key_env else "its key"
     if status in (401, 403):

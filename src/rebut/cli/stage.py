@@ -24,7 +24,15 @@ from rebut.cli.saying import folded, plain, say, say_json, width
 from rebut.cli.screen import Screen
 from rebut.connecting import Custom
 from rebut.endings import ledger_of, progress, seated
-from rebut.errors import DeadlineReached, Interrupted, Paused, ProtocolError, RebutError, WaitingForCaller
+from rebut.errors import (
+    DeadlineReached,
+    Interrupted,
+    Paused,
+    ProtocolError,
+    RebutError,
+    ReplayMismatch,
+    WaitingForCaller,
+)
 from rebut.events import Asked, Attempt, Line
 from rebut.outcome import Outcome, nothing_yet, so_far
 from rebut.record import Record
@@ -242,6 +250,8 @@ class Stage:
             short = session.short(self.root, id)
             word = "stopped" if isinstance(error, Paused) else "this debate can go on"
             told = f"  {word}. {progress(self.record)}.\n  Go on with   rebut resume {short}"
+            if isinstance(error, ReplayMismatch):  # resume would come to the same: the hint names what helps
+                told = f"  {progress(self.record)}."
             say(folded(told, sys.stderr), sys.stderr)
         return error.exit_code
 

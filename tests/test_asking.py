@@ -143,7 +143,7 @@ def test_a_call_in_doubt_uses_up_the_limit_on_calls(tmp_path: Path) -> None:
     run(protocol(tmp_path, ONE), Voice(), limits={"calls": 1})
     voices.crash_at(voices.is_("asked"))
     voice = Voice()
-    with pytest.raises(rebut.ParticipantFailed, match="limit of 1 calls") as caught:
+    with pytest.raises(rebut.ParticipantFailed, match="limit of 1 call ") as caught:
         resume(voice)
     assert caught.value.kind == "budget" and voice.asked == []
 

@@ -623,7 +623,8 @@ def test_no_secret_of_topic_context_or_reply_is_sent_or_written(
 
 def test_a_point_shows_how_all_of_its_citations_fared(tmp_path: Path, workspace: Path) -> None:  # C11, C14
     cited = [duels.cite("src/session.py:2", "ttl = 3600"), duels.cite("src/session.py:9"), duels.cite("gone.py:1")]
-    said = {"r1/challenge@challenger": duels.challenge(flaws=[duels.flaw("It is lost.", evidence=cited)])}
-    outcome = duel(tmp_path, said, rounds=1)
+    flaws = [duels.flaw("It is lost.", evidence=cited), duels.flaw("It is gone.", evidence=cited[2:])]
+    outcome = duel(tmp_path, {"r1/challenge@challenger": duels.challenge(flaws=flaws)}, rounds=1)
     text = " ".join(report.ending(outcome, width=200).split())
+    assert "open 1 D1" in text and "struck 1 D2 It is gone. (gone.py:1 absent)" in text and "1 struck, 1 open" in text
     assert "D1 It is lost. (src/session.py:2 found, 1 located, 1 absent besides)" in text

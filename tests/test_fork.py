@@ -215,7 +215,7 @@ def test_limits_on_record_are_taken_over_and_can_be_changed(tmp_path: Path) -> N
     parent = run(protocol(tmp_path, CHAIN), Voice(), limits={"calls": 3})
     same = fork(parent.session, Voice())
     assert voices.record(same.session).limits["calls"] == 3
-    with pytest.raises(rebut.ParticipantFailed, match="limit of 1 calls"):
+    with pytest.raises(rebut.ParticipantFailed, match="limit of 1 call "):
         asyncio.run(rebut.fork(parent.session, topic="x", limits={"calls": 1}, backends={"fake": Voice("new")}))
 
 

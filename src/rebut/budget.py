@@ -78,4 +78,4 @@ def flag(name: str) -> str:
 def shown(name: str, value: float) -> str:
     """A limit as a person reads it."""
     forms = {"usd": f"${value:,.2f}", "minutes": f"{value:g} min", "timeout": f"{value:g} s a call"}
-    return forms.get(name, f"{value:,.0f} {name}")
+    return forms.get(name, f"{value:,.0f} {name.removesuffix('s') if value == 1 else name}")

@@ -254,7 +254,8 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         return []
     groups: list[tuple[str, list[str]]] = [
         ("agreed", [_point(p) for p in ledger.having("conceded", "resolved")]),
-        ("open", [_point(p) for p in ledger.open]),
+        ("open", [_point(p) for p in ledger.open if not p.struck]),
+        ("struck", [_point(p) for p in ledger.open if p.struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
         ("absent", [f"{name} cites {e.place}: {e.note or 'not there'}" for name, e in _absent(ledger)]),
         (
@@ -265,7 +266,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     ]
     rows = []
     for name, items in groups:
-        if not items and (name in ("absent", "dropped") or not (ledger.points or ledger.unsupported)):
+        if not items and (name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)):
             continue  # where nothing was at issue, there is nothing to count
         rows += wrapped(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
         for item in items[1:5]:

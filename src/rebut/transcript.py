@@ -21,7 +21,8 @@ def failures(record: Record) -> list[str]:
             if attempt.outcome != "ok":
                 rows.append(f"  {call.key}, attempt {n}: {attempt.outcome}, {attempt.message}")
         if call.failed and not call.answered:
-            rows.append(f"  {call.key}: {call.failed.failure}, {call.failed.message}")
+            hint = f" {call.failed.hint}" if call.failed.hint else ""
+            rows.append(f"  {call.key}: {call.failed.failure}, {call.failed.message.rstrip('.')}.{hint}")
         rows += [f"  {call.key}, attempt {a.attempt}: in doubt, started and never seen to end" for a in call.in_doubt]
     return rows
 

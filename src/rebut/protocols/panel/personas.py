@@ -129,4 +129,4 @@ def _plain(text: str) -> str:
 
 def _line(text: str, limit: int) -> str:
     # Some tools take `@path` in a context file for a file to read in; headings and fences could end the frame.
-    return cut(re.sub(r"[@`#<>]", " ", text), limit)
+    return cut(re.sub(r"[@`#<>«»]", " ", text), limit)

@@ -214,6 +214,11 @@ FAULTS = [
         duels.challenge(agreements=[{"text": "yes", "evidence": [duels.cite("a:1")], "risk": ""}]),
         "agreement 1 names no remaining risk",
     ),
+    (
+        CHALLENGE,
+        duels.challenge(agreements=[{"text": "yes", "evidence": [duels.cite(" ", "as everybody knows")], "risk": "r"}]),
+        "agreement 1 cites no evidence",
+    ),
     (CHALLENGE, duels.challenge(unsupported=[]), "C2 cites nothing and is not called out"),
     (DEFENSE, duels.defense(2, {"D1": "concede"}), "D2 is not answered"),
     (DEFENSE, duels.defense(2) | {"position": ""}, "the position is empty"),
@@ -229,6 +234,12 @@ FAULTS = [
         FOLLOW_UP,
         duels.follow_up(2, {}) | {"rulings": [{"id": "D2", "ruling": "resolved", "reason": "fine", "evidence": []}]},
         "D2 is called resolved without evidence",
+    ),
+    (
+        FOLLOW_UP,
+        duels.follow_up(2, {})
+        | {"rulings": [{"id": "D2", "ruling": "resolved", "reason": "fine", "evidence": [duels.cite("")]}]},
+        "neither a new weakness is named nor an earlier one certified",
     ),
     (FOLLOW_UP, duels.follow_up(2, ALL_RULED | {"D9": "unresolved"}, [duels.flaw("New.", 9)]), "there is no point D9"),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from rebut.ledger import Evidence
 
@@ -57,7 +57,12 @@ def _cites(value: Any) -> Any:
     return value
 
 
-Cites = Annotated[list[Cite], BeforeValidator(_cites)]
+def _placed(cites: list[Cite]) -> list[Cite]:
+    """Models that must fill a form put empty objects into it: what names no place is no citation."""
+    return [cite for cite in cites if cite.place]
+
+
+Cites = Annotated[list[Cite], BeforeValidator(_cites), AfterValidator(_placed)]
 Need = Annotated[
     list[str],
     Field(

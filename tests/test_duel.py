@@ -326,6 +326,22 @@ def test_the_winner_is_named_by_its_tool(tmp_path: Path) -> None:
     assert [e["tool"] for e in state["exchanges"]] == ["pro", "con", "pro", "con"]
 
 
+def test_the_state_file_names_the_fallback_that_spoke_and_not_the_tool_that_failed(tmp_path: Path) -> None:
+    failed = rebut.ParticipantFailed("auth", "no login")
+    gone = Voice({"r1/challenge@challenger": json.dumps(duels.challenge()), "r2/follow-up@challenger": failed})
+    rebut.run(
+        "duel",
+        TOPIC,
+        **{"proposer": "pro:a", "challenger": "con:b", "judge": "pro:c"},
+        fallbacks={"challenger": "spare:s"},
+        state_dir=str(tmp_path),
+        backends={"pro": voice(), "con": gone, "spare": voice()},
+    )
+    state = state_of(tmp_path)
+    assert [e["tool"] for e in state["exchanges"]] == ["pro", "con", "pro", "spare"]  # D6
+    assert (state["verdict"]["winner"], state["verdict"]["winner_role"]) == ("spare", "challenger")
+
+
 @pytest.mark.parametrize(
     ("env", "folder"),
     [

@@ -404,6 +404,14 @@ def test_concessions_that_the_writer_left_out_are_put_back_word_for_word(tmp_pat
         assert told.count("In round 2 I say to D1: concede it is.") == 1  # D4
 
 
+@pytest.mark.parametrize("part", ["I", "“I say to D1”", "In round 2 I say to D1: concede"])
+def test_a_few_words_of_a_concession_do_not_stand_for_all_of_it(tmp_path: Path, part: str) -> None:
+    asked = prompts_of(duel(tmp_path, {"r4/summary@judge": duels.summary(4, [part])}, rounds=4))
+    told = asked["r4/defense@proposer"].partition("«begin summary")[2].partition("«end summary")[0]
+    assert "\n- D1: In round 2 I say to D1: concede it is.\n" in told  # D4
+    assert f"- {part}\n" not in told
+
+
 @pytest.mark.parametrize(
     ("quote", "is_there"),
     [

@@ -512,6 +512,7 @@ def test_an_unchallenged_position_is_shown_with_a_warning_and_no_verdict(tmp_pat
     assert outcome.verdict is None and not outcome.conclusive and outcome.exit_code == 3
     assert kind in outcome.stopped
     assert "verdict@judge" not in record_of(outcome).calls
+    assert outcome.spent.usd == 0.0, "what costs nothing costs nothing when it fails, either"
 
 
 @pytest.mark.parametrize("kind", ["timeout", "crashed"])

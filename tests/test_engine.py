@@ -304,7 +304,7 @@ def test_no_secret_of_topic_or_reply_is_sent_or_written(tmp_path: Path) -> None:
     # C8
     voice = Voice(
         {
-            "draft@author": Reply(f"I would use {SECRET} there.", model=f"m-1 {SECRET}"),
+            "draft@author": Reply(f"I would use {SECRET} there.", model=f"m-1 {SECRET}", unread=f"a {SECRET}"),
             "judge@critic": rebut.ParticipantFailed("auth", f"bad key {SECRET}"),
         }
     )

@@ -188,6 +188,7 @@ def test_each_side_gets_what_the_other_said_with_ids_and_statuses(tmp_path: Path
 OPENING, CHALLENGE = "r1/opening@proposer", "r1/challenge@challenger"
 DEFENSE, FOLLOW_UP = "r2/defense@proposer", "r2/follow-up@challenger"
 ALL_RULED = {"D2": "unresolved"}
+IDS = ("D1", "D2")
 COVERAGE = {"correctness": "a", "security": "b", "developer_experience": "c"}
 
 FAULTS = [
@@ -221,6 +222,11 @@ FAULTS = [
     ),
     (CHALLENGE, duels.challenge(unsupported=[]), "C2 cites nothing and is not called out"),
     (DEFENSE, duels.defense(2, {"D1": "concede"}), "D2 is not answered"),
+    (
+        DEFENSE,
+        duels.defense(2) | {"responses": [{"id": id, "move": "rebut", "argument": " "} for id in IDS]},
+        "D2 is not answered",
+    ),
     (DEFENSE, duels.defense(2) | {"position": ""}, "the position is empty"),
     (DEFENSE, duels.defense(2, {"D1": "concede", "D2": "rebut", "D8": "rebut"}), "there is no point D8"),
     (FOLLOW_UP, duels.follow_up(2, {}, [duels.flaw("New.", 9)]), "D2 is not ruled on"),
@@ -393,6 +399,14 @@ def test_the_writers_own_words_do_not_become_a_concession_a_round_later(tmp_path
     outcome = duel(tmp_path, said, rounds=4)
     assert slipped in sent_back(outcome, "r4/summary@judge")  # D4
     assert slipped not in prompts_of(outcome)["r4/defense@proposer"]
+
+
+def test_a_summary_quotes_no_concession_of_the_round_that_it_leaves_out(tmp_path: Path) -> None:
+    later = "In round 2 I say to D1: concede it is."
+    outcome = duel(tmp_path, {"r3/summary@judge": duels.summary(3, [later])}, rounds=3)
+    assert later in sent_back(outcome, "r3/summary@judge")  # D4: it sums up round 1, and round 2 stands there in full
+    told = prompts_of(outcome)["r3/defense@proposer"].partition("«begin summary")[2].partition("«end summary")[0]
+    assert later not in told
 
 
 def test_concessions_that_the_writer_left_out_are_put_back_word_for_word(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from voices import Voice
 
 import rebut
 from rebut import session
-from rebut.ledger import Claim, Evidence, Ledger, Move, Point
+from rebut.ledger import Claim, Evidence, Ledger, Move, MoveKind, Point
 from rebut.protocols.duel import rules
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
 from rebut.record import Record
@@ -306,6 +306,14 @@ def test_the_checks_are_pure_functions_of_reply_and_ledger() -> None:
     ]
     for check, reply in calls:
         assert check(reply) == check(reply) != []  # D3
+
+
+@pytest.mark.parametrize(("status", "is_new"), [("resolve", True), ("withdraw", True), ("maintain", False)])
+def test_a_flaw_where_an_earlier_one_was_settled_is_a_new_weakness(status: MoveKind, is_new: bool) -> None:
+    point = Point("No replica.", "challenger", 1, category="correctness", evidence=(Evidence("src/session.py:1"),))
+    ledger = Ledger("D").add([point, Move("D1", status, "challenger", 2, "as shown")])
+    reply = FollowUp.model_validate(duels.follow_up(3, {"D1": "unresolved"}, [duels.flaw("The replica lags.", 1)]))
+    assert (rules.follow_up(ledger)(reply) == []) is is_new  # D3
 
 
 # D4: context

@@ -538,6 +538,7 @@ def test_a_failure_later_on_is_judged_from_whole_rounds_and_noted(
     assert f"{whole} of 3 rounds were completed" in prompt
     assert f"«begin round {whole}, challenger" in prompt
     assert f"«begin round {whole + 1}, " not in prompt, "half a round is not judged"
+    assert ("D1 (P1, correctness, about C1; conceded)" in prompt) is (whole > 1), "nor what was conceded in it"
     failed = next(s for s in outcome.seats if s.seat == seat)
     assert failed.failed == 1 and kind in failed.why, "the failed seat stays in the denominator"
 
@@ -571,6 +572,17 @@ def test_a_limit_that_ends_the_rounds_early_leaves_enough_for_the_verdict(tmp_pa
     outcome = duel(tmp_path, rounds=3, limits={"calls": 4})
     assert outcome.heading == "VERDICT AFTER 1 OF 3 ROUNDS" and outcome.verdict  # C4 C6
     assert "limit of 4 calls" in outcome.stopped
+
+
+def test_what_is_set_aside_for_the_verdict_grows_with_what_its_judge_must_read(tmp_path: Path) -> None:
+    said = duels.answers(5)
+    for key in ("r1/opening@proposer", *(f"r{n}/defense@proposer" for n in range(2, 6))):
+        said[key]["position"] = "Redis it is. " * 1150
+    outcome = duel(tmp_path, said, rounds=5, limits={"tokens": 34_500})
+    assert outcome.verdict and outcome.heading.startswith("VERDICT AFTER "), (
+        "rounds are given up, not the verdict"
+    )  # C4
+    assert "34,500 tokens" in outcome.stopped
 
 
 def test_only_a_whole_debate_is_headed_verdict(tmp_path: Path) -> None:

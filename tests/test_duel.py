@@ -577,12 +577,12 @@ def test_a_limit_that_ends_the_rounds_early_leaves_enough_for_the_verdict(tmp_pa
 def test_what_is_set_aside_for_the_verdict_grows_with_what_its_judge_must_read(tmp_path: Path) -> None:
     said = duels.answers(5)
     for key in ("r1/opening@proposer", *(f"r{n}/defense@proposer" for n in range(2, 6))):
-        said[key]["position"] = "Redis it is. " * 1150
-    outcome = duel(tmp_path, said, rounds=5, limits={"tokens": 34_500})
+        said[key]["position"] = "Redis it is. " * 1500
+    outcome = duel(tmp_path, said, rounds=5, limits={"tokens": 38_000})
     assert outcome.verdict and outcome.heading.startswith("VERDICT AFTER "), (
         "rounds are given up, not the verdict"
     )  # C4
-    assert "34,500 tokens" in outcome.stopped
+    assert "38,000 tokens" in outcome.stopped
 
 
 def test_only_a_whole_debate_is_headed_verdict(tmp_path: Path) -> None:

@@ -316,6 +316,22 @@ def test_the_winner_is_named_by_its_tool(tmp_path: Path) -> None:
     assert [e["tool"] for e in state["exchanges"]] == ["pro", "con", "pro", "con"]
 
 
+def test_the_state_file_names_the_fallback_that_spoke_and_not_the_tool_that_failed(tmp_path: Path) -> None:
+    failed = rebut.ParticipantFailed("auth", "no login")
+    gone = Voice({"r1/challenge@challenger": json.dumps(duels.challenge()), "r2/follow-up@challenger": failed})
+    rebut.run(
+        "duel",
+        TOPIC,
+        **{"proposer": "pro:a", "challenger": "con:b", "judge": "pro:c"},
+        fallbacks={"challenger": "spare:s"},
+        state_dir=str(tmp_path),
+        backends={"pro": voice(), "con": gone, "spare": voice()},
+    )
+    state = state_of(tmp_path)
+    assert [e["tool"] for e in state["exchanges"]] == ["pro", "con", "pro", "spare"]  # D6
+    assert (state["verdict"]["winner"], state["verdict"]["winner_role"]) == ("spare", "challenger")
+
+
 @pytest.mark.parametrize(
     ("env", "folder"),
     [
@@ -486,6 +502,7 @@ def test_an_unchallenged_position_is_shown_with_a_warning_and_no_verdict(tmp_pat
     assert outcome.verdict is None and not outcome.conclusive and outcome.exit_code == 3
     assert kind in outcome.stopped
     assert "verdict@judge" not in record_of(outcome).calls
+    assert outcome.spent.usd == 0.0, "what costs nothing costs nothing when it fails, either"
 
 
 @pytest.mark.parametrize("kind", ["timeout", "crashed"])
@@ -511,6 +528,7 @@ def test_a_failure_later_on_is_judged_from_whole_rounds_and_noted(
     assert f"{whole} of 3 rounds were completed" in prompt
     assert f"«begin round {whole}, challenger" in prompt
     assert f"«begin round {whole + 1}, " not in prompt, "half a round is not judged"
+    assert ("D1 (P1, correctness, about C1; conceded)" in prompt) is (whole > 1), "nor what was conceded in it"
     failed = next(s for s in outcome.seats if s.seat == seat)
     assert failed.failed == 1 and kind in failed.why, "the failed seat stays in the denominator"
 
@@ -544,6 +562,17 @@ def test_a_limit_that_ends_the_rounds_early_leaves_enough_for_the_verdict(tmp_pa
     outcome = duel(tmp_path, rounds=3, limits={"calls": 4})
     assert outcome.heading == "VERDICT AFTER 1 OF 3 ROUNDS" and outcome.verdict  # C4 C6
     assert "limit of 4 calls" in outcome.stopped
+
+
+def test_what_is_set_aside_for_the_verdict_grows_with_what_its_judge_must_read(tmp_path: Path) -> None:
+    said = duels.answers(5)
+    for key in ("r1/opening@proposer", *(f"r{n}/defense@proposer" for n in range(2, 6))):
+        said[key]["position"] = "Redis it is. " * 1500
+    outcome = duel(tmp_path, said, rounds=5, limits={"tokens": 38_000})
+    assert outcome.verdict and outcome.heading.startswith("VERDICT AFTER "), (
+        "rounds are given up, not the verdict"
+    )  # C4
+    assert "38,000 tokens" in outcome.stopped
 
 
 def test_only_a_whole_debate_is_headed_verdict(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from duels import TOPIC, duel, record_of
 from voices import Voice
 
 import rebut
-from rebut.ledger import Claim, Evidence, Ledger, Move, Point
+from rebut.ledger import Claim, Evidence, Ledger, Move, MoveKind, Point
 from rebut.protocols.duel import rules
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
 from rebut.text import tokens
@@ -177,6 +177,7 @@ def test_each_side_gets_what_the_other_said_with_ids_and_statuses(tmp_path: Path
 OPENING, CHALLENGE = "r1/opening@proposer", "r1/challenge@challenger"
 DEFENSE, FOLLOW_UP = "r2/defense@proposer", "r2/follow-up@challenger"
 ALL_RULED = {"D2": "unresolved"}
+IDS = ("D1", "D2")
 COVERAGE = {"correctness": "a", "security": "b", "developer_experience": "c"}
 
 FAULTS = [
@@ -203,8 +204,18 @@ FAULTS = [
         duels.challenge(agreements=[{"text": "yes", "evidence": [duels.cite("a:1")], "risk": ""}]),
         "agreement 1 names no remaining risk",
     ),
+    (
+        CHALLENGE,
+        duels.challenge(agreements=[{"text": "yes", "evidence": [duels.cite(" ", "as everybody knows")], "risk": "r"}]),
+        "agreement 1 cites no evidence",
+    ),
     (CHALLENGE, duels.challenge(unsupported=[]), "C2 cites nothing and is not called out"),
     (DEFENSE, duels.defense(2, {"D1": "concede"}), "D2 is not answered"),
+    (
+        DEFENSE,
+        duels.defense(2) | {"responses": [{"id": id, "move": "rebut", "argument": " "} for id in IDS]},
+        "D2 is not answered",
+    ),
     (DEFENSE, duels.defense(2) | {"position": ""}, "the position is empty"),
     (DEFENSE, duels.defense(2, {"D1": "concede", "D2": "rebut", "D8": "rebut"}), "there is no point D8"),
     (FOLLOW_UP, duels.follow_up(2, {}, [duels.flaw("New.", 9)]), "D2 is not ruled on"),
@@ -218,6 +229,12 @@ FAULTS = [
         FOLLOW_UP,
         duels.follow_up(2, {}) | {"rulings": [{"id": "D2", "ruling": "resolved", "reason": "fine", "evidence": []}]},
         "D2 is called resolved without evidence",
+    ),
+    (
+        FOLLOW_UP,
+        duels.follow_up(2, {})
+        | {"rulings": [{"id": "D2", "ruling": "resolved", "reason": "fine", "evidence": [duels.cite("")]}]},
+        "neither a new weakness is named nor an earlier one certified",
     ),
     (FOLLOW_UP, duels.follow_up(2, ALL_RULED | {"D9": "unresolved"}, [duels.flaw("New.", 9)]), "there is no point D9"),
 ]
@@ -278,6 +295,14 @@ def test_the_checks_are_pure_functions_of_reply_and_ledger() -> None:
     ]
     for check, reply in calls:
         assert check(reply) == check(reply) != []  # D3
+
+
+@pytest.mark.parametrize(("status", "is_new"), [("resolve", True), ("withdraw", True), ("maintain", False)])
+def test_a_flaw_where_an_earlier_one_was_settled_is_a_new_weakness(status: MoveKind, is_new: bool) -> None:
+    point = Point("No replica.", "challenger", 1, category="correctness", evidence=(Evidence("src/session.py:1"),))
+    ledger = Ledger("D").add([point, Move("D1", status, "challenger", 2, "as shown")])
+    reply = FollowUp.model_validate(duels.follow_up(3, {"D1": "unresolved"}, [duels.flaw("The replica lags.", 1)]))
+    assert (rules.follow_up(ledger)(reply) == []) is is_new  # D3
 
 
 # D4: context
@@ -373,6 +398,14 @@ def test_the_writers_own_words_do_not_become_a_concession_a_round_later(tmp_path
     assert slipped not in prompts_of(outcome)["r4/defense@proposer"]
 
 
+def test_a_summary_quotes_no_concession_of_the_round_that_it_leaves_out(tmp_path: Path) -> None:
+    later = "In round 2 I say to D1: concede it is."
+    outcome = duel(tmp_path, {"r3/summary@judge": duels.summary(3, [later])}, rounds=3)
+    assert later in sent_back(outcome, "r3/summary@judge")  # D4: it sums up round 1, and round 2 stands there in full
+    told = prompts_of(outcome)["r3/defense@proposer"].partition("«begin summary")[2].partition("«end summary")[0]
+    assert later not in told
+
+
 def test_concessions_that_the_writer_left_out_are_put_back_word_for_word(tmp_path: Path) -> None:
     said = {f"r{n}/summary@judge": duels.summary(n, []) for n in (4, 5)}
     asked = prompts_of(duel(tmp_path, said, rounds=5))
@@ -380,6 +413,14 @@ def test_concessions_that_the_writer_left_out_are_put_back_word_for_word(tmp_pat
     for n in (4, 5):
         told = asked[f"r{n}/defense@proposer"].partition("«begin summary")[2].partition("«end summary")[0]
         assert told.count("In round 2 I say to D1: concede it is.") == 1  # D4
+
+
+@pytest.mark.parametrize("part", ["I", "“I say to D1”", "In round 2 I say to D1: concede"])
+def test_a_few_words_of_a_concession_do_not_stand_for_all_of_it(tmp_path: Path, part: str) -> None:
+    asked = prompts_of(duel(tmp_path, {"r4/summary@judge": duels.summary(4, [part])}, rounds=4))
+    told = asked["r4/defense@proposer"].partition("«begin summary")[2].partition("«end summary")[0]
+    assert "\n- D1: In round 2 I say to D1: concede it is.\n" in told  # D4
+    assert f"- {part}\n" not in told
 
 
 @pytest.mark.parametrize(

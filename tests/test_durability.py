@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 import rebut
 from rebut import journal as journals, session
+from rebut.asking import Question, settle
+from rebut.room import Room
 from rebut.types import Reply, Request
 from tests import voices
 from tests.voices import Voice, protocol
@@ -46,6 +49,26 @@ def test_a_question_is_on_disk_before_its_call_and_an_answer_before_the_next(  #
         ("draft@author", ["asked"]),
         ("judge@critic", ["asked", "asked", "attempt", "answered"]),
     ]
+
+
+def test_an_answer_is_on_disk_before_the_protocol_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # C3: what a protocol does with an answer may take long, and the call is paid
+    good, durable, seen = journals._sync, [b""], []
+
+    def sync(fd: int) -> None:
+        good(fd)
+        durable[0] = Path(f"/dev/fd/{fd}").read_bytes()
+
+    async def watched(room: Room, question: Question) -> object:
+        got = await settle(room, question)
+        seen.append([question.key, *re.findall(r'"kind":"(attempt|answered)"', durable[0].decode())])
+        return got
+
+    monkeypatch.setattr(journals, "_sync", sync)
+    monkeypatch.setattr("rebut.debate.settle", watched)
+    rebut.run(protocol(tmp_path, ASKS), "t", author="fake:a", critic="fake:b", backends={"fake": Voice()})
+    pair = ["attempt", "answered"]
+    assert seen == [["draft@author", *pair], ["judge@critic", *pair, *pair]]
 
 
 def test_a_new_session_and_its_journal_have_durable_names(

@@ -11,6 +11,7 @@ import pytest
 
 import rebut
 from rebut import errors, session
+from rebut.types import Reply
 from tests import voices
 from tests.voices import Voice, protocol
 
@@ -317,7 +318,7 @@ def test_no_secret_of_topic_or_reply_is_sent_or_written(tmp_path: Path) -> None:
     # C8
     voice = Voice(
         {
-            "draft@author": f"I would use {SECRET} there.",
+            "draft@author": Reply(f"I would use {SECRET} there.", model=f"m-1 {SECRET}", unread=f"a {SECRET}"),
             "judge@critic": rebut.ParticipantFailed("auth", f"bad key {SECRET}"),
         }
     )
@@ -329,6 +330,23 @@ def test_no_secret_of_topic_or_reply_is_sent_or_written(tmp_path: Path) -> None:
         assert SECRET.encode() not in file.read_bytes(), file
     [in_topic] = PLACEHOLDER.findall(voice.asked[0].prompt)
     assert [in_topic] == PLACEHOLDER.findall(voice.asked[1].prompt), "one secret, one placeholder, wherever it stands"
+
+
+def test_what_a_protocol_brings_in_from_outside_enters_without_its_secrets(tmp_path: Path) -> None:
+    # C8: a file that it takes up, say
+    path = protocol(
+        tmp_path,
+        f"""
+seen = await debate.once("seen", lambda: {{"files": ["a", "key = {SECRET}"]}}, cls="input")
+await debate.ask(debate.seat("author"), "draft", debate.quote("files", seen["files"][1]))
+return done(seen=seen)
+""",
+    )
+    voice = Voice()
+    outcome = run(path, voice)
+    assert PLACEHOLDER.search(voice.asked[0].prompt) and SECRET not in voice.asked[0].prompt + str(outcome.data)
+    for file in (p for p in session.home().rglob("*") if p.is_file()):
+        assert SECRET.encode() not in file.read_bytes(), file
 
 
 def test_a_secret_behind_json_escapes_is_seen_at_the_door(tmp_path: Path) -> None:

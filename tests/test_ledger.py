@@ -55,6 +55,14 @@ def test_claims_and_points_are_numbered_by_the_program_whatever_id_they_came_wit
     assert ledger.ids() == {"C1", "C2", "D1", "D2"}
 
 
+@pytest.mark.parametrize("kind", ["resolve", "withdraw"])
+def test_something_new_where_a_point_was_settled_is_a_point_of_its_own(kind: MoveKind) -> None:
+    over = move(kind, by="challenger")
+    ledger = with_entries(point(evidence=(HERE,)), over, point("it breaks anew", round=3, evidence=(HERE,)))
+    assert [(p.id, p.text) for p in ledger.points] == [("D1", "it breaks"), ("D2", "it breaks anew")]  # C10
+    assert ledger.status("D1") == AFTER[kind] and [p.id for p in ledger.open] == ["D2"]
+
+
 def test_a_move_on_an_id_that_does_not_exist_is_kept_as_unmatched_and_never_as_new() -> None:
     stray = move("defend", "D7")
     ledger = with_entries(point(), stray)

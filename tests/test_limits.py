@@ -154,6 +154,20 @@ def test_a_provider_that_tells_no_usage_is_charged_what_was_reserved(tmp_path: P
     assert voices.record().committed.tokens == asked.tokens > 4096
 
 
+@pytest.mark.parametrize(
+    ("kind", "charged"), [("timeout", True), ("crashed", True), ("auth", False), ("rate limit", False)]
+)
+def test_a_call_that_broke_off_is_charged_what_was_reserved_and_one_turned_away_nothing(
+    tmp_path: Path, kind: rebut.FailureKind, charged: bool
+) -> None:
+    # C4: the model may well have worked, and be billed, before the connection was lost
+    path = protocol(tmp_path, 'await debate.try_ask(debate.seat("author"), "draft", "Write.")\nreturn done()')
+    outcome = run(path, Voice(rebut.ParticipantFailed(kind, "gone")))
+    [asked] = voices.events("", "asked")
+    assert voices.record().committed == Amount(1, asked.tokens if charged else 0, asked.usd if charged else 0.0)
+    assert outcome.spent.usd == (None if charged else 0.0), "unknown, never 0 for that"
+
+
 def test_two_calls_at_once_cannot_both_take_the_last_of_a_limit(tmp_path: Path) -> None:
     # C4
     body = 'got = await debate.ask_all("x", [Ask(debate.seat(s), "?") for s in ("author", "critic")], need=0)\n'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from rebut.ledger import Evidence
 
@@ -67,7 +67,12 @@ def _cites(value: Any) -> Any:
     return value
 
 
-Cites = Annotated[list[Cite], BeforeValidator(_cites)]
+def _placed(cites: list[Cite]) -> list[Cite]:
+    """Models that must fill a form put empty objects into it: what names no place is no citation."""
+    return [cite for cite in cites if cite.place]
+
+
+Cites = Annotated[list[Cite], BeforeValidator(_cites), AfterValidator(_placed)]
 Need = Annotated[
     list[str],
     Field(

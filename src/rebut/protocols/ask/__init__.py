@@ -3,7 +3,7 @@
 from rebut.protocols.ask.run import Settings, calls, partial, run
 
 name = "ask"
-version = "2"
+version = "3"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

@@ -4,7 +4,7 @@ from rebut.protocols.duel.artifacts import artifacts
 from rebut.protocols.duel.run import Settings, calls, partial, run
 
 name = "duel"
-version = "2"
+version = "3"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

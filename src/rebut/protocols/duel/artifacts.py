@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from rebut.protocol import Artifact, Ended
-from rebut.record import Record
+from rebut.record import Call, Record
 from rebut.text import encoded
 from rebut.types import Json, ModelSpec
 
@@ -54,14 +55,21 @@ def _exchanges(record: Record, seats: dict[str, ModelSpec], data: dict[str, Json
     for row in rows if isinstance(rows, list) else ():
         assert isinstance(row, dict)
         n, role = row["round"], str(row["role"])
-        ms = sum(
-            c.answered.ms
-            for c in record.calls.values()
-            if c.answered and c.key.startswith(f"r{n}/") and c.key.endswith(f"@{role}")
-        )
-        tool = seats[role].provider
+        turn = _turns(record, role, f"r{n}/")
+        ms = sum(c.answered.ms for c in turn if c.answered)
+        tool = _spoke(turn, seats[role])
         out.append({"round": n, "role": role, "tool": tool, "response": row["response"], "duration_ms": ms})
     return out
+
+
+def _turns(record: Record, role: str, begin: str = "") -> list[Call]:
+    return [c for c in record.calls.values() if c.key.startswith(begin) and c.key.endswith(f"@{role}")]
+
+
+def _spoke(turn: Iterable[Call], seated: ModelSpec) -> str:
+    """The tool that really said it: where a seat's own model failed, a fallback spoke in its place."""
+    asked = [one for call in turn for one, _ in call.returned if one]
+    return ModelSpec.parse(asked[-1].spec).provider if asked else seated.provider
 
 
 def _verdict(ended: Ended, seats: dict[str, ModelSpec]) -> dict[str, Json] | None:
@@ -73,7 +81,7 @@ def _verdict(ended: Ended, seats: dict[str, ModelSpec]) -> dict[str, Json] | Non
     agreements, disputes = decision["agreements"], decision["disagreements"]
     assert isinstance(agreements, list) and isinstance(disputes, list)
     return {
-        "winner": seats[outcome.verdict.winner].provider,
+        "winner": _spoke(_turns(ended.record, outcome.verdict.winner), seats[outcome.verdict.winner]),
         "winner_role": outcome.verdict.winner,
         "reasoning": outcome.verdict.reasoning,
         "agreements": [a["text"] for a in agreements if isinstance(a, dict)],

@@ -95,8 +95,13 @@ def summary(earlier: Sequence[str]) -> Callable[[Summary], list[str]]:
 
 
 def is_verbatim(quote: str, said: Sequence[str]) -> bool:
-    plain = squeeze(quote).strip(" \"'“”")
-    return bool(plain) and any(plain in text for text in said)
+    words = plain(quote)
+    return bool(words) and any(words in text for text in said)
+
+
+def plain(quote: str) -> str:
+    """The quoted words, without white space and quotation marks around them."""
+    return squeeze(quote).strip(" \"'“”")
 
 
 def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rebut.debate import Debate
 from rebut.ledger import Claim, Entry, Evidence, Ledger, Move, Point
+from rebut.protocols.duel import rules
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Opening, Summary
 from rebut.text import squeeze, tame
 
@@ -72,8 +73,11 @@ def own_summary(ledger: Ledger, conceded: Sequence[Move]) -> str:
 
 def summary(form: Summary, verbatim: Sequence[str], conceded: Sequence[Move]) -> str:
     """The minutes; concessions that the writer left out are put back from the ledger, word for word."""
-    kept = list(verbatim)
-    kept += [f"{m.point}: {m.reason}" for m in conceded if not any(q in m.reason or m.reason in q for q in verbatim)]
+    # A few words out of a concession may say another thing than all of it: it then stands whole in their place.
+    quotes = [(quote, rules.plain(quote)) for quote in verbatim]
+    whole = [(m, squeeze(m.reason)) for m in conceded if not any(squeeze(m.reason) in plain for _, plain in quotes)]
+    kept = [quote for quote, plain in quotes if not any(plain in reason for _, reason in whole)]
+    kept += [f"{m.point}: {m.reason}" for m, _ in whole]
     agreed = [f"{a.text} (evidence: {', '.join(c.place for c in a.evidence) or 'none'})" for a in form.agreements]
     parts = [
         f"Proposer: {form.proposer}",

@@ -52,8 +52,8 @@ class Cite(Form):
 
 
 def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
-    """What stands behind a statement; a citation without a place is none."""
-    return tuple(c.evidence() for c in cites if c.place)
+    """What stands behind a statement."""
+    return tuple(c.evidence() for c in cites)
 
 
 def _cites(value: Any) -> Any:

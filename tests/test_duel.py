@@ -657,3 +657,23 @@ def test_a_point_shows_how_all_of_its_citations_fared(tmp_path: Path, workspace:
     text = " ".join(report.ending(outcome, width=200).split())
     assert "open 1 D1" in text and "struck 1 D2 It is gone. (gone.py:1 absent)" in text and "1 struck, 1 open" in text
     assert "D1 It is lost. (src/session.py:2 found, 1 located, 1 absent besides)" in text
+
+
+@pytest.mark.parametrize(
+    ("winner", "places", "heading"),
+    [
+        ("challenger", ("gone.py:1", "lost.py:2"), "VERDICT ON STRUCK POINTS ALONE"),
+        ("challenger", ("gone.py:1", "src/session.py:2"), "VERDICT"),
+        ("proposer", ("gone.py:1", "lost.py:2"), "VERDICT"),
+    ],
+)
+def test_a_side_that_wins_by_what_is_not_there_wins_nothing_for_certain(
+    tmp_path: Path, workspace: Path, winner: str, places: tuple[str, ...], heading: str
+) -> None:  # C6, C11, D5
+    flaws = [duels.flaw(f"Flaw {place}.", evidence=[duels.cite(place)]) for place in places]
+    said = {
+        "r1/challenge@challenger": duels.challenge(flaws=flaws),
+        "verdict@judge": duels.verdict(winner=winner),
+    }
+    outcome = duel(tmp_path, said, rounds=1)
+    assert (outcome.heading, outcome.conclusive) == (heading, heading == "VERDICT")

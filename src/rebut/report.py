@@ -17,6 +17,7 @@ from rebut.outcome import Outcome
 from rebut.record import Record
 from rebut.text import cut
 from rebut.types import ModelSpec
+from rebut.worth import fate_of
 
 MOST_NOTES = 6
 PROGRAMS = "rules"
@@ -252,10 +253,11 @@ def _next(outcome: Outcome, short: str, width: int) -> list[str]:
 def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     if ledger == Ledger(ledger.letter):
         return []
+    struck = [p for p in ledger.open if fate_of(ledger, p) == "struck"]
     groups: list[tuple[str, list[str]]] = [
         ("agreed", [_point(p) for p in ledger.having("conceded", "resolved")]),
-        ("open", [_point(p) for p in ledger.open if not p.struck]),
-        ("struck", [_point(p) for p in ledger.open if p.struck]),
+        ("open", [_point(p) for p in ledger.open if p not in struck]),
+        ("struck", [_point(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
         ("absent", [f"{name} cites {e.place}: {e.note or 'not there'}" for name, e in _absent(ledger)]),
         (

@@ -15,7 +15,7 @@ from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, Follo
 from rebut.protocols.duel.minutes import Course, Said, background
 from rebut.protocols.duel.worth import weighed
 from rebut.types import Json
-from rebut.worth import Worth
+from rebut.worth import Worth, fates
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {
@@ -212,6 +212,11 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         heading = f"UNCONTESTED {heading}"  # the challenger spoke and found nothing, not even when sent back
     if course.unsummed:
         heading = f"{heading} WITHOUT A SUMMARY"
+    # Nothing that the winner brought is there to be seen: its case may still be right, but nobody has shown it.
+    baseless = answer.value.winner == "challenger" and bool(ledger.points) and dict(fates(ledger)).keys() == {"struck"}
+    if baseless:
+        heading = f"{heading} ON STRUCK POINTS ALONE"
+    complete = (rounds == asked or bool(course.closed)) and bool(ledger.points) and not course.unsummed
     return Outcome(
         kind="verdict",
         heading=heading,
@@ -219,7 +224,7 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         verdict=Verdict(
             answer.value.winner, answer.value.reasoning, answer.value.recommendation, answer.model or judge.label
         ),
-        conclusive=(rounds == asked or bool(course.closed)) and bool(ledger.points) and not course.unsummed,
+        conclusive=complete and not baseless,
         stopped=debate.stopped,
         final=synthesis.report(debate, ledger, answer.value, rounds, course.notes),
         data={**data, "decision": answer.value.model_dump(mode="json")},

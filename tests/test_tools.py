@@ -54,7 +54,8 @@ def test_every_flag_that_a_tool_is_probed_for_is_one_that_it_is_given(tmp_path: 
 
 def test_no_tool_is_named_in_the_code() -> None:  # C1: no `if tool ==`
     root = Path(tools.__file__).parent
-    for path in (root / "tools.py", root / "child.py", root / "backends/command.py", root / "backends/extract.py"):
+    backends = [root / f"backends/{name}.py" for name in ("command", "extract", "pieces")]
+    for path in (root / "tools.py", root / "child.py", *backends):
         source = path.read_text()
         for name in NAMES:
             assert name not in source, f"{path.name} speaks of {name}"

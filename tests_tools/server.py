@@ -22,7 +22,7 @@ PAUSE: Frame = {}
 class Server:
     """Answers as `mode` says: ok, empty, status, hang, stall, tool (asks for a command to be run, once), obey (does
     what `rebut doctor` asks for), debate (fills in the form that it is sent, from `answers` by the form's title), or
-    pieces and debate in pieces (thinks aloud, says half, and says the other half once `go` is set)."""
+    pieces and debate in pieces (thinks aloud, says half, and says the other half when `go` is released, each time)."""
 
     def __init__(self) -> None:
         self.mode, self.status = "ok", 500
@@ -30,7 +30,7 @@ class Server:
         self.answers: Frame = {}
         self.bodies: list[Frame] = []
         self.headers: list[dict[str, str]] = []
-        self.over, self.go = threading.Event(), threading.Event()
+        self.over, self.go = threading.Event(), threading.Semaphore(0)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _bound(self))
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
@@ -41,13 +41,12 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.over.set()
-        self.go.set()
         self._http.shutdown()
         self._http.server_close()
 
     def set(self, mode: str, status: int = 500) -> None:
         self.mode, self.status = mode, status
-        self.go.clear()
+        self.go = threading.Semaphore(0)
         self.bodies.clear()
         self.headers.clear()
 
@@ -114,7 +113,7 @@ class _Talk(BaseHTTPRequestHandler):
         try:
             for number, frame in enumerate(frames):
                 if frame is PAUSE:
-                    self.models.go.wait(300)
+                    self.models.go.acquire(timeout=300)
                     continue
                 name = f"event: {frame['type']}\n" if "type" in frame else ""
                 self.wfile.write(f"{name}data: {json.dumps(frame)}\n\n".encode())

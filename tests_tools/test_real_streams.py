@@ -82,7 +82,7 @@ def test_a_debates_screen_shows_a_point_before_the_turn_is_over(tmp_path: Path, 
         server.go.release()
         expect("No replica: a failover loses every session.")
         expect("src/session.py:1 located")
-        server.go.release(3)
+        server.go.release(4)
 
     words = ["duel", "Where do sessions belong?", *seats, "--allow-same-model", "--timeout", f"{SLOW:g}"]
     code, screen = at_a_terminal(words, env, work, talk)

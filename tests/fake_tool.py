@@ -19,16 +19,22 @@ from pathlib import Path
 def says(name: str, text: str) -> str:
     """An answer in the shape in which the tool of that name gives it."""
     usage = {"input_tokens": 11, "output_tokens": 7}
+    halves = (text[: len(text) // 2], text[len(text) // 2 :])
     shapes: dict[str, object] = {
-        "claude": {
-            "type": "result",
-            "subtype": "success",
-            "is_error": False,
-            "result": text,
-            "total_cost_usd": 0.0025,
-            "usage": {**usage, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 3},
-            "modelUsage": {"claude-opus-9": {}},
-        },
+        "claude": [
+            {"type": "system", "subtype": "init", "model": "claude-opus-9"},
+            *(delta(piece) for piece in halves),
+            {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}},
+            {
+                "type": "result",
+                "subtype": "success",
+                "is_error": False,
+                "result": text,
+                "total_cost_usd": 0.0025,
+                "usage": {**usage, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 3},
+                "modelUsage": {"claude-opus-9": {}},
+            },
+        ],
         "codex": [
             {"type": "thread.started"},
             {"type": "item.completed", "item": {"type": "error", "message": "model metadata not found"}},
@@ -42,24 +48,33 @@ def says(name: str, text: str) -> str:
         },
         "qwen": [
             {"type": "system", "subtype": "init", "model": "qwen9-max"},
+            *(delta(piece) for piece in halves),
             {"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}},
             {"type": "result", "is_error": False, "result": text, "usage": {**usage, "cache_read_input_tokens": 5}},
         ],
         "opencode": [
             {"type": "step_start"},
-            {"type": "text", "part": {"text": text[: len(text) // 2]}},
-            {"type": "text", "part": {"text": text[len(text) // 2 :]}},
+            *({"type": "text", "part": {"text": piece}} for piece in halves),
             {
                 "type": "step_finish",
                 "part": {"tokens": {"input": 6, "output": 4, "reasoning": 3, "cache": {"read": 5}}},
             },
         ],
         "copilot": [
+            {"type": "user.message", "data": {"content": "the prompt"}},
+            {"type": "assistant.reasoning_delta", "data": {"deltaContent": "a thought"}},
+            *({"type": "assistant.message_delta", "data": {"deltaContent": piece}} for piece in halves),
             {"type": "assistant.message", "data": {"model": "gpt-9", "content": text}},
             {"type": "result", "exitCode": 0},
         ],
     }
     return written(name, shapes[name])
+
+
+def delta(text: str, kind: str = "text") -> dict[str, object]:
+    """A piece of what a model says, or thinks, as two of them pass it on."""
+    event = {"type": "content_block_delta", "index": 0, "delta": {"type": f"{kind}_delta", kind: text}}
+    return {"type": "stream_event", "event": event, "parent_tool_use_id": None}
 
 
 def fails(name: str, status: int, message: str) -> tuple[str, str, int]:
@@ -97,9 +112,9 @@ def fails(name: str, status: int, message: str) -> tuple[str, str, int]:
 
 
 def written(name: str, value: object) -> str:
-    if name in ("codex", "opencode", "copilot") and isinstance(value, list):
-        return "".join(json.dumps(item) + "\n" for item in value)
-    return json.dumps(value, indent=1)
+    if name == "gemini":
+        return json.dumps(value, indent=1)
+    return "".join(json.dumps(item) + "\n" for item in (value if isinstance(value, list) else [value]))
 
 
 LAUNCHER = """#!/bin/sh

@@ -144,12 +144,14 @@ def test_a_reply_that_was_cut_at_the_output_limit_says_so(bench: Bench) -> None:
 
 
 def test_an_array_where_an_object_was_expected_is_understood(bench: Bench) -> None:  # C5
-    out = json.dumps([{"type": "system"}, {"type": "result", "is_error": False, "result": "from an array"}])
-    assert bench.ask(bench.command(out=out)).text == "from an array"
+    out = json.dumps([{"session_id": "x"}, {"response": "from an array"}])
+    assert bench.ask(bench.command("gemini", out=out)).text == "from an array"
 
 
 def test_words_before_the_json_do_not_hide_it(bench: Bench) -> None:
-    assert bench.ask(bench.command(out="{not json}\nWarning\n" + fake_tool.says("claude", "here"))).text == "here"
+    for name in ("claude", "gemini"):
+        out = "{not json}\nWarning\n" + fake_tool.says(name, "here")
+        assert bench.ask(bench.command(name, out=out)).text == "here"
 
 
 def test_bytes_that_are_no_text_are_replaced_and_the_answer_stands(bench: Bench) -> None:

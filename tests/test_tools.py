@@ -54,7 +54,8 @@ def test_every_flag_that_a_tool_is_probed_for_is_one_that_it_is_given(tmp_path: 
 
 def test_no_tool_is_named_in_the_code() -> None:  # C1: no `if tool ==`
     root = Path(tools.__file__).parent
-    for path in (root / "tools.py", root / "child.py", root / "backends/command.py", root / "backends/extract.py"):
+    backends = [root / f"backends/{name}.py" for name in ("command", "extract", "pieces")]
+    for path in (root / "tools.py", root / "child.py", *backends):
         source = path.read_text()
         for name in NAMES:
             assert name not in source, f"{path.name} speaks of {name}"
@@ -100,6 +101,9 @@ def test_the_command_of_a_new_tool_is_its_name_unless_said() -> None:  # C1
         ({"claude": {"markers": [{"kind": "auth", "match": "("}]}}, "no regular expression"),
         ({"claude": {"efforts": {"huge": "x"}}}, "'huge' is no effort"),
         ({"claude": {"output": {"text": {"take": "a", "how": "max"}}}}, "tools.claude.output.text.0.how"),
+        ({"claude": {"output": {"form": "json"}}}, 'tools.claude.output: stream needs form = "lines"'),
+        ({"claude": {"output": {"usd": {"take": "", "form": "text"}}}}, 'stream needs form = "lines"'),
+        ({"claude": {"output": {"stream": {"take": "a", "at": "stderr"}}}}, "stream is read from stdout alone"),
         ({"claude": {"timeout": 0}}, "tools.claude.timeout"),
         ({"claude": {"at_once": 0}}, "tools.claude.at_once"),
         ({"claude": 3}, "tools.claude must be a table"),

@@ -5,20 +5,24 @@ from __future__ import annotations
 import gzip
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.fake_tool import obeyed
 
 SAID = "Sessions belong in Redis, and here is why."
+THOUGHT = "The user wants to hear of sessions."
 INPUT, OUTPUT = 31, 17
 Frame = dict[str, Any]
+PAUSE: Frame = {}
+"""In the place of a frame: here a reply that comes in pieces waits."""
 
 
 class Server:
     """Answers as `mode` says: ok, empty, status, hang, stall, tool (asks for a command to be run, once), obey (does
-    what `rebut doctor` asks for), or debate (fills in the form that it is sent, from `answers` by the form's title)."""
+    what `rebut doctor` asks for), debate (fills in the form that it is sent, from `answers` by the form's title), or
+    pieces and debate in pieces (thinks aloud, says half, and says the other half when `go` is released, each time)."""
 
     def __init__(self) -> None:
         self.mode, self.status = "ok", 500
@@ -26,7 +30,7 @@ class Server:
         self.answers: Frame = {}
         self.bodies: list[Frame] = []
         self.headers: list[dict[str, str]] = []
-        self.over = threading.Event()
+        self.over, self.go = threading.Event(), threading.Semaphore(0)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _bound(self))
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
@@ -42,6 +46,7 @@ class Server:
 
     def set(self, mode: str, status: int = 500) -> None:
         self.mode, self.status = mode, status
+        self.go = threading.Semaphore(0)
         self.bodies.clear()
         self.headers.clear()
 
@@ -90,10 +95,11 @@ class _Talk(BaseHTTPRequestHandler):
             return None
         asks = models.mode == "tool" and not any(word in json.dumps(body) for word in ANSWERED)
         text = "" if models.mode == "empty" else SAID
-        if models.mode in ("obey", "debate"):
+        if models.mode in ("obey", "debate", "debate in pieces"):
             words = "\n".join(_texts(body))
             text = obeyed(words, words) if models.mode == "obey" else _form(words, models.answers)
-        frames = wire(text, models.tool if asks else None)
+        half = len(text) // 2 if "pieces" in models.mode else 0
+        frames = wire((THOUGHT, text[:half], text[half:]) if half else ("", text), models.tool if asks else None)
         if not (body.get("stream") or "stream" in path):
             return self._json(200, list(frames)[-1])
         return self._stream(frames)
@@ -106,6 +112,9 @@ class _Talk(BaseHTTPRequestHandler):
         self.close_connection = True
         try:
             for number, frame in enumerate(frames):
+                if frame is PAUSE:
+                    self.models.go.acquire(timeout=300)
+                    continue
                 name = f"event: {frame['type']}\n" if "type" in frame else ""
                 self.wfile.write(f"{name}data: {json.dumps(frame)}\n\n".encode())
                 self.wfile.flush()
@@ -161,66 +170,97 @@ def _error(status: int) -> Frame:
 
 
 Call = tuple[str, Frame] | None
+Words = Sequence[str]
+"""What it thinks, if anything, and then what it says, in pieces."""
 
 
-def _messages(text: str, call: Call) -> Iterator[Frame]:
+def _paused(frames: Sequence[Frame]) -> Iterator[Frame]:
+    for number, frame in enumerate(frames):
+        if number:
+            yield PAUSE
+        yield frame
+
+
+def _messages(words: Words, call: Call) -> Iterator[Frame]:
     start: Frame = {"id": "m", "type": "message", "role": "assistant", "model": "loopback", "content": []}
     start |= {"stop_reason": None, "usage": {"input_tokens": INPUT, "output_tokens": 1}}
     yield {"type": "message_start", "message": start}
-    block: Frame = (
-        {"type": "tool_use", "id": "t1", "name": call[0], "input": {}} if call else {"type": "text", "text": ""}
-    )
-    delta = (
-        {"type": "input_json_delta", "partial_json": json.dumps(call[1])}
-        if call
-        else {"type": "text_delta", "text": text}
-    )
-    yield {"type": "content_block_start", "index": 0, "content_block": block}
-    yield {"type": "content_block_delta", "index": 0, "delta": delta}
-    yield {"type": "content_block_stop", "index": 0}
+    thought, *said = words
+    blocks: list[tuple[Frame, list[Frame]]] = []
+    if thought:
+        aloud: list[Frame] = [
+            {"type": "thinking_delta", "thinking": thought},
+            {"type": "signature_delta", "signature": "s"},
+        ]
+        blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, aloud))
+    if call:
+        asked: Frame = {"type": "input_json_delta", "partial_json": json.dumps(call[1])}
+        blocks.append(({"type": "tool_use", "id": "t1", "name": call[0], "input": {}}, [asked]))
+    else:
+        blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in said]))
+    for index, (block, deltas) in enumerate(blocks):
+        yield {"type": "content_block_start", "index": index, "content_block": block}
+        frames = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        yield from _paused(frames) if block["type"] == "text" else frames
+        yield {"type": "content_block_stop", "index": index}
     reason = "tool_use" if call else "end_turn"
     yield {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": OUTPUT}}
     yield {"type": "message_stop"}
 
 
-def _chat(text: str, call: Call) -> Iterator[Frame]:
-    function = {"name": call[0], "arguments": json.dumps(call[1])} if call else {}
-    delta: Frame = {"role": "assistant", "content": text}
-    if call:
-        delta = {
-            "role": "assistant",
-            "tool_calls": [{"index": 0, "id": "t1", "type": "function", "function": function}],
-        }
+def _chat(words: Words, call: Call) -> Iterator[Frame]:
+    thought, *said = words
     base: Frame = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "loopback"}
-    reason = "tool_calls" if call else "stop"
-    yield {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-    yield {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+
+    def chunk(delta: Frame, reason: str | None = None) -> Frame:
+        return {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+    if thought:
+        yield chunk({"role": "assistant", "reasoning_content": thought})
+    if call:
+        function = {"name": call[0], "arguments": json.dumps(call[1])}
+        calls = [{"index": 0, "id": "t1", "type": "function", "function": function}]
+        yield chunk({"role": "assistant", "tool_calls": calls})
+    else:
+        yield from _paused([chunk({"role": "assistant", "content": piece}) for piece in said])
+    yield chunk({}, "tool_calls" if call else "stop")
     usage = {"prompt_tokens": INPUT, "completion_tokens": OUTPUT, "total_tokens": INPUT + OUTPUT}
     yield {**base, "choices": [], "usage": usage}
 
 
-def _responses(text: str, call: Call) -> Iterator[Frame]:
-    item: Frame = {
-        "type": "message",
-        "id": "i",
-        "role": "assistant",
-        "content": [{"type": "output_text", "text": text}],
-    }
+def _responses(words: Words, call: Call) -> Iterator[Frame]:
+    _, *said = words
+    item: Frame = {"type": "message", "id": "i", "role": "assistant"}
+    item["content"] = [{"type": "output_text", "text": "".join(said)}]
     if call:
         item = {"type": "function_call", "id": "i", "call_id": "t1", "name": call[0], "arguments": json.dumps(call[1])}
     yield {"type": "response.created", "response": {"id": "r"}}
-    yield {"type": "response.output_item.added", "output_index": 0, "item": item}
+    if len(said) > 1:
+        yield {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}}
+        delta = {"type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0}
+        yield from _paused([{**delta, "delta": piece} for piece in said])
+    else:
+        yield {"type": "response.output_item.added", "output_index": 0, "item": item}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
     usage = {"input_tokens": INPUT, "output_tokens": OUTPUT, "total_tokens": INPUT + OUTPUT}
     yield {"type": "response.completed", "response": {"id": "r", "usage": usage, "output": [item]}}
 
 
-def _gemini(text: str, call: Call) -> Iterator[Frame]:
-    part: Frame = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": text}
+def _gemini(words: Words, call: Call) -> Iterator[Frame]:
+    thought, *said = words
+    first: list[Frame] = [{"text": thought, "thought": True}] if thought else [{"text": ""}]
+    *before, last = said
+    part: Frame = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": last}
     usage = {"promptTokenCount": INPUT, "candidatesTokenCount": OUTPUT, "totalTokenCount": INPUT + OUTPUT}
-    said = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-    yield {"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "index": 0}]}
-    yield {"candidates": [said], "usageMetadata": usage, "modelVersion": "loopback"}
+
+    def candidate(part: Frame) -> Frame:
+        return {"content": {"role": "model", "parts": [part]}, "index": 0}
+
+    for piece in first:
+        yield {"candidates": [candidate(piece)]}
+    ended = {**candidate(part), "finishReason": "STOP"}
+    frames = [{"candidates": [candidate({"text": piece})]} for piece in before]
+    yield from _paused([*frames, {"candidates": [ended], "usageMetadata": usage, "modelVersion": "loopback"}])
 
 
 WIRES = {

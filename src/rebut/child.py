@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,9 @@ from rebut.types import ignore
 GRACE = 2.0
 """Seconds between asking a group to end and ending it."""
 LARGEST_OUTPUT = 4_000_000
+"""Bytes that are kept of what it writes."""
+LARGEST_STREAM = 16 * LARGEST_OUTPUT
+"""Bytes that are read when somebody takes lines out as they come: a piece of an answer is wrapped in many more."""
 KEPT_OF_STDERR = 65_536
 _LINGERING = 1.0
 _living: set[int] = set()
@@ -42,13 +46,17 @@ async def run(
     feed: bytes = b"",
     seconds: float,
     on_spawn: Callable[[int], None] = ignore,
+    on_line: Callable[[bytes], bool] | None = None,
 ) -> Ended:
     """Run a program to its end, or to ours. Raises OSError when it cannot be started.
+
+    `on_line` is shown each line of its output as soon as that is whole, with its end, and says whether it is kept. The
+    last may lack an end: it was broken off.
 
     Whatever happens, cancellation included, no process of its group is left when this returns.
     """
     loop = asyncio.get_running_loop()
-    watch = _Watch()
+    watch = _Watch(on_line)
     starting = asyncio.ensure_future(
         loop.subprocess_exec(
             lambda: watch,
@@ -78,12 +86,15 @@ async def run(
         stdin.write_eof()
         try:
             async with asyncio.timeout(seconds):
-                await watch.over.wait()
+                while not watch.over.is_set():
+                    await watch.news.wait()
+                    watch.sort()
         except TimeoutError:
             watch.cut = "time"
         if not watch.cut:
             # A child that outlives its parent may hold the pipes open. What it has to say is not the answer.
             await _within(watch.silent, _LINGERING)
+        watch.sort(to_the_end=True)
     finally:
         await _end(transport, watch)
     text = watch.out.decode("utf-8", "replace"), watch.err.decode("utf-8", "replace")
@@ -93,8 +104,13 @@ async def run(
 class _Watch(asyncio.SubprocessProtocol):
     """Gathers what a process writes, and tells when it is over. `Process.wait` will not do: it waits for the pipes."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_line: Callable[[bytes], bool] | None) -> None:
         self.out, self.err = bytearray(), bytearray()
+        self.on_line = on_line
+        self.unsorted = bytearray()
+        """What nobody has looked at yet. That is done by whoever waits, so that an error in it is theirs."""
+        self.read = 0
+        self.news = asyncio.Event()
         self.cut: Literal["", "time", "size"] = ""
         self.over, self.exited, self.silent = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.open = {0, 1, 2}
@@ -103,11 +119,27 @@ class _Watch(asyncio.SubprocessProtocol):
         if fd == 2:
             self.err += data
             del self.err[:-KEPT_OF_STDERR]
-        elif len(self.out) + len(data) > LARGEST_OUTPUT:
+            return
+        self.read += len(data)
+        if len(self.out) + len(self.unsorted) + len(data) > LARGEST_OUTPUT or self.read > LARGEST_STREAM:
             self.cut = self.cut or "size"
-            self.over.set()
-        else:
+            self._ends()
+        elif self.on_line is None:
             self.out += data
+        else:
+            self.unsorted += data
+            if b"\n" in data:
+                self.news.set()
+
+    def sort(self, *, to_the_end: bool = False) -> None:
+        """Show every whole line, and at the end the last one however it stands; keep those that are to be kept."""
+        self.news.clear()
+        end = len(self.unsorted) if to_the_end else self.unsorted.rfind(b"\n") + 1
+        whole = bytes(self.unsorted[:end])
+        del self.unsorted[:end]
+        for line in io.BytesIO(whole):  # which ends them at a newline alone
+            if self.on_line is not None and self.on_line(line):
+                self.out += line
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         self.open.discard(fd)
@@ -116,7 +148,11 @@ class _Watch(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self.exited.set()
+        self._ends()
+
+    def _ends(self) -> None:
         self.over.set()
+        self.news.set()
 
 
 async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:

@@ -97,6 +97,23 @@ class Output:
     output: Picks = ()
     cached: Picks = ()
     usd: Picks = ()
+    stream: Picks = ()
+    """Pieces of the answer in lines that come while it is written: to be shown, and never the answer itself."""
+
+    @property
+    def wanted(self) -> tuple[Pick, ...]:
+        """All that is taken from standard output once a call is over."""
+        said = (*self.text, *self.error, *self.status, *self.model, *self.truncated)
+        counted = (*self.input, *self.output, *self.cached, *self.usd)
+        return tuple(pick for pick in (*said, *counted) if pick.at == "stdout")
+
+    def __post_init__(self) -> None:
+        if not self.stream:
+            return
+        if any(pick.at != "stdout" for pick in self.stream):
+            raise ValueError("stream is read from stdout alone")
+        if any((pick.form or self.form) != "lines" for pick in (*self.wanted, *self.stream)):
+            raise ValueError('stream needs form = "lines"')
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ import asyncio
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rebut import child, tools
 from rebut.backends.extract import Extract
 from rebut.backends.families import family_of
+from rebut.backends.pieces import Pieces
 from rebut.child import Ended
 from rebut.errors import ParticipantFailed, UsageError
 from rebut.tools import Marker, Part, Tool
@@ -110,10 +111,25 @@ class Command:
         self, argv: list[str], cwd: Path, env: Mapping[str, str], feed: bytes, seconds: float, request: Request
     ) -> Ended:
         try:
-            return await child.run(argv, cwd=cwd, env=env, feed=feed, seconds=seconds, on_spawn=request.on_spawn)
+            return await child.run(
+                argv,
+                cwd=cwd,
+                env=env,
+                feed=feed,
+                seconds=seconds,
+                on_spawn=request.on_spawn,
+                on_line=self._pieces(request),
+            )
         except OSError as error:
             message = f"{self._tool.name} cannot be started: {error.strerror}"
             raise ParticipantFailed("missing tool", message, _get(self._tool)) from error
+
+    def _pieces(self, request: Request) -> Callable[[bytes], bool] | None:
+        """Who looks at the tool's lines as they come; None where they are all alike until the end."""
+        shape = self._tool.output
+        if not shape.stream:
+            return None
+        return Pieces(shape, request.on_text, lambda said: self._notice(said.strip()) is not None).take
 
     def _prompt(self, request: Request) -> bytes:
         """The stable part first, for the providers' caches; the schema before what changes from call to call."""

@@ -43,17 +43,20 @@ class Extract:
         return None if number is None else int(number)
 
     def _values(self, pick: Pick) -> list[Json]:
-        found: list[Json] = []
-        for item in self._parsed(pick.at, pick.form or self._form):
-            if fits(item, pick.where):
-                found += [v for path in pick.take for v in at(item, path) if v is not None]
-        return found
+        return [value for item in self._parsed(pick.at, pick.form or self._form) for value in picked(item, pick)]
 
     def _parsed(self, at: str, form: str) -> list[Json]:
         if (at, form) not in self._items:
             text = self._read(at)
             self._items[at, form] = _FORMS[form](text)
         return self._items[at, form]
+
+
+def picked(item: Json, pick: Pick) -> list[Json]:
+    """What a pick takes of one item; nothing when it is not meant."""
+    if not fits(item, pick.where):
+        return []
+    return [value for path in pick.take for value in at(item, path) if value is not None]
 
 
 def _one(found: list[str], how: str) -> str:
@@ -89,19 +92,19 @@ def at(value: Json, path: str) -> Iterator[Json]:
 
 def _json(text: str) -> list[Json]:
     """One JSON value, an array's members being the items. Tools write warnings before it: the last that fits is it."""
-    value = _decoded(text)
+    value = decoded(text)
     if value is None:
         lines = text.splitlines(keepends=True)
         starts = [n for n, line in enumerate(lines) if line[:1] in ("{", "[")]
         for n in reversed(starts[-_LOOKED_AT:]):
-            value = _decoded("".join(lines[n:]))
+            value = decoded("".join(lines[n:]))
             if value is not None:
                 break
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _lines(text: str) -> list[Json]:
-    values = (_decoded(line) for line in text.split("\n") if line.lstrip()[:1] in ("{", "["))
+    values = (decoded(line) for line in text.split("\n") if line.lstrip()[:1] in ("{", "["))
     return [value for value in values if value is not None]
 
 
@@ -109,7 +112,8 @@ def _text(text: str) -> list[Json]:
     return [text.strip()]
 
 
-def _decoded(text: str) -> Json:
+def decoded(text: str) -> Json:
+    """A text's JSON value; None when it is none."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):

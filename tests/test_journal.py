@@ -223,7 +223,7 @@ def test_what_is_appended_at_once_is_synced_at_once_and_a_failure_reaches_everyb
 
 
 def test_a_debate_whose_disk_failed_a_sync_stops_and_can_be_resumed(  # C3
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, count = journals._sync, 0
 

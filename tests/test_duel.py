@@ -332,6 +332,21 @@ def test_the_state_file_names_the_fallback_that_spoke_and_not_the_tool_that_fail
     assert (state["verdict"]["winner"], state["verdict"]["winner_role"]) == ("spare", "challenger")
 
 
+def test_the_state_file_names_no_fallback_that_never_spoke(tmp_path: Path) -> None:  # D6
+    failed = rebut.ParticipantFailed("auth", "no login")
+    gone = Voice({"r1/challenge@challenger": json.dumps(duels.challenge()), "r2/follow-up@challenger": failed})
+    rebut.run(
+        "duel",
+        TOPIC,
+        **{"proposer": "pro:a", "challenger": "con:b", "judge": "pro:c"},
+        fallbacks={"challenger": "spare:s"},
+        state_dir=str(tmp_path),
+        backends={"pro": voice(), "con": gone, "spare": Voice({"r2/follow-up@challenger": failed})},
+    )
+    verdict = state_of(tmp_path)["verdict"]
+    assert (verdict["winner"], verdict["winner_role"]) == ("con", "challenger")
+
+
 @pytest.mark.parametrize(
     ("env", "folder"),
     [

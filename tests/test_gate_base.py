@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -527,3 +528,43 @@ def test_the_threshold_of_the_base_commit_holds_for_a_review_that_is_taken_up_ag
     git(folder, "stash", "pop")
     stopped_before_the_judge(folder)
     assert rebut(folder, "answer", "last", "--file", judged(folder)).returncode == 1
+
+
+def test_a_file_that_was_put_where_the_sarif_goes_is_left_alone(folder: Path) -> None:  # C17
+    """It was free when the review began, and the user's own by the time that it was taken up."""
+    stopped_before_the_judge(folder, "--sarif", "out.sarif")
+    (folder / "out.sarif").write_text("my notes")
+    done = rebut(folder, "answer", "last", "--file", judged(folder))
+    assert done.returncode == 3 and "KEEP ORIGINAL" in done.stdout, done.stdout + done.stderr
+    assert "is no SARIF of rebut's" in done.stderr and "--format sarif" in done.stderr
+    assert (folder / "out.sarif").read_text() == "my notes"
+
+
+def test_resume_refuses_a_gate_before_it_pays_for_a_review_that_ends_in_none(folder: Path) -> None:  # C17
+    other = crosses.seats(folder.parent / "s", {})["critic"]
+    words = ["--uncommitted", "--author", "caller", "--author", other, "--synthesizer", other]
+    begun = rebut(folder, "revise", "review", *words)
+    assert begun.returncode == 4, begun.stdout + begun.stderr
+    done = rebut(folder, "resume", "last", "--fail-on", "P1")
+    assert done.returncode == 2 and "no review that ends in findings" in done.stderr, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("flags", "code"), [((), 3), (("--fail-on", "P1"), 2)])
+def test_a_review_goes_on_without_its_repository_and_passes_no_gate(
+    folder: Path, flags: tuple[str, ...], code: int
+) -> None:  # C17: what was paid for is not lost, and where a gate was asked for nothing more is paid
+    stopped_before_the_judge(folder, *flags)
+    shutil.rmtree(folder / ".git")
+    done = rebut(folder, "answer", "last", "--file", judged(folder))
+    assert done.returncode == code and ("KEEP ORIGINAL" in done.stdout) == (code == 3), done.stdout + done.stderr
+    assert "the gate's policy stands in commit" in done.stderr
+
+
+def test_a_review_that_a_deadline_left_nothing_of_is_blamed_on_no_flag() -> None:  # C17
+    from rebut.cli.gating import Gating
+    from rebut.outcome import so_far
+    from rebut.policy import Wish
+    from rebut.targets import Target
+
+    judged = Gating(Wish("P1"), target=Target("code", "high", "x")).judge(so_far(1).filled(session="abcd"))
+    assert (judged.code, judged.failed) == (5, None)

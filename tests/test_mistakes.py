@@ -130,3 +130,5 @@ def test_help_of_a_command_is_its_help_and_no_question(desk: Path) -> None:
     assert piped("help", "duel", cwd=desk).stdout == piped("duel", "--help", cwd=desk).stdout
     done = piped("help", "dule", cwd=desk)
     assert done.returncode == 2 and "no command 'dule'; did you mean duel?" in done.stderr
+    done = piped("help", "me", "choose", cwd=desk)
+    assert done.returncode == 2 and 'a question goes in quotes:   rebut "help me choose"' in done.stderr

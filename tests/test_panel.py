@@ -504,6 +504,21 @@ def test_the_same_end_comes_out_of_a_replay(hold: Hold) -> None:  # C13
     assert again.final == outcome.final and again.data == outcome.data
 
 
+def test_a_session_whose_personas_were_written_in_other_words_is_replayed(
+    hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C3 C13
+    from rebut.protocols.panel import personas
+
+    line, quoted = personas._line, panels.personas(domain="the «web»")
+    with monkeypatch.context() as before:
+        before.setattr(personas, "_line", lambda text, limit: text if "«" in text else line(text, limit))
+        before.setattr("rebut.protocols.panel.version", "2")
+        outcome = hold(consensus() | {"opening/personas@judge": quoted})
+    again = asyncio.run(door.replay(outcome.session))
+    assert (again.heading, again.final) == (outcome.heading, outcome.final)
+    assert any("persona-files" in note and "(the protocol was 2" in note for note in again.notes)
+
+
 def test_a_decision_record_is_written_from_events_alone(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:  # C13
     outcome = hold(tradeoff(), rounds=2)
     done = cli("export", outcome.session, "--format", "adr")

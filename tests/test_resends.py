@@ -213,3 +213,26 @@ def test_points_are_seen_as_they_come_of_the_second_sending_too() -> None:  # D1
     assert screen.moving.heard.get(OPENING) is hearing
     screen.event(Line(5, at, Asked(key=OPENING, seat="proposer", fp="", attempt=3, why="send-back")))
     assert OPENING not in screen.moving.heard
+
+
+def test_a_disk_that_filled_up_meanwhile_forbids_another_sending(
+    server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C3 C4: what cannot be kept would be paid for in vain
+    free, real = [2 * journal.ROOM], os.fstatvfs
+
+    def told(fd: int) -> os.statvfs_result:
+        kept = list(real(fd))
+        kept[3] = kept[4] = free[0] // kept[1]  # f_bfree, f_bavail, in blocks of f_frsize
+        return os.statvfs_result(kept)
+
+    monkeypatch.setattr(os, "fstatvfs", told)
+    server.control(mode="reset", first=1)
+
+    def asked(event: Any) -> bool:
+        return isinstance(event, Asked)
+
+    with pytest.raises(RecordError, match="the disk has"):
+        duel(server, tmp_path, listener=when(asked, lambda: free.__setitem__(0, 0)))
+    assert server.calls == 1 and record(tmp_path).calls[OPENING].in_doubt == []
+    free[0] = 2 * journal.ROOM
+    assert resume(server, tmp_path).heading == "VERDICT" and server.calls == 6

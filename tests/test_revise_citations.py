@@ -152,3 +152,26 @@ def test_a_document_is_cut_into_its_statements() -> None:
         "after",
     ]
     assert len(citing(text + text)) == 6, "each once, and none that cites nothing"
+
+
+def test_a_session_from_before_a_place_counted_goes_on_and_is_replayed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C3 C13: what is looked up in a document is part of later prompts
+    from rebut import citations
+    from rebut.errors import Aborted
+
+    place, answers = citations.is_place, said("\n2. The loop at bin/run:10 has no bound.")
+    broken = {key: value for key, value in answers.items() if key != "synthesis@synthesizer"}
+    with monkeypatch.context() as before:
+        before.setattr(citations, "is_place", lambda text, *more: "bin/run" not in text and place(text, *more))
+        before.setattr("rebut.protocols.revise.version", "2")
+        whole = run(workspace, answers, rounds=1)
+        with pytest.raises(Aborted):
+            run(workspace, broken, rounds=1)
+    again = asyncio.run(rebut.replay(whole.session))
+    assert (again.heading, again.final) == (whole.heading, whole.final)
+    assert any("as an earlier version worked it out (the protocol was 2" in note for note in again.notes)
+    more = {**answers, "synthesis.again@synthesizer": answers["synthesis@synthesizer"]}
+    revisions.seats(workspace.parent / "scripts", more)
+    outcome = asyncio.run(rebut.resume("last", workspace=workspace))
+    assert outcome.complete and any("the question changed (the protocol was 2" in note for note in outcome.notes)

@@ -65,6 +65,17 @@ def test_a_question_is_asked_with_or_without_its_verb(tmp_path: Path, workspace:
     assert (record.limits["timeout"], record.limits["calls"]) == (90, 12)
 
 
+def test_a_verbs_own_limits_are_lowered_without_a_word_and_a_flag_with_one(tmp_path: Path, workspace: Path) -> None:
+    # C16: nobody asked for them
+    (workspace / "rebut.toml").write_text("[limits]\ncalls = 9\ntimeout = 60\n")
+    who = company(tmp_path / "s", said(same=True), 3)
+    assert voices.cli("ask", "Redis?", "--with", who, "--timeout", "80", cwd=workspace).returncode == 0
+    record = opened()
+    assert (record.limits["timeout"], record.limits["calls"]) == (60, 9)
+    told = [note for note in record.notes if "rebut.toml" in note]
+    assert told == ["limits.timeout: 80 was asked for, rebut.toml permits 60, so 60"]
+
+
 @pytest.mark.parametrize("word", ["rewiev", "Redis", "nofile.md", "lst"])
 def test_any_other_unknown_word_is_an_error_and_costs_nothing(workspace: Path, word: str) -> None:
     done = voices.cli(word, cwd=workspace)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rebut.budget import MAX_OUTPUT, flag, shown
 from rebut.control import Cut
-from rebut.errors import ParticipantFailed
+from rebut.errors import ParticipantFailed, RecordError
 from rebut.events import Asked, Attempt, Fact, Failed
 from rebut.hearing import listen
 from rebut.helm import left
@@ -139,7 +139,7 @@ class _Sending:
     over: bool = False
     """What came of it is on record: a backend that was cut off and works on by itself sends nothing more."""
     held: bool = False
-    """It was lost and must not go out again from here: whoever asks next says why, a limit or that we are stopping."""
+    """It was lost and must not go out again from here: whoever asks next says why, a limit, a full disk or a stop."""
 
     @property
     def ms(self) -> int:
@@ -168,6 +168,10 @@ class _Sending:
             return False
         # The lost one is held to have cost what was reserved for it, so there must be room for another.
         self.held = room.control.draining or bool(room.limits.refuses(room.record.committed, self.worst, self.kept))
+        try:
+            room.need_room()
+        except RecordError:
+            self.held = True
         if self.held:
             return False
         room.write(self.failed(error, again=True))

@@ -266,7 +266,12 @@ class Debate(Booked, Steered, Outside):
                 room.carried[full] = why
             return fact.value
         if room.offline and room.parent is None:
-            raise NotOnRecord(f"{full} was never settled on this record")
+            was = room.record.facts.get(full)
+            if was and was.cls == cls == "derived" and room.upgraded:  # of what this version would not have made of it
+                room.carried[full] = room.upgraded
+                return was.value
+            why = f" ({room.upgraded})" if room.upgraded else ""
+            raise NotOnRecord(f"{full} was never settled on this record{why}")
         value = fn()
         if inspect.isawaitable(value):
             value = await value

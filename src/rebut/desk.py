@@ -102,6 +102,7 @@ class Desk:
         *,
         context: Sequence[str | Path] | str | Path = (),
         limits: Mapping[str, float | None] | None = None,
+        usual_limits: Mapping[str, float | None] | None = None,
         fallbacks: Given | None = None,
         allow_same_model: bool = False,
         models: Mapping[str, str] | None = None,
@@ -111,7 +112,10 @@ class Desk:
         redaction: bytes = b"",
         **named: Any,
     ) -> Plan:
-        """Check everything that can be checked before a model is called."""
+        """Check everything that can be checked before a model is called.
+
+        `usual_limits` hold where `limits` say nothing; nobody asked for them, so that lowering them is nothing to tell.
+        """
         if not self.workspace.is_dir():
             raise UsageError(f"there is no folder {self.workspace} to work in", "Give a workspace that is there.")
         made = load(protocol)
@@ -131,7 +135,7 @@ class Desk:
         made = made.with_settings(settings)
         if made.implied:
             given = {**made.implied(settings), **given}
-        bounds = self._limits(limits or {}, made.limits(settings) if made.limits else {})
+        bounds = self._limits({**(usual_limits or {}), **(limits or {})}, made.limits(settings) if made.limits else {})
         if made.notices:
             told += made.notices(settings, bounds.to_json(), target)
         seats = seat(

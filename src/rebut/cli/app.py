@@ -151,8 +151,8 @@ def _folder_is_gone() -> UsageError | None:
 def _meant(words: list[str]) -> list[str]:
     if words and (words[0] in COMMANDS or words[0] in ("-h", "--help", "--version")):
         return words
-    if words[:1] == ["help"] and len(words) > 1:
-        return [words[1], "--help"]  # `rebut help duel`, as other programs have it
+    if words[:1] == ["help"] and (len(words) == 2 or not COMMANDS.keys().isdisjoint(words[1:2])):
+        return [words[1], "--help"]  # `rebut help duel`, as other programs have it; more words are a question
     from rebut.cli.intent import meant, of_pipe
 
     if not words or words[0].startswith("--"):  # `git diff | rebut --with claude,codex`

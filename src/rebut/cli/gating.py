@@ -15,7 +15,7 @@ from rebut.cli.gate import rows
 from rebut.cli.saying import say, width
 from rebut.cli.stage import Judged
 from rebut.endings import target_of
-from rebut.errors import Aborted, ParticipantFailed, RebutError, RecordError, TooFewReplies, UsageError
+from rebut.errors import Aborted, ConfigError, ParticipantFailed, RebutError, RecordError, TooFewReplies, UsageError
 from rebut.outcome import Outcome
 from rebut.plan import ASKED, Plan
 from rebut.policy import Wish
@@ -44,6 +44,8 @@ class Gating:
     """The last version was applied, so that what it mends no longer stands."""
     held: Grounds = field(default_factory=Grounds)
     target: Target | None = None
+    unread: RebutError | None = None
+    """Why nobody knows whether the base commit of a review that was taken up again wants a gate."""
     reused: bool = False
     quiet: bool = False
 
@@ -71,10 +73,12 @@ class Gating:
 
     async def take_up(self, desk: Desk, record: Record, *, quiet: bool) -> None:
         """Read, while nothing is called yet, by what a review on record is judged. `quiet`: nothing but the result."""
-        self.target = target_of(record)
+        # Other protocols have a target, too, and none of them ends in findings: that is told before they are paid for.
+        self.target = target_of(record) if record.opened.protocol == "cross" else None
         if self.target is None:
             if self.wanted:
-                raise UsageError(f"session {record.opened.id} is no review", f"Leave out {self.wanted}.")
+                no_review = f"session {record.opened.id} is no review that ends in findings"
+                raise UsageError(no_review, f"Leave out {self.wanted}.")
             return
         fact = record.facts.get(ASKED)
         asked = fact.value if fact and isinstance(fact.value, dict) else {}
@@ -83,7 +87,14 @@ class Gating:
         self.sarif = Path(told["sarif"]) if told["sarif"] else None
         self.github, self.apply = bool(asked.get("github")) and not quiet, bool(asked.get("apply"))
         where = Path(record.opened.workspace)
-        self.held = await standing.grounds(where, desk.table.root, self.target, desk.config, self.flags)
+        try:
+            self.held = await standing.grounds(where, desk.table.root, self.target, desk.config, self.flags)
+        except ConfigError as error:
+            mine = self.flags.over(desk.config.gate)
+            if mine.fail_on or mine.on_inconclusive or self.sarif:
+                raise
+            # What was paid for can go on without the repository; that it has no gate is not known then.
+            self.unread = RebutError(error.message, error.hint)
 
     async def prepare(self, desk: Desk, plan: Plan) -> Outcome | None:
         """Read the policy while nothing is called yet. Gives the ending on record, if the same review has one."""
@@ -113,9 +124,10 @@ class Gating:
         """The ending as it stands, and the gate's word on it."""
         if self.target is None:
             return Judged(outcome, outcome.exit_code)
-        if "contract" not in outcome.data:  # other protocols have a target, too
-            unasked = UsageError(f"{self.wanted} is for reviews that end in findings", "") if self.wanted else None
-            return Judged(outcome, outcome.exit_code, failed=unasked)
+        if "contract" not in outcome.data:  # a deadline left nothing of it but its record
+            return Judged(outcome, outcome.exit_code)
+        if self.unread:
+            return Judged(outcome, outcome.exit_code, failed=self.unread)
         found = stand(Review.ended(outcome.session, outcome, self.target), self.held, applied=self.applied)
         failed = self._write(found)
         extra: dict[str, object] = {"reused": self.reused}
@@ -150,23 +162,27 @@ def writable(file: Path) -> None:
                 "Nothing was called. Make that folder, or name another file for --sarif.",
             )
         return
-    try:
-        own = json.loads(file.read_text(encoding="utf-8"))["runs"][0]["tool"]["driver"]["name"] == "rebut"
-    except (OSError, ValueError, LookupError, TypeError):
-        own = False
-    if not own:
+    if not _is_own(file):
         raise UsageError(f"{file} is there already, and is no SARIF of rebut's", "Name another file for --sarif.")
+
+
+def _is_own(file: Path) -> bool:
+    try:
+        name: object = json.loads(file.read_text(encoding="utf-8"))["runs"][0]["tool"]["driver"]["name"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    return name == "rebut"
 
 
 def save(file: Path, found: Standing) -> None:
     """Whole or not at all: half a file, or an earlier review's, would be taken for this one's."""
     text = json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
     file = file.resolve()
+    kept = f"The review itself is kept: `rebut export {found.review.session} --format sarif` writes it anew."
+    if file.exists() and not _is_own(file):  # put there since the review began
+        raise RecordError(f"{file} is there already, and is no SARIF of rebut's", f"It was left alone. {kept}")
     try:
         whole.write(file, text.encode("utf-8", "replace"))
     except OSError as error:
         old = f"What stands in {file} is of an earlier review. " if file.exists() else ""
-        raise RecordError(
-            f"{file} could not be written: {error.strerror}",
-            f"{old}The review itself is kept: `rebut export {found.review.session} --format sarif` writes it anew.",
-        ) from error
+        raise RecordError(f"{file} could not be written: {error.strerror}", f"{old}{kept}") from error

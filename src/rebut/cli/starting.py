@@ -134,8 +134,8 @@ def planned(desk: Desk, protocol: str, topic: str, *, thrifty: bool = False, ver
     except PriceUnknown:
         if not thrifty:
             raise
-        limits = {**named["limits"], "usd": None, "tokens": THRIFTY_TOKENS}
-        return desk.plan(protocol, topic, **{**named, "limits": limits})
+        usual = {**named["usual_limits"], "usd": None, "tokens": THRIFTY_TOKENS}
+        return desk.plan(protocol, topic, **{**named, "usual_limits": usual})
 
 
 def repeated(named: dict[str, Any]) -> Repeat | None:

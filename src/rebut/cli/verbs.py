@@ -171,7 +171,7 @@ def _go(
     of_verb = QUICK if quick else DEEP if deep else FIRST_LOOK
     if wanted is not None and wanted.target == "proposal" and not quick:
         of_verb = {**of_verb, "timeout": max(of_verb["timeout"], A_PLAN)}
-    named["limits"] = {**of_verb, **chosen}
+    named["usual_limits"] = of_verb
     # Dollars that nobody asked for give way to tokens where a price is not known.
     named["thrifty"] = "usd" not in chosen and "tokens" not in chosen
     named |= {role: who for role, who in roles.items() if who}

@@ -68,7 +68,7 @@ def _turns(record: Record, role: str, begin: str = "") -> list[Call]:
 
 def _spoke(turn: Iterable[Call], seated: ModelSpec) -> str:
     """The tool that really said it: where a seat's own model failed, a fallback spoke in its place."""
-    asked = [one for call in turn for one, _ in call.returned if one]
+    asked = [one for call in turn if call.answered for one, got in call.returned if one and got.outcome == "ok"]
     return ModelSpec.parse(asked[-1].spec).provider if asked else seated.provider
 
 

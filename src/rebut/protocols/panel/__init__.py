@@ -8,7 +8,7 @@ from rebut.protocols.panel.settings import Settings, calls, fits, limits
 from rebut.protocols.panel.synthesis import partial
 
 name = "panel"
-version = "2"
+version = "3"
 seats = {"lead": 1, "challenger": MANY, "judge": 1}
 judge = "judge"
 letter = "B"

@@ -4,7 +4,7 @@ from rebut.protocols.revise.run import partial, run
 from rebut.protocols.revise.settings import Settings, calls, company, prepare
 
 name = "revise"
-version = "2"
+version = "3"
 seats = {"author": 2, "synthesizer": 1}
 judge = "synthesizer"
 letter = "W"

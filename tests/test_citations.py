@@ -122,6 +122,8 @@ def test_what_only_looks_like_a_place_is_not_found(text: str) -> None:
         ("Change src/a.py:3:\n```\nreturn y\n```", ""),
         ("src/a.py:3\n```diff\n-return x\n```", ""),
         ("src/a.py:3 is broken.\nSo:\n```\nreturn x\n```", ""),
+        ("See src/a.py:3.\n\n## Next\n\n```\nreturn x\n```", ""),
+        ("See src/a.py:3.\n\nAnother thing\n```\nreturn x\n```", ""),
         ("src/a.py:3 `src/b.py:4`", ""),
         ("src/a.py:3 `return x`", "return x"),
         ('`src/a.py:3 "return x"`', "return x"),

@@ -180,7 +180,7 @@ def test_where_no_model_is_found_programs_look_at_code(shop: Path) -> None:  # J
     [finding] = rules.asked[0].material.findings
     assert (finding.id, finding.marks, finding.rule_based, finding.has_fix) == ("F1", ("found",), True, False)
     assert [s.spec for s in outcome.seats] == ["human", "lint", "rules"]
-    assert any("no model was found" in note for note in outcome.notes)
+    assert any("no model was named" in note for note in outcome.notes)
 
 
 def test_what_programs_propose_is_put_together_from_their_fixes(shop: Path) -> None:  # J10

@@ -101,6 +101,12 @@ def test_a_question_without_quotes_is_given_back_with_them(desk: Path, words: li
     assert done.returncode == 2 and f"a question goes in quotes:   {line}\n" in done.stderr
 
 
+def test_a_question_whose_first_word_is_near_to_a_command_may_be_either(desk: Path) -> None:
+    said = piped("redis", "or", "postgres", cwd=desk).stderr
+    assert 'did you mean revise? A question goes in quotes:   rebut "redis or postgres"\n' in said
+    assert "quotes" not in piped("dule", "Redis or Postgres", cwd=desk).stderr
+
+
 def test_a_flag_that_nobody_has_is_told_before_a_silent_pipe_is_waited_for(desk: Path) -> None:
     silent, kept = os.pipe()  # its far end stays open and says nothing
     try:

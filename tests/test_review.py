@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
 import threading
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from rebut.forms import Form
 from rebut.journal import Journal
 from rebut.ledger import Evidence, Ledger, Move, Point
 from rebut.parsing import Unreadable, parse
+from rebut.processes import started
 from rebut.reading import ledger_of
 
 QUESTION = 'a = await debate.try_ask(debate.seat("author"), "x", "Why?")\nreturn done(said=str(a))'
@@ -118,6 +121,17 @@ def test_a_session_that_runs_is_told_from_one_that_was_left(tmp_path: Path) -> N
     assert session.running(folder()).isdigit()
     journal.close()
     assert session.running(folder()) == ""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only there can it be told")
+def test_a_process_that_was_killed_and_not_waited_for_runs_nothing(tmp_path: Path) -> None:  # C1
+    killed = subprocess.Popen(["sleep", "60"])
+    (tmp_path / "lock").write_text(f"{killed.pid} {started(killed.pid)}")
+    assert session.running(tmp_path) == str(killed.pid)
+    killed.kill()
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays as it is in a bare container
+    assert session.running(tmp_path) == ""
+    killed.wait()
 
 
 def test_a_reply_that_was_cut_off_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:  # C5

@@ -228,6 +228,27 @@ def test_a_fork_that_changes_nothing_is_refused_with_what_can_be_changed(
     assert "Go on with `rebut resume last`" in piped("fork", "last", cwd=workspace).stderr
 
 
+def test_what_is_left_out_of_the_context_is_named_with_the_reason(tmp_path: Path, workspace: Path) -> None:  # C16
+    (workspace / "big.txt").write_text("word\n" * 300_000)
+    found = duels.seats(tmp_path)
+    words = [word for role in ("proposer", "challenger", "judge") for word in (f"--{role}", found[role])]
+    done = piped("duel", "Redis or Memcached?", *words, "--context", "big.txt", "src", cwd=workspace)
+    assert ", 1 left out: big.txt (larger" in done.stderr, done.stderr
+
+
+def test_a_fork_that_changes_nothing_asks_again_who_failed(tmp_path: Path, workspace: Path) -> None:  # C13 D7
+    found = duels.seats(tmp_path, {"r1/challenge@challenger": {"fail": "crashed"}})
+    words = [word for role in ("proposer", "challenger", "judge") for word in (f"--{role}", found[role])]
+    ended = piped("duel", "Redis or Memcached?", *words, cwd=workspace)
+    id = session.sessions(session.home())[0].id
+    assert ended.returncode == 3 and f"ask again who failed   rebut fork {id[:4]}\n" in ended.stdout
+    duels.seats(tmp_path)  # it answers again
+    done = piped("fork", id, cwd=workspace)
+    assert done.returncode == 0 and "this fork reuses 1 answer and asks about" in done.stderr, done.stderr
+    assert [e.key for e in voices.events("", "answered") if e.copied_from] == ["r1/opening@proposer"]  # type: ignore[union-attr]
+    assert piped("fork", "last", cwd=workspace).returncode == 2
+
+
 def test_again_asks_everything_anew_also_when_it_has_to_be_resumed(
     seats: dict[str, str], workspace: Path
 ) -> None:  # C13

@@ -95,6 +95,21 @@ def test_a_plan_is_reviewed_by_its_file_name_alone(tmp_path: Path, shop: Path) -
     assert not (shop / ".git/review-loop").exists(), "a verb writes to its session only"
 
 
+def test_a_plan_is_held_against_its_own_citations(tmp_path: Path, shop: Path) -> None:  # C11
+    (shop / "docs").mkdir()
+    (shop / "docs/PLAN.md").write_text('# Proposal\n\nAs in docs/load.md and `api/orders.py:1 "no such words"`.\n')
+    answers = {"r1/critique@critic": crosses.proposal(crosses.raised()), "r1/judgement@judge": crosses.judgement("A")}
+    words = ["plan", "docs/PLAN.md", "--with", company(tmp_path / "s", answers, 2)]
+    done = voices.cli(*words, "--json", cwd=shop)
+    [note] = [note for note in json.loads(done.stdout)["notes"] if note.startswith("what the text cites: 2 absent; ")]
+    assert "absent: docs/load.md (no such file)" in note
+    assert 'absent: api/orders.py:1 "no such words" (line 1 is' in note
+    record = opened()
+    for key in ("r1/critique@critic", "r1/judgement@judge"):
+        assert "absent: docs/load.md (no such file)" in record.calls[key].asked[1].prompt, "both are told"
+    assert voices.cli("replay", record.opened.id, cwd=shop).returncode == 0
+
+
 def test_a_change_is_reviewed_from_the_tree_then_from_the_branch(tmp_path: Path, shop: Path) -> None:  # J2
     who = company(tmp_path / "s", REVIEW, 2)
     done = voices.cli("review", "--with", who, "--json", cwd=shop)

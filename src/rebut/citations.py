@@ -249,6 +249,8 @@ def find(text: str) -> list[Found]:
             before = len(found)
             found += _on_line(line, number, pieces)
             waiting = len(found) - 1 if len(found) > before and _closes(line, pieces) else -1
+        elif line.strip():
+            waiting = -1  # a heading or a sentence stands between them: the block is about that
     return found
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from rebut.finding import Found
     from rebut.targets import Target, Wanted
 
+MOST_TOLD = 5
+"""Citations of the text under review that a note names."""
 NO_SETTINGS = ("topic", "limits", "allow_same_model")
 
 
@@ -192,8 +194,28 @@ class Desk:
         key = secrets.token_bytes(32)
         redactor = Redactor(key, self.table.known_secrets)
         target = await resolve(self.workspace, wanted, redactor.door, (*self.table.never, *OWN_OUTPUT))
+        if target.text and target.kind != "code":
+            target = await self._held_to_its_own(target, wanted.artifact_file, redactor.door)
         self._resolved = target, key
         return target, key
+
+    async def _held_to_its_own(self, target: Target, file: str, door: Callable[[str], str]) -> Target:
+        """The target, with what the text itself cites looked up."""
+        from rebut.evidence import check_text, summed
+        from rebut.view import LiveView
+
+        view = await LiveView.open(self.workspace, door, self.table.never)
+        try:
+            beside = (self.workspace / file).resolve().parent if file else Path(view.root)
+            base = beside.relative_to(view.root).as_posix() if beside.is_relative_to(view.root) else "."
+            cites = summed(await check_text(target.text, view, base="" if base == "." else base))
+        finally:
+            await view.close()
+        if not cites:
+            return target
+        rest = f"; {len(cites) - 1 - MOST_TOLD} more" if len(cites) - 1 > MOST_TOLD else ""
+        note = "; ".join((f"what the text cites: {cites[0]}", *cites[1 : 1 + MOST_TOLD])) + rest
+        return replace(target, cites=cites, notes=(*target.notes, note))
 
     def _find(self, wanted: Callable[[str], bool]) -> Sequence[Found]:
         from rebut.finding import look_now

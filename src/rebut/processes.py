@@ -53,11 +53,11 @@ def end_group(pid: int, since: str) -> bool:
 
 def _wait(pid: int, since: str) -> None:
     until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and started(pid) == since and not _is_zombie(pid):
+    while time.monotonic() < until and started(pid) == since and not is_zombie(pid):
         time.sleep(0.02)
 
 
-def _is_zombie(pid: int) -> bool:
+def is_zombie(pid: int) -> bool:
     with suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
     return False

@@ -16,10 +16,11 @@ from rebut.ledger import Evidence, Ledger, Point
 from rebut.outcome import Outcome
 from rebut.record import Record
 from rebut.text import cut
-from rebut.types import ModelSpec
+from rebut.types import LEFT, ModelSpec
 from rebut.worth import fate_of
 
 MOST_NOTES = 6
+MOST_LEFT_OUT = 3
 PROGRAMS = "rules"
 """The family of participants that are programs."""
 
@@ -78,7 +79,7 @@ def _context_line(record: Record) -> str:
     fact = record.facts.get("context")
     if not fact or not isinstance(fact.value, dict):
         return ""
-    from rebut.context import Gathered
+    from rebut.context import Gathered, shown as shown_path
     from rebut.redaction import PLACEHOLDER
 
     given = Gathered.from_json(fact.value)
@@ -86,7 +87,11 @@ def _context_line(record: Record) -> str:
     secrets = len({found for piece in given.files for found in PLACEHOLDER.findall(piece.text)})
     out = f"{count} file{'' if count == 1 else 's'}, {size(given.total, 'B')}"
     out += f", {secrets} secret{'' if secrets == 1 else 's'} removed" if secrets else ""
-    return out + (f", {len(given.left_out)} left out" if given.left_out else "")
+    if not given.left_out:
+        return out
+    named = [f"{shown_path(path)} ({why})" for path, why in given.left_out[:MOST_LEFT_OUT]]
+    more = ["…"] if len(given.left_out) > MOST_LEFT_OUT else []
+    return out + f", {len(given.left_out)} left out: {'; '.join([*named, *more])}"
 
 
 def _limits(opened: Opened, limits: Mapping[str, Any]) -> list[str]:
@@ -242,9 +247,12 @@ def _label_of(outcome: Outcome) -> str:
 
 def _next(outcome: Outcome, short: str, width: int) -> list[str]:
     offers = [("all of it", f"rebut show {short}")]
-    offers.append(
-        ("go on", f"rebut resume {short}") if not outcome.complete else ("change a seat", f"rebut fork {short} …")
-    )
+    if not outcome.complete:
+        offers.append(("go on", f"rebut resume {short}"))
+    elif not outcome.conclusive and any(seat.failed and LEFT not in seat.why for seat in outcome.seats):
+        offers.append(("ask again who failed", f"rebut fork {short}"))
+    else:
+        offers.append(("change a seat", f"rebut fork {short} …"))
     line = "        ".join(f"{name}   {command}" for name, command in offers)
     beside = len(line) + 2 <= width <= 120  # wider than any terminal of ours: somebody wants one fact a line
     return [f"  {line}"] if beside else [f"  {name}   {command}" for name, command in offers]

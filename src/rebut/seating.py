@@ -66,7 +66,8 @@ def seat(
         filled_in = [role for role in taken if not named[role]]
         named |= {role: [taken[role]] for role in filled_in}
         unlisted = () if attended or config.user_allow is not None else (UNLISTED,)
-        company = Company(notes=(*(f"the {role} is {NO_MODEL}" for role in filled_in if role in programs), *unlisted))
+        why = NONE_LISTED if unlisted else NO_MODEL
+        company = Company(notes=(*(f"the {role} is {why}" for role in filled_in if role in programs), *unlisted))
     specs: dict[str, ModelSpec] = {}
     for role, count in protocol.seats.items():
         if count == 0 and not named[role]:
@@ -153,6 +154,7 @@ def fill(
 
 
 NO_MODEL = "a program, since no model was found: it knows rules, and argues nothing"
+NONE_LISTED = "a program, since no model was named and none is seated by itself: it knows rules, and argues nothing"
 NO_STAND_IN = ("human", "caller", "lint", "rules")
 NOBODY = " Nothing was found to fill it with: `rebut providers` tells what there could be."
 UNLISTED = (

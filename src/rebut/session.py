@@ -15,7 +15,7 @@ from pathlib import Path
 from rebut import journal
 from rebut.errors import RecordError, UnknownSession, UsageError
 from rebut.events import Opened, from_json
-from rebut.processes import started
+from rebut.processes import is_zombie, started
 from rebut.record import Record
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -175,7 +175,9 @@ def running(folder: Path) -> str:
         pid, _, since = (folder / "lock").read_text(errors="replace").partition(" ")
     except OSError:
         return ""
-    return pid if pid.isdigit() and since and started(int(pid)) == since else ""
+    if not (pid.isdigit() and since and started(int(pid)) == since):
+        return ""
+    return "" if is_zombie(int(pid)) else pid  # killed, and whoever started it has not looked yet
 
 
 def short(root: Path, id: str) -> str:

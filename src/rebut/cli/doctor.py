@@ -59,7 +59,8 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
             rest = f", not counting {', '.join(unknown)}, whose price is not known" if unknown else ""
             if calls:
                 few = "1 small call" if calls == 1 else f"{calls} small calls"
-                say(f"  making {few}, at most ${usd:.2f}{rest}; --offline makes none", sys.stderr)
+                said = f"  making {few}, at most ${usd:.2f}{rest}; --offline makes none"
+                say(folded(said, sys.stderr, 4), sys.stderr)
         return await doctor.examine(
             found,
             desk.config,

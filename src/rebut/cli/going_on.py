@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -74,7 +74,10 @@ def fork_command(
     settings: tuple[str, ...],
     **named: Any,
 ) -> int:
-    """Branch a session with another seat, setting, question or limit. What still fits is reused at no cost."""
+    """Branch a session with another seat, setting, question or limit. What still fits is reused at no cost.
+
+    Where a seat failed, a fork that changes nothing asks that seat again.
+    """
     from rebut import api
     from rebut.api import Desk
     from rebut.cli.saying import say, say_json
@@ -85,7 +88,7 @@ def fork_command(
     changes |= dict(pairs(seat, "--seat", "ROLE=SPEC")) | dict(pairs(settings, "--set", "NAME=VALUE"))
 
     if not again and not dry_run and not any(value for name, value in changes.items() if name != "allow_same_model"):
-        _refuse(id)
+        _must_ask(id)
 
     async def act(desk: Desk) -> Outcome:
         if again:
@@ -109,13 +112,17 @@ def fork_command(
     return perform(act, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
 
 
-def _refuse(id: str) -> NoReturn:
-    """Nothing is changed, so that nothing would be asked."""
+def _must_ask(id: str) -> None:
+    """Nothing is changed, so that nobody would be asked but those who failed."""
     from rebut import session
     from rebut.cli.reading import folder_of
     from rebut.errors import UsageError
+    from rebut.types import LEFT
 
-    if session.load(folder_of(id)).closed is None:
+    record = session.load(folder_of(id))
+    if record.closed is not None and any(c.failed and c.failed.failure != LEFT for c in record.calls.values()):
+        return
+    if record.closed is None:
         raise UsageError(f"{id} has not ended, and nothing in it is to change", f"Go on with `rebut resume {id}`.")
     raise UsageError(
         f"a fork of {id} that changes nothing would only repeat it: every answer would be reused",

@@ -124,7 +124,8 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
                 f"Another seat or question may: rebut fork {record.opened.id[:4]} …",
             )
         if not quiet and not as_json:
-            say(f"  round {rounds + 1}: {reused} answers are taken over, about {anew} asked anew", sys.stderr)
+            taken = f"{reused} answer is" if reused == 1 else f"{reused} answers are"
+            say(f"  round {rounds + 1}: {taken} taken over, about {anew} asked anew", sys.stderr)
         return await api.fork(id, desk=desk, **changes)
 
     return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)

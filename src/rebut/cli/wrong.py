@@ -61,9 +61,11 @@ def unknown(word: str, words: Sequence[str], known: Collection[str]) -> click.Us
     shown = word if len(word) <= 40 else word[:39] + "…"
     guess = f"; did you mean {near[0]}?" if near else ""
     said = list(_until_flag(words))
+    line = " ".join(["rebut", _quoted(said), *words[len(said) :]])
     if len(said) > 1 and not near:
-        line = " ".join(["rebut", _quoted(said), *words[len(said) :]])
         return click.UsageError(f"no command {shown!r}; a question goes in quotes:   {line}")
+    if len(said) > 2 and not any(" " in one for one in said):  # `redis or postgres` is near to `revise`, and is none
+        guess += f" A question goes in quotes:   {line}"
     return click.UsageError(f"no command {shown!r}{guess}")
 
 

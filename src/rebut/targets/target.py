@@ -56,6 +56,8 @@ class Target:
     """What was given and where, for code that came as a text: "a diff on standard input"."""
     loose: tuple[str, ...] = ()
     """Files that a given diff changes and that are not here as it says, so that nobody can read them whole."""
+    cites: tuple[str, ...] = ()
+    """What the text itself cites, looked up: how many of each mark, then a line for each that is absent or moved."""
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -81,6 +83,7 @@ class Target:
             "notes": list(self.notes),
             "origin": self.origin,
             "loose": list(self.loose),
+            "cites": list(self.cites),
         }
 
     @classmethod
@@ -105,6 +108,7 @@ class Target:
             notes=_lines(data.get("notes")),
             origin=str(data.get("origin", "")),
             loose=_lines(data.get("loose")),
+            cites=_lines(data.get("cites")),
         )
 
 

@@ -19,6 +19,8 @@ from rebut.targets import Target, split, whole_files
 from rebut.text import tokens
 from rebut.types import Changed, Material
 
+MOST_CITES = 100
+
 
 def artifact(r: Round, version: Version, part: Target, *, text: bool = True) -> str:
     """The artifact as it stands, quoted: the given part of its files, whole, with what this version changed."""
@@ -34,8 +36,16 @@ def artifact(r: Round, version: Version, part: Target, *, text: bool = True) -> 
             + r.quote("changes of this version", version.patch)
         )
     if text and version.text:
-        parts.append("The text:\n\n" + r.quote(f"text, version {version.n}", version.text))
+        parts.append(_text(r, version))
     return "\n\n".join(parts)
+
+
+def _text(r: Round, version: Version) -> str:
+    """The text, with what the program found of its citations. Those of a later version nobody has looked up."""
+    said = "The text:\n\n" + r.quote(f"text, version {version.n}", version.text)
+    if version.n > 1 or not r.target.cites:
+        return said
+    return f"{said}\n\n{words.CITES}\n\n" + r.quote("citations of the text", "\n".join(r.target.cites[:MOST_CITES]))
 
 
 def _changes(target: Target, version: Version, part: Target) -> tuple[Changed, ...]:
@@ -70,8 +80,7 @@ async def critique(r: Round, course: Course) -> Answers[Any]:
             prompt = fill(words.CODE, **shared, artifact=shown)
             asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
     if target.kind != "code":
-        shown = "The text:\n\n" + r.quote(f"text, version {version.n}", version.text)
-        prompt = fill(words.PROPOSAL, **shared, artifact=shown)
+        prompt = fill(words.PROPOSAL, **shared, artifact=_text(r, version))
         asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else ""))
     # A first round without any answer is open for resume; in a later one there is something to go by.
     return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)

@@ -41,6 +41,8 @@ would take.
 $again
 Set `agrees` to true only if nothing of P1 or P2 stands in the way of the proposal as it is."""
 
+CITES = "What the program found when it looked up what the text itself cites:"
+
 AGAIN = """
 Earlier findings are listed above with the judge's word on each. Raise one again only if it still stands in this
 version or the answer to it fails, and then put its id under `same_as`. What you do not raise again counts as settled.

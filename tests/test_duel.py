@@ -18,7 +18,7 @@ from voices import Voice
 
 import rebut
 from rebut import report, session
-from rebut.api import state_dir
+from rebut.api import Desk, state_dir
 from rebut.cli.app import enter
 from rebut.protocols.duel.forms import Decision
 
@@ -692,3 +692,11 @@ def test_a_side_that_wins_by_what_is_not_there_wins_nothing_for_certain(
     }
     outcome = duel(tmp_path, said, rounds=1)
     assert (outcome.heading, outcome.conclusive) == (heading, heading == "VERDICT")
+
+
+@pytest.mark.parametrize(("proposer", "judge"), [("human", "other"), ("caller", "other"), ("first", "first")])
+def test_nobody_judges_a_case_that_they_argue_themselves_while_a_model_could(proposer: str, judge: str) -> None:  # C2
+    plan = Desk(backends={"first": Voice(), "other": Voice()}).plan(
+        "duel", TOPIC, proposer=proposer, challenger="other"
+    )
+    assert {p.seat: p.spec.provider for p in plan.seats}["judge"] == judge

@@ -116,6 +116,9 @@ def fill(
     default = protocol.judge if protocol.judge and protocol.judge not in specs else ""
     if default:
         party, spec = next(iter(parties.items()))
+        if spec.provider in PEOPLE and party not in protocol.silent:  # nobody decides on a case that he has just argued
+            models = [one for one in parties.items() if one[1].provider not in PEOPLE]
+            party, spec = models[0] if models else (party, spec)
         specs[default] = replace(spec, name="")
         notes.append(f"the {default} is a fresh call of {_called(party)}'s model ({spec}), not an independent third")
     for role, spec in parties.items():
@@ -155,7 +158,8 @@ def fill(
 
 NO_MODEL = "a program, since no model was found: it knows rules, and argues nothing"
 NONE_LISTED = "a program, since no model was named and none is seated by itself: it knows rules, and argues nothing"
-NO_STAND_IN = ("human", "caller", "lint", "rules")
+PEOPLE = ("human", "caller")
+NO_STAND_IN = (*PEOPLE, "lint", "rules")
 NOBODY = " Nothing was found to fill it with: `rebut providers` tells what there could be."
 UNLISTED = (
     "without a terminal only the embedded model is seated by itself: list others in [egress] allow of your config, "

@@ -316,7 +316,8 @@ def test_the_winner_is_named_by_its_tool(tmp_path: Path) -> None:
     assert [e["tool"] for e in state["exchanges"]] == ["pro", "con", "pro", "con"]
 
 
-def test_the_state_file_names_the_fallback_that_spoke_and_not_the_tool_that_failed(tmp_path: Path) -> None:
+def state_after_a_fallback(folder: Path, spare: Voice) -> Any:
+    """The state file of a duel whose challenger fails in round 2, when `spare` is asked in its place."""
     failed = rebut.ParticipantFailed("auth", "no login")
     gone = Voice({"r1/challenge@challenger": json.dumps(duels.challenge()), "r2/follow-up@challenger": failed})
     rebut.run(
@@ -324,26 +325,21 @@ def test_the_state_file_names_the_fallback_that_spoke_and_not_the_tool_that_fail
         TOPIC,
         **{"proposer": "pro:a", "challenger": "con:b", "judge": "pro:c"},
         fallbacks={"challenger": "spare:s"},
-        state_dir=str(tmp_path),
-        backends={"pro": voice(), "con": gone, "spare": voice()},
+        state_dir=str(folder),
+        backends={"pro": voice(), "con": gone, "spare": spare},
     )
-    state = state_of(tmp_path)
+    return state_of(folder)
+
+
+def test_the_state_file_names_the_fallback_that_spoke_and_not_the_tool_that_failed(tmp_path: Path) -> None:
+    state = state_after_a_fallback(tmp_path, voice())
     assert [e["tool"] for e in state["exchanges"]] == ["pro", "con", "pro", "spare"]  # D6
     assert (state["verdict"]["winner"], state["verdict"]["winner_role"]) == ("spare", "challenger")
 
 
 def test_the_state_file_names_no_fallback_that_never_spoke(tmp_path: Path) -> None:  # D6
-    failed = rebut.ParticipantFailed("auth", "no login")
-    gone = Voice({"r1/challenge@challenger": json.dumps(duels.challenge()), "r2/follow-up@challenger": failed})
-    rebut.run(
-        "duel",
-        TOPIC,
-        **{"proposer": "pro:a", "challenger": "con:b", "judge": "pro:c"},
-        fallbacks={"challenger": "spare:s"},
-        state_dir=str(tmp_path),
-        backends={"pro": voice(), "con": gone, "spare": Voice({"r2/follow-up@challenger": failed})},
-    )
-    verdict = state_of(tmp_path)["verdict"]
+    silent = Voice({"r2/follow-up@challenger": rebut.ParticipantFailed("auth", "no login")})
+    verdict = state_after_a_fallback(tmp_path, silent)["verdict"]
     assert (verdict["winner"], verdict["winner_role"]) == ("con", "challenger")
 
 

@@ -122,9 +122,7 @@ class Gating:
 
     def judge(self, outcome: Outcome) -> Judged:
         """The ending as it stands, and the gate's word on it."""
-        if self.target is None:
-            return Judged(outcome, outcome.exit_code)
-        if "contract" not in outcome.data:  # a deadline left nothing of it but its record
+        if self.target is None or "contract" not in outcome.data:  # a deadline may leave nothing of it but its record
             return Judged(outcome, outcome.exit_code)
         if self.unread:
             return Judged(outcome, outcome.exit_code, failed=self.unread)

@@ -120,8 +120,7 @@ class Stage:
             return asyncio.run(self.run(act))
         except RebutError as error:
             return error
-        except Exception as error:
-            # The last resort: a protocol of one's own may break in any way, and its debate is still on record.
+        except Exception as error:  # a protocol of one's own may break in any way; what is ours is raised again
             if self.record is None or not self.record.opened.source:
                 raise
             return _broken(error, self.record.opened.source)

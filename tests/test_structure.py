@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
     {"statements"},
     {"laying", "scaffold", "hosts"},
     {"tools", "analysers", "snapshot", "workspace", "outcome", "contract", "forms", "glance", "artifacts"},
-    {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching"},
+    {"view", "evidence", "context", "marking", "endings", "targets", "overlay", "sides", "patching", "looking_up"},
     {"bytewise", "headline"},
     {"cited", "policy"},
     {"dismissal"},

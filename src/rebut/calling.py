@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rebut.budget import MAX_OUTPUT, flag, shown
 from rebut.control import Cut
-from rebut.errors import ParticipantFailed, RecordError
+from rebut.errors import ParticipantFailed
 from rebut.events import Asked, Attempt, Fact, Failed
 from rebut.hearing import listen
 from rebut.helm import left
@@ -69,7 +69,8 @@ def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
 
 async def call_once(room: Room, q: Question, call: Call, step: Next, connection: Connection, worst: Amount) -> None:
     """One call: reserved and on record before it starts, on record when it comes back, whatever comes back."""
-    room.need_room()
+    if full := room.no_room():
+        raise full
     number = call.next_attempt
     asked = Asked(
         key=q.key,
@@ -167,11 +168,8 @@ class _Sending:
         if self.over:
             return False
         # The lost one is held to have cost what was reserved for it, so there must be room for another.
-        self.held = room.control.draining or bool(room.limits.refuses(room.record.committed, self.worst, self.kept))
-        try:
-            room.need_room()
-        except RecordError:
-            self.held = True
+        full = room.limits.refuses(room.record.committed, self.worst, self.kept) or room.no_room()
+        self.held = room.control.draining or bool(full)
         if self.held:
             return False
         room.write(self.failed(error, again=True))

@@ -201,16 +201,10 @@ class Desk:
 
     async def _held_to_its_own(self, target: Target, file: str, door: Callable[[str], str]) -> Target:
         """The target, with what the text itself cites looked up."""
-        from rebut.evidence import check_text, summed
-        from rebut.view import LiveView
+        from rebut.looking_up import look_up, summed
 
-        view = await LiveView.open(self.workspace, door, self.table.never)
-        try:
-            beside = (self.workspace / file).resolve().parent if file else Path(view.root)
-            base = beside.relative_to(view.root).as_posix() if beside.is_relative_to(view.root) else "."
-            cites = summed(await check_text(target.text, view, base="" if base == "." else base))
-        finally:
-            await view.close()
+        folder = (self.workspace / file).resolve().parent if file else None
+        cites = summed(await look_up(target.text, self.workspace, door, self.table.never, folder))
         if not cites:
             return target
         rest = f"; {len(cites) - 1 - MOST_TOLD} more" if len(cites) - 1 > MOST_TOLD else ""

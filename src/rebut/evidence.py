@@ -11,10 +11,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from rebut.citations import Citation, Found, Place, find
-from rebut.text import cut
 from rebut.types import Json
 from rebut.workspace import Missing, Text, Unreadable, Workspace
 
@@ -72,21 +71,6 @@ async def check_text(text: str, view: Workspace, base: str = "") -> list[tuple[F
             mark = Mark("uncheckable", mark.place, "spoken of as something to be made")
         results.append((found, mark))
     return results
-
-
-def summed(results: Sequence[tuple[Found, Mark]]) -> tuple[str, ...]:
-    """What the citations of a text came to: how many of each mark, then a line for each that is absent or moved."""
-    marks = [mark for _, mark in results]
-    counts = {name: sum(m.mark == name for m in marks) for name in get_args(Verdict)}
-    tally = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    rows = [f"{m.mark}: {_named(f.citation, m)}" for f, m in results if m.mark in ("absent", "moved")]
-    return (tally, *dict.fromkeys(rows)) if tally else ()
-
-
-def _named(citation: Citation, mark: Mark) -> str:
-    quote = f' "{cut(citation.quote, SHOWN)}"' if citation.quote else ""
-    why = f"now at {mark.moved_to}" if mark.moved_to else mark.note.removeprefix(f"{citation.place}: ")
-    return f"{citation.place}{quote} ({why})"
 
 
 async def _check(citation: Citation, view: Workspace, artifact: str | None, base: str) -> Mark:

@@ -207,20 +207,21 @@ class Journal:
             ) from error
         self._good += len(data)
 
-    def need_room(self) -> None:
-        """Refuse to go on where what comes next could not be kept. A file system that tells nothing is trusted."""
+    def no_room(self) -> RecordError | None:
+        """Why what comes next could not be kept, if so. A file system that tells nothing is trusted."""
         try:
             disk = os.fstatvfs(self._fd)
         except OSError:
-            return
+            return None
         free = disk.f_frsize * (disk.f_bavail if os.geteuid() else disk.f_bfree)
-        if disk.f_blocks and free < ROOM:
-            raise RecordError(
-                f"session {self.folder.name}: the disk has {free // 1000:,} kB left, "
-                f"and an answer may take {ROOM // 1000:,}",
-                "It was not asked: what cannot be kept is paid for in vain. "
-                f"Make room, then `rebut resume {self.folder.name}`.",
-            )
+        if not disk.f_blocks or free >= ROOM:
+            return None
+        return RecordError(
+            f"session {self.folder.name}: the disk has {free // 1000:,} kB left, "
+            f"and an answer may take {ROOM // 1000:,}",
+            "It was not asked: what cannot be kept is paid for in vain. "
+            f"Make room, then `rebut resume {self.folder.name}`.",
+        )
 
     async def append(self, *events: Event) -> None:
         """Write events and wait until they are on disk."""

@@ -21,6 +21,7 @@ from rebut.trips import Trips
 from rebut.types import Backend, ModelSpec, Participant
 
 if TYPE_CHECKING:
+    from rebut.errors import RecordError
     from rebut.journal import Journal
     from rebut.sides import Sides
     from rebut.targets import Target
@@ -172,10 +173,9 @@ class Room:
         if self.journal is not None:
             await self.journal.sync()
 
-    def need_room(self) -> None:
-        """Before a call: what comes back must find room on the disk."""
-        if self.journal is not None:
-            self.journal.need_room()
+    def no_room(self) -> RecordError | None:
+        """Why what a call brings back would find no room on the disk, if so."""
+        return self.journal.no_room() if self.journal is not None else None
 
     def active_seconds(self) -> float:
         """Time worked on this debate over all its runs, without the time that people took."""

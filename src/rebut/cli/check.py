@@ -6,15 +6,10 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from rebut.cli.options import json_flag
-
-if TYPE_CHECKING:
-    from rebut.citations import Found
-    from rebut.evidence import Mark
 
 BAD = ("absent", "moved")
 LARGEST = 20_000_000
@@ -37,15 +32,19 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
 
     Exit code 1 when a citation is absent. Found means that the words stand there, not that they prove anything.
     """
+    from rebut import config, session
     from rebut.cli.saying import folded, say, say_json, width
     from rebut.errors import UsageError
+    from rebut.looking_up import look_up
     from rebut.report import wrapped
-    from rebut.text import cut
+    from rebut.text import clean, cut
 
     if root is not None and not root.is_dir():
         raise UsageError(f"there is no folder {root}")
     text, name, base = _text(file)
-    found = asyncio.run(_look_up(text, (root or Path.cwd()).resolve(), base))
+    workspace = (root or Path.cwd()).resolve()
+    never = config.load(workspace=session.repository(workspace), env=os.environ).never
+    found = asyncio.run(look_up(clean(text), workspace, str, never, base))
     counts: dict[str, int] = {}
     for _, mark in found:
         counts[mark.mark] = counts.get(mark.mark, 0) + 1
@@ -88,20 +87,3 @@ def _text(file: str) -> tuple[str, str, Path | None]:
     if b"\0" in data[:BINARY]:
         raise UsageError(f"{name} is binary", "Only what stands in a text can be looked up.")
     return data.decode(errors="replace"), name, base
-
-
-async def _look_up(text: str, root: Path, base: Path | None) -> list[tuple[Found, Mark]]:
-    from rebut import config, session
-    from rebut.evidence import check_text
-    from rebut.text import clean
-    from rebut.view import LiveView
-
-    settings = config.load(workspace=session.repository(root), env=os.environ)
-    view = await LiveView.open(root, lambda t: t, settings.never)
-    try:
-        within = ""
-        if base is not None and base.is_relative_to(view.root):
-            within = base.relative_to(view.root).as_posix()
-        return await check_text(clean(text), view, base=within if within != "." else "")
-    finally:
-        await view.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rebut import api, session
+from rebut import api
 from rebut.api import Desk
 from rebut.applying import final_patch, is_applied
 from rebut.cli.gating import Gating
@@ -32,8 +32,7 @@ def take_up(
     gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
 
     async def act(desk: Desk) -> Outcome:
-        record = session.load(desk.find(id))
-        there = desk.of(record)
+        there, _, record = desk.taken_up(id)
         await gating.take_up(there, record, quiet=as_json)
         try:
             outcome = await api.resume(id, desk=desk, limits=limits, ask_left=ask_left)

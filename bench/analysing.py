@@ -14,10 +14,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from bench.table import Row
-from rebut import analysers
-from rebut.backends.lint import Lint
+from rebut.backends.linters import tables as analysers
+from rebut.backends.linters.backend import Lint
 from rebut.backends.rules import Rules
-from rebut.types import Changed, Finding, Material, ModelSpec, Participant, Request
+from rebut.core.types import (Changed, Finding, Material, ModelSpec, Participant, Request)
 
 RUNS = 7
 FILES = 20

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import rebut
 from bench import said, server
-from rebut.backends.http import shared
-from rebut.config import Config, Provider
+from rebut.backends.http.client import shared
+from rebut.setup.config import Config, Provider
 
 __all__ = ["CALLS", "bare", "duel", "sent", "shared"]
 

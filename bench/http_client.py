@@ -30,13 +30,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from loopback import Loopback
 
-from rebut.backends.anthropic import Anthropic
-from rebut.backends.google import Google
+from rebut.backends.http.anthropic import Anthropic
+from rebut.backends.http.google import Google
 from rebut.backends.limit import Limited
-from rebut.backends.openai import OpenAI
-from rebut.backends.responses import Responses
+from rebut.backends.http.openai import OpenAI
+from rebut.backends.http.responses import Responses
 from rebut.backends.retry import Retrying
-from rebut.types import ModelSpec, Participant, Request
+from rebut.core.types import ModelSpec, Participant, Request
 
 Call = Callable[[], Awaitable[object]]
 PROMPT = "Argue about this plan. " * 200

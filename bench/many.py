@@ -18,7 +18,7 @@ from bench import said, server
 from bench.calls import CALLS, bare, duel, sent, shared
 from bench.places import own_home
 from bench.table import Row
-from rebut.journal import NAME, _sync
+from rebut.record.journal import NAME, _sync
 
 AT_ONCE = 200
 LATENCY = 0.2

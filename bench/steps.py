@@ -11,8 +11,8 @@ from statistics import median
 from bench import said
 from bench.places import own_home
 from bench.table import Row
-from rebut.events import Answered, Event
-from rebut.journal import NAME, Journal, _sync
+from rebut.record.events import Answered, Event
+from rebut.record.journal import NAME, Journal, _sync
 
 STEPS = 200
 AT_ONCE = 400

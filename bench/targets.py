@@ -12,8 +12,8 @@ from statistics import median
 
 from bench.places import own_home
 from bench.table import Row
-from rebut.redaction import Redactor
-from rebut.targets import Wanted, resolve
+from rebut.core.redaction import Redactor
+from rebut.workspace.targets import Wanted, resolve
 
 FILES, LINES, RUNS = 200, 150, 9
 WORDS = (

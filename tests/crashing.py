@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from rebut.events import Line
-    from rebut.room import Connection
-    from rebut.types import Reply, Request
+    from rebut.record.events import Line
+    from rebut.engine.runtime import Connection
+    from rebut.core.types import Reply, Request
 
 DIED = 86
 SEATS = {"proposer": "one", "challenger": "two", "judge": "three"}
@@ -225,13 +225,13 @@ class Debater:
     """
 
     def __init__(self, job: Job) -> None:
-        from rebut.control import Control
+        from rebut.engine.steering import Control
 
         self.job, self.calls, self.control = job, 0, Control()
 
     async def _decide(self, decision: str, key: str) -> None:
         """Somebody at the screen. What an earlier process has on record is not decided twice."""
-        from rebut.helm import added
+        from rebut.engine.helm import added
 
         assert self.control.helm is not None
         if decision == "settle":
@@ -244,7 +244,7 @@ class Debater:
             await asyncio.Event().wait()
 
     async def complete(self, request: Request) -> Reply:
-        from rebut.types import Reply, Usage
+        from rebut.core.types import Reply, Usage
 
         self.calls += 1
         log = Path(self.job.folder) / "calls.jsonl"
@@ -291,14 +291,14 @@ def _give_up_powers() -> None:
 
 
 def _far(debater: Debater) -> Connection:
-    from rebut.room import Connection
+    from rebut.engine.runtime import Connection
 
     return Connection(debater, lambda sent, back: 0.0, family="far", far=True)
 
 
 def _act(job: Job) -> Result:
     import rebut
-    from rebut.errors import RebutError
+    from rebut.core.errors import RebutError
 
     folder = Path(job.folder)
     os.environ["HOME"] = job.folder
@@ -307,7 +307,7 @@ def _act(job: Job) -> Result:
     if job.largest_file:  # Python ignores the signal, so the write comes back short and then fails
         resource.setrlimit(resource.RLIMIT_FSIZE, (job.largest_file, resource.RLIM_INFINITY))
     if job.fake_start:
-        from rebut import processes
+        from rebut.core import processes
 
         processes.started = lambda pid: job.fake_start
 
@@ -338,7 +338,7 @@ def _act(job: Job) -> Result:
             name = session(folder).name if job.resume == "*" else job.resume
             outcome = asyncio.run(rebut.resume(name, ask_left=job.ask_left, **outside))
         else:
-            from rebut.targets import Wanted
+            from rebut.workspace.targets import Wanted
 
             named = {"target": Wanted(scope=job.scope)} if job.scope else {}
             named |= {**job.seats, **job.settings, "workspace": job.workspace or job.folder, **outside}

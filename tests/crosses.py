@@ -9,8 +9,8 @@ import duels
 from repositories import commit, git
 
 import rebut
-from rebut.outcome import Outcome
-from rebut.targets import Wanted
+from rebut.domain.outcome import Outcome
+from rebut.workspace.targets import Wanted
 
 BEFORE = "import os\n\n\ndef pay(order):\n    charge(order)\n    commit(order)\n"
 AFTER = "import os\n\n\ndef pay(order):\n    commit(order)\n    charge(order)\n    return None\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import rebut
-from rebut import session
-from rebut.record import Record
+from rebut.record import sessions as session
+from rebut.record.record import Record
 
 TOPIC = "Should sessions live in Redis?"
 

@@ -8,9 +8,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from rebut.snapshot import Snapshot, take
-from rebut.view import View
-from rebut.workspace import Read, Text
+from rebut.workspace.snapshot import Snapshot, take
+from rebut.workspace.view import View
+from rebut.workspace.tree import Read, Text
 
 
 def redact(text: str) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 import crosses
 import duels
 
-from rebut import session
-from rebut.contract import Contract, Held
-from rebut.outcome import Outcome
-from rebut.reviewed import Review
-from rebut.standing import Grounds, Standing, stand
-from rebut.targets import Target
-from rebut.types import Changed
+from rebut.record import sessions as session
+from rebut.domain.review_result import Contract, Held
+from rebut.domain.outcome import Outcome
+from rebut.ci.recorded_reviews import Review
+from rebut.ci.standing import Grounds, Standing, stand
+from rebut.workspace.targets import Target
+from rebut.core.types import Changed
 
 AFTER = "import os\n\n\ndef pay(order):\n    commit(order)\n    charge(order)\n    return None\n"
 

@@ -8,8 +8,8 @@ from typing import Any
 import duels
 
 import rebut
-from rebut.outcome import Outcome
-from rebut.targets import Wanted
+from rebut.domain.outcome import Outcome
+from rebut.workspace.targets import Wanted
 
 TOPIC = "Where to keep user sessions?"
 

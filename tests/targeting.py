@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from repositories import redact
 
-from rebut.errors import UsageError
-from rebut.targets import Target, Wanted, resolve
-from rebut.types import Changed
+from rebut.core.errors import UsageError
+from rebut.workspace.targets import Target, Wanted, resolve
+from rebut.core.types import Changed
 
 
 def target(root: Path, scope: str = "", *, never: tuple[str, ...] = (), **given: object) -> Target:

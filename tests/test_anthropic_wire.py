@@ -9,8 +9,8 @@ import pytest
 from loopback import Loopback
 from wires import ANSWERS, Elsewhere, ask, ask_twice, failing, request, with_schema
 
-from rebut.backends.anthropic import Anthropic
-from rebut.types import Usage
+from rebut.backends.http.anthropic import Anthropic
+from rebut.core.types import Usage
 
 NO_EFFORT = "This model does not support the effort parameter."
 NO_ADAPTIVE = "adaptive thinking is not supported on this model"

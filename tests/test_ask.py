@@ -10,8 +10,8 @@ import duels
 import pytest
 
 import rebut
-from rebut import session
-from rebut.account import sentences
+from rebut.record import sessions as session
+from rebut.reports.account import sentences
 from tests.voices import time_is_up
 
 TOPIC = "Should the shop keep user sessions in Redis?"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut import errors
-from rebut.types import Reply, Usage
+from rebut.core import errors
+from rebut.core.types import Reply, Usage
 from tests import voices
 from tests.voices import Voice, protocol
 

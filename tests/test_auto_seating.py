@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut.record import Record
+from rebut.record.record import Record
 from tests import duels
 from tests.loopback import Loopback
 from tests.terminals import at_a_terminal

@@ -13,9 +13,9 @@ import pytest
 from console import at_a_terminal, piped
 
 from rebut import ParticipantFailed, testing
-from rebut.errors import Aborted
-from rebut.events import Asked, Attempt, Line
-from rebut.record import Record
+from rebut.core.errors import Aborted
+from rebut.record.events import Asked, Attempt, Line
+from rebut.record.record import Record
 from rebut.testing import crash_at_every_call, fails, play
 
 PROTOCOL = '''"""Two questions to one seat."""

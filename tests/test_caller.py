@@ -9,7 +9,7 @@ from typing import Any
 import duels
 import pytest
 
-from rebut import session
+from rebut.record import sessions as session
 from rebut.cli.app import enter
 
 

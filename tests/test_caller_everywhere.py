@@ -13,7 +13,7 @@ import panels
 import pytest
 import revisions
 
-from rebut import session
+from rebut.record import sessions as session
 from rebut.cli.app import enter
 
 MOST_TURNS = 40

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rebut.cli import check
+from rebut.cli.commands import check
 from rebut.cli.app import enter
 
 PLAN = """# Plan

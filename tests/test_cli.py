@@ -13,7 +13,7 @@ import console
 import duels
 import pytest
 
-from rebut import session
+from rebut.record import sessions as session
 from rebut.cli.app import enter
 
 

@@ -28,9 +28,9 @@ from crashing import (
     wire,
 )
 
-from rebut.events import Resumed
-from rebut.journal import NAME
-from rebut.session import load
+from rebut.record.events import Resumed
+from rebut.record.journal import NAME
+from rebut.record.sessions import load
 
 Make = Callable[..., Job]
 

@@ -10,14 +10,14 @@ import duels
 import pytest
 
 from rebut.backends.rules import judged
-from rebut.contract import Contract
-from rebut.gate import judge
-from rebut.ledger import Evidence, Point
-from rebut.outcome import Outcome
-from rebut.policy import Policy
+from rebut.domain.review_result import Contract
+from rebut.ci.gate import judge
+from rebut.domain.ledger import Evidence, Point
+from rebut.domain.outcome import Outcome
+from rebut.domain.gate_policy import Policy
 from rebut.protocols.cross.versions import Version, fixes
-from rebut.targets import Target
-from rebut.types import Changed, Finding
+from rebut.workspace.targets import Target
+from rebut.core.types import Changed, Finding
 
 COMPROMISE = {
     "r1/critique@critic": crosses.critique(crosses.raised()),

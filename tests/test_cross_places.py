@@ -15,11 +15,11 @@ import voices
 from repositories import commit, git
 
 import rebut
-from rebut.contract import Contract, Held, Recommended
-from rebut.outcome import Outcome
+from rebut.domain.review_result import Contract, Held, Recommended
+from rebut.domain.outcome import Outcome
 from rebut.protocols.cross import places
 from rebut.protocols.cross.settings import Settings
-from rebut.targets import Wanted
+from rebut.workspace.targets import Wanted
 
 NAME = re.compile(r"debate-\d{8}-\d{6}-\d+")
 FOUND = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement("A")}
@@ -55,7 +55,7 @@ def test_folder_and_files_are_private(shop: Path) -> None:  # J6
 
 def test_the_session_answers_to_that_name_too(shop: Path) -> None:  # J6, C13
     outcome = crosses.review(shop, FOUND)
-    from rebut import session
+    from rebut.record import sessions as session
 
     assert session.find(session.home(), folder_of(outcome).name).name == outcome.session
 

@@ -7,8 +7,8 @@ from typing import Any
 import crosses
 import pytest
 
-from rebut.ledger import Evidence, Ledger, Move, Point, Slip
-from rebut.protocols.cross import rules, weighing
+from rebut.domain.ledger import (Evidence, Ledger, Move, Point, Slip)
+from rebut.protocols.cross import reply_checks as rules, findings as weighing
 from rebut.protocols.cross.forms import CodeCritique, Judgement
 
 

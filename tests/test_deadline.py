@@ -27,9 +27,9 @@ import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
 from test_command import soon_gone
 
-from rebut import child
-from rebut.cli.stage import Stage
-from rebut.outcome import Outcome
+from rebut.core import process as child
+from rebut.cli.runner import Stage
+from rebut.domain.outcome import Outcome
 from tests import voices
 
 Said = dict[str, Any]

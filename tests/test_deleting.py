@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut import session
+from rebut.record import sessions as session
 from rebut.cli.app import enter
-from rebut.journal import Journal
+from rebut.record.journal import Journal
 from tests import duels
 from tests.terminals import at_a_terminal
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from console import Once, at_a_terminal, piped
 
-from rebut import api, demo, session
-from rebut.connecting import scripted
+from rebut import api
+from rebut.cli.commands import demo_part as demo
+from rebut.record import sessions as session
+from rebut.setup.connect import scripted
 
 
 def told(folder: Path) -> dict[str, Any]:

@@ -12,11 +12,12 @@ import pytest
 import reviews
 from repositories import git
 
-from rebut import dismissals, session
-from rebut.cited import cited
+from rebut.ci import dismissals
+from rebut.record import sessions as session
+from rebut.ci.cited import cited
 from rebut.cli.app import enter
-from rebut.dismissal import Dismissal, dismissal, matching, parse
-from rebut.errors import ConfigError, UsageError
+from rebut.ci.dismissal import (Dismissal, dismissal, matching, parse)
+from rebut.core.errors import ConfigError, UsageError
 
 A = reviews.AFTER
 

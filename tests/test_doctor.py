@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from rebut import doctor
-from rebut.backends.openai import OpenAI
+from rebut.setup import doctor
+from rebut.backends.http.openai import OpenAI
 from rebut.cli.app import enter
-from rebut.config import Config
-from rebut.doctor import Health
-from rebut.errors import ParticipantFailed
-from rebut.finding import Found
-from rebut.room import Connection
-from rebut.types import ModelSpec, Reply, Request
+from rebut.setup.config import Config
+from rebut.setup.doctor import Health
+from rebut.core.errors import ParticipantFailed
+from rebut.setup.discover import Found
+from rebut.engine.runtime import Connection
+from rebut.core.types import ModelSpec, Reply, Request
 from tests import fake_tool
 from tests.loopback import Loopback
 from tests.test_finding import NOWHERE
@@ -271,7 +271,7 @@ def test_a_tool_that_shows_no_login_is_tried_all_the_same(
 
 
 def test_an_embedded_model_alone_can_debate_with_itself_and_is_not_called_nobody() -> None:  # H13
-    from rebut.cli.doctor import rows
+    from rebut.cli.commands.doctor import rows
 
     alone = [Health("local", "0.1", can_debate=True, embedded=True)]
     assert "only the embedded model can debate, with itself" in rows(alone, doctor.families(alone), offline=False)[-1]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut import errors, session
+from rebut.core import errors
+from rebut.record import sessions as session
 from tests import duels, voices
 from tests.loopback import Loopback
 from tests.voices import Voice, protocol
@@ -246,7 +247,7 @@ def test_a_listener_hears_every_event_as_it_is_recorded_and_text_as_it_streams(t
 def test_the_example_protocol_in_the_docs_runs(tmp_path: Path) -> None:
     # C13
     path = Path(__file__).parent.parent / "docs/examples/steelman.py"
-    from rebut.protocol import load
+    from rebut.engine.protocol import load
 
     made = load(path)
     seats = {role: [f"fake:{role}{n}" for n in range(count)] for role, count in made.seats.items()}
@@ -270,7 +271,7 @@ def test_a_fork_with_a_long_copy_to_make_holds_up_nobody_else(
     tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # C13
-    from rebut import engine
+    from rebut.engine import start as engine
 
     copied, others_are_done = engine._copied, threading.Event()
     in_time: list[bool] = []

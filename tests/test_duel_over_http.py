@@ -10,9 +10,9 @@ import pytest
 from loopback import Loopback
 
 import rebut
-from rebut import session
-from rebut.errors import Aborted
-from rebut.record import Record
+from rebut.record import sessions as session
+from rebut.core.errors import Aborted
+from rebut.record.record import Record
 
 FORMS = {
     "Opening": "r1/opening@proposer",
@@ -133,7 +133,7 @@ def test_a_process_that_dies_between_two_sendings_goes_on_with_the_next(
 ) -> None:  # C3
     import asyncio
 
-    from rebut import journal as journals
+    from rebut.record import journal as journals
 
     class Died(BaseException):
         pass

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut import journal as journals, session
-from rebut.asking import Question, settle
-from rebut.room import Room
-from rebut.types import Reply, Request
+from rebut.record import journal as journals, sessions as session
+from rebut.engine.ask import Question, settle
+from rebut.engine.runtime import Room
+from rebut.core.types import Reply, Request
 from tests import voices
 from tests.voices import Voice, protocol
 
@@ -65,7 +65,7 @@ def test_an_answer_is_on_disk_before_the_protocol_sees_it(tmp_path: Path, monkey
         return got
 
     monkeypatch.setattr(journals, "_sync", sync)
-    monkeypatch.setattr("rebut.debate.settle", watched)
+    monkeypatch.setattr("rebut.engine.debate.settle", watched)
     rebut.run(protocol(tmp_path, ASKS), "t", author="fake:a", critic="fake:b", backends={"fake": Voice()})
     pair = ["attempt", "answered"]
     assert seen == [["draft@author", *pair], ["judge@critic", *pair, *pair]]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from rebut.backends.editor import LINE, Editor
-from rebut.backends.human import Human
-from rebut.types import Json
+from rebut.backends.human.editor import LINE, Editor
+from rebut.backends.human.form import Human
+from rebut.core.types import Json
 from tests import duels
 from tests.terminals import at_a_terminal
 from tests.test_human import Desk

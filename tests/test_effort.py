@@ -13,16 +13,17 @@ from loopback import Loopback
 from wires import KINDS, ask, ask_twice, request
 
 import rebut
-from rebut import config, session
-from rebut.backends.prices import worst_case
-from rebut.backends.wire import ROOM_TO_THINK
-from rebut.budget import MAX_OUTPUT
-from rebut.calling import SCHEMA_TOKENS
-from rebut.config import is_loopback
-from rebut.connecting import connector
-from rebut.events import Asked
-from rebut.text import tokens
-from rebut.types import EFFORTS, ModelSpec
+from rebut.setup import config
+from rebut.record import sessions as session
+from rebut.backends.http.prices import worst_case
+from rebut.backends.http.wire import ROOM_TO_THINK
+from rebut.domain.limits import MAX_OUTPUT
+from rebut.engine.call import SCHEMA_TOKENS
+from rebut.setup.config import is_loopback
+from rebut.setup.connect import connector
+from rebut.record.events import Asked
+from rebut.core.text import tokens
+from rebut.core.types import EFFORTS, ModelSpec
 from tests import duels
 
 SAID = duels.by_form()

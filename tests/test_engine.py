@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut import errors, session
-from rebut.types import Reply
+from rebut.core import errors
+from rebut.record import sessions as session
+from rebut.core.types import Reply
 from tests import voices
 from tests.voices import Voice, protocol
 
@@ -463,7 +464,7 @@ def test_a_quoted_text_that_holds_its_own_tag_is_refused() -> None:
     # C7: the assertion behind the fence, with a broken key that makes the tag known beforehand
     from unittest.mock import patch
 
-    from rebut import prompts
+    from rebut.domain import prompts
 
     known = bytes.fromhex("0123456789abcdef" * 4)
     with (

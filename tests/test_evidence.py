@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from repositories import git, redact, small
 
-from rebut import evidence
-from rebut.citations import Citation
-from rebut.evidence import Mark, check, check_text
-from rebut.snapshot import Snapshot, take
-from rebut.view import LiveView, View
-from rebut.workspace import Missing, Read, Text, Workspace
+from rebut.evidence import lookup as evidence
+from rebut.evidence.citation_syntax import Citation
+from rebut.evidence.lookup import Mark, check, check_text
+from rebut.workspace.snapshot import Snapshot, take
+from rebut.workspace.view import LiveView, View
+from rebut.workspace.tree import (Missing, Read, Text, Workspace)
 
 CACHE = """\
 import redis

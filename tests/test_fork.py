@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut import api, session
+from rebut import api
+from rebut.record import sessions as session
 from tests import duels, voices
 from tests.voices import Voice, protocol
 

@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 import reviews
 
-from rebut import gate
-from rebut.dismissal import Dismissal
-from rebut.outcome import Seated
-from rebut.policy import STRICTER, Policy, Wish, settled
+from rebut.ci import gate
+from rebut.ci.dismissal import Dismissal
+from rebut.domain.outcome import Seated
+from rebut.domain.gate_policy import (STRICTER, Policy, Wish, settled)
 
 DOUBT = ("a seat failed",)
 

@@ -19,9 +19,9 @@ import pytest
 import reviews
 from repositories import commit, git
 
-from rebut import session
+from rebut.record import sessions as session
 from rebut.cli.app import enter
-from rebut.targets import Wanted
+from rebut.workspace.targets import Wanted
 
 FOUND = reviews.raised("commit(order)", "api/orders.py:5", "P2")
 
@@ -450,12 +450,12 @@ def test_a_sarif_that_fails_after_the_review_does_not_hide_its_ending(folder: Pa
         raise OSError(28, "No space left on device")
 
     words = ["cross", *seats(folder), "--fail-on", fail_on, "--sarif", str(out / "x.sarif")]
-    with mock.patch("rebut.whole.write", full):
+    with mock.patch("rebut.core.files.write", full):
         done = rebut(folder, *words)
     assert done.returncode == code and "KEEP ORIGINAL" in done.stdout and "GATE" in done.stdout
     assert "x.sarif could not be written: No space left on device" in " ".join(done.stderr.split())
     assert "export" in done.stderr and [*out.iterdir()] == []
-    with mock.patch("rebut.whole.write", full):
+    with mock.patch("rebut.core.files.write", full):
         told = json.loads(rebut(folder, *words, "--json").stdout)
     assert (told["exit"], "could not be written" in told["error"]) == (code, True) and told["decision"]
     assert rebut(folder, *words).returncode == (0 if fail_on == "P1" else 1) and (out / "x.sarif").is_file()
@@ -561,10 +561,10 @@ def test_a_review_goes_on_without_its_repository_and_passes_no_gate(
 
 
 def test_a_review_that_a_deadline_left_nothing_of_is_blamed_on_no_flag() -> None:  # C17
-    from rebut.cli.gating import Gating
-    from rebut.outcome import so_far
-    from rebut.policy import Wish
-    from rebut.targets import Target
+    from rebut.cli.gate_flags import Gating
+    from rebut.domain.outcome import so_far
+    from rebut.domain.gate_policy import Wish
+    from rebut.workspace.targets import Target
 
     judged = Gating(Wish("P1"), target=Target("code", "high", "x")).judge(so_far(1).filled(session="abcd"))
     assert (judged.code, judged.failed) == (5, None)

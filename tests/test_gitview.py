@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from repositories import commit, git, lines, look, redact, small
 
-from rebut.gitview import Git, GitFailed
-from rebut.snapshot import take
-from rebut.view import LiveView, View
-from rebut.workspace import Text, Unreadable
+from rebut.workspace.git import Git, GitFailed
+from rebut.workspace.snapshot import take
+from rebut.workspace.view import LiveView, View
+from rebut.workspace.tree import Text, Unreadable
 
 
 @pytest.fixture

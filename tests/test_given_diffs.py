@@ -11,7 +11,7 @@ from console import piped
 from repositories import commit, git, small
 from targeting import changed, paths, refused, target
 
-from rebut import session
+from rebut.record import sessions as session
 
 OLD = "import redis\n\ndef get(key):\n    return redis.get(key)\n"
 NEW = OLD.replace("\n\n", "\nimport subprocess\n\n").replace(

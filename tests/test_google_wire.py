@@ -8,8 +8,8 @@ import pytest
 from loopback import Loopback
 from wires import ANSWERS, SCHEMA, ask, ask_twice, failing, request, with_schema
 
-from rebut.backends.google import Google
-from rebut.types import Usage
+from rebut.backends.http.google import Google
+from rebut.core.types import Usage
 
 NO_LEVEL = "Thinking level is not supported for this model."
 

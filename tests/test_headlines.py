@@ -11,8 +11,8 @@ import pytest
 from console import piped
 
 import rebut
-from rebut import adr, report
-from rebut.types import Reply, Request
+from rebut.reports import adr, terminal as report
+from rebut.core.types import Reply, Request
 from tests import voices
 
 

@@ -14,13 +14,14 @@ import pytest
 from pydantic import BaseModel
 
 import rebut
-from rebut import Form, Glance, glance
+from rebut import Form, Glance
+from rebut.domain import glance
 from rebut.api import Desk, start
-from rebut.cli import points
-from rebut.cli.stage import Stage
-from rebut.hearing import Heard, Hearing
-from rebut.outcome import Outcome
-from rebut.types import Reply, Request
+from rebut.cli.screen import points
+from rebut.cli.runner import Stage
+from rebut.engine.live_answer import Heard, Hearing
+from rebut.domain.outcome import Outcome
+from rebut.core.types import Reply, Request
 from tests import duels, panels, voices
 from tests.voices import Voice
 

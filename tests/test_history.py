@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from rebut import history, session
-from rebut.cli.moving import Moving, expected as told, roughly
-from rebut.events import Asked
-from rebut.history import Expected, History, Took, look_back
+from rebut.record import timings as history, sessions as session
+from rebut.cli.screen.live_rows import Moving, expected as told, roughly
+from rebut.record.events import Asked
+from rebut.record.timings import (Expected, History, Took, look_back)
 from tests import console, duels
 from tests.test_live import command, enough, unfinished
 

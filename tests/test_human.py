@@ -14,10 +14,10 @@ import console
 import pytest
 from pydantic import BaseModel, Field
 
-from rebut.backends.human import Human
-from rebut.backends.showing import plain
-from rebut.errors import WaitingForPerson
-from rebut.types import Json, ModelSpec, Participant, Reply, Request
+from rebut.backends.human.form import Human
+from rebut.backends.human.showing import plain
+from rebut.core.errors import WaitingForPerson
+from rebut.core.types import (Json, ModelSpec, Participant, Reply, Request)
 from tests.terminals import Talk, watched
 
 JUDGE = Participant("judge", ModelSpec("human"))

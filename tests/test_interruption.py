@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut import errors
+from rebut.core import errors
 from tests import duels, voices
 from tests.loopback import Loopback
 from tests.voices import Voice, protocol

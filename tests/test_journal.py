@@ -25,10 +25,10 @@ from crashing import FIRST, SECOND, Job, play
 from hypothesis import given, settings, strategies as st
 
 import rebut
-from rebut import journal as journals, session
-from rebut.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
-from rebut.events import Fact, Opened, Resumed
-from rebut.journal import NAME, Journal, read
+from rebut.record import journal as journals, sessions as session
+from rebut.core.errors import (RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy)
+from rebut.record.events import Fact, Opened, Resumed
+from rebut.record.journal import NAME, Journal, read
 
 TOPIC = crashing.TOPIC
 

@@ -22,8 +22,8 @@ import pytest
 from crashing import FIRST, SECOND, Job, play, repository
 from loopback import Loopback
 
-from rebut.events import Asked, Attempt, Fact, Resumed
-from rebut.session import load
+from rebut.record.events import (Asked, Attempt, Fact, Resumed)
+from rebut.record.sessions import load
 
 KILLS = 20
 SEED = 20

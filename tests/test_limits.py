@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import rebut
-from rebut import session
+from rebut.record import sessions as session
 from rebut.api import Desk
-from rebut.backends.timed import Timed
-from rebut.events import Asked
-from rebut.record import Amount, Record
-from rebut.room import Connection
-from rebut.text import tokens
-from rebut.types import ModelSpec, Reply, Usage
+from rebut.backends.wrappers import Timed
+from rebut.record.events import Asked
+from rebut.record.record import Amount, Record
+from rebut.engine.runtime import Connection
+from rebut.core.text import tokens
+from rebut.core.types import ModelSpec, Reply, Usage
 from tests import duels, voices
 from tests.voices import Voice, protocol
 
@@ -393,7 +393,7 @@ def aged(seconds: float) -> None:
     place = voices.folder() / "journal.jsonl"
     from datetime import datetime, timedelta
 
-    from rebut.journal import digest
+    from rebut.record.journal import digest
 
     out, prev = [], ""
     rows = [json.loads(line) for line in place.read_bytes().splitlines()]
@@ -455,7 +455,7 @@ def test_time_between_two_runs_does_not_count(tmp_path: Path) -> None:
     rows = voices.record().lines
     from datetime import datetime, timedelta
 
-    from rebut.events import Line, Resumed
+    from rebut.record.events import Line, Resumed
 
     later = (datetime.fromisoformat(rows[-1].at) + timedelta(days=3)).isoformat(timespec="milliseconds")
     assert Record([*rows, Line(len(rows) + 1, later, Resumed())]).active_seconds() < 60

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from rebut import analysers
-from rebut.errors import ParticipantFailed, UsageError
+from rebut.backends.linters import tables as analysers
+from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.protocols.cross.forms import CATEGORIES, CodeCritique
-from rebut.types import Changed
+from rebut.core.types import Changed
 from tests.changes import asked, changed, critique, lines_of, mended, rules_of, with_rule
 
 BIN = Path(sysconfig.get_path("scripts"))

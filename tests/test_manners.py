@@ -15,13 +15,13 @@ import pytest
 from console import REBUT, at_a_terminal, piped
 from test_structure import HEAVY, probe
 
-from rebut import session
+from rebut.record import sessions as session
 from rebut.cli.app import app, enter
-from rebut.cli.brief import LARGEST, brief
+from rebut.cli.json_result import LARGEST, brief
 from rebut.cli.examples import EXAMPLES
 from rebut.cli.index import COMMANDS
-from rebut.ledger import Claim, Evidence, Ledger, Point
-from rebut.outcome import Outcome, Seated, Verdict
+from rebut.domain.ledger import (Claim, Evidence, Ledger, Point)
+from rebut.domain.outcome import Outcome, Seated, Verdict
 
 
 def command(name: str) -> click.Command:
@@ -178,7 +178,7 @@ def huge(**changes: Any) -> Outcome:
 def test_a_result_is_at_most_8_kb_whatever_was_said_and_says_where_the_rest_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # C14
-    from rebut.cli.saying import say_json
+    from rebut.cli.output import say_json
 
     shown = brief(huge())
     say_json(shown)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from console import REBUT, piped
 
-from rebut import session
+from rebut.record import sessions as session
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from loopback import Loopback
 
-from rebut.backends.http import HttpClient, HttpFailed
-from rebut.backends.openai import OpenAI
-from rebut.errors import ParticipantFailed, UsageError
-from rebut.types import ModelSpec, Participant, Reply, Request, Usage
+from rebut.backends.http.client import HttpClient, HttpFailed
+from rebut.backends.http.openai import OpenAI
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.types import (ModelSpec, Participant, Reply, Request, Usage)
 
 KEY = "sk-very-secret-key"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"claim": {"type": "string"}}}
@@ -382,7 +382,7 @@ def test_leaving_without_closing_prints_no_warning_and_proxies_are_not_asked_abo
 def test_importing_the_wire_loads_neither_the_client_nor_the_prices() -> None:
     code = "import sys, rebut.backends.openai, rebut.backends.retry; print(*sys.modules)"
     loaded = set(run_python(code).stdout.split())  # C14
-    assert "rebut.backends.openai" in loaded
+    assert "rebut.backends.http.openai" in loaded
     assert not loaded & {"aiohttp", "genai_prices", "stamina", "pydantic"}
 
 

@@ -16,11 +16,11 @@ from panels import agree, confront, consensus, objects, persona, point, rebut, t
 from voices import cli, record
 
 import rebut as door
-from rebut import Aborted, Outcome, TooFewReplies, UsageError
-from rebut.export import markdown
+from rebut import (Aborted, Outcome, TooFewReplies, UsageError)
+from rebut.reports.export import markdown
 from rebut.protocols.panel import Settings, places
-from rebut.protocols.panel.lenses import LENSES, assigned
-from rebut.protocols.panel.personas import built_in, distinct, file_names, text
+from rebut.protocols.panel.personas import LENSES, assigned
+from rebut.protocols.panel.personas_part import (built_in, distinct, file_names, text)
 from tests.voices import time_is_up
 
 Hold = Callable[..., Outcome]
@@ -507,7 +507,7 @@ def test_the_same_end_comes_out_of_a_replay(hold: Hold) -> None:  # C13
 def test_a_session_whose_personas_were_written_in_other_words_is_replayed(
     hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C3 C13
-    from rebut.protocols.panel import personas
+    from rebut.protocols.panel import personas_part as personas
 
     line, quoted = personas._line, panels.personas(domain="the «web»")
     with monkeypatch.context() as before:
@@ -530,15 +530,15 @@ def test_a_decision_record_is_written_from_events_alone(hold: Hold, monkeypatch:
     assert "Architect (gemini): strong: One node is a single point of failure." in shown
     assert "[ ] find out: How many outages did the Lead count last year?" in shown
     assert "v1: Use Redis for sessions. Given up: Adversary raised B2." in shown
-    monkeypatch.setattr("rebut.protocol.load", None)  # nobody needs the protocol's code
-    from rebut.adr import adr
+    monkeypatch.setattr("rebut.engine.protocol.load", None)  # nobody needs the protocol's code
+    from rebut.reports.adr import adr
 
     assert adr(record()).splitlines()[0] == shown.splitlines()[0]
     assert "DEBATE OUTCOME: TRADEOFF" in markdown(record())
 
 
 def test_a_consensus_makes_an_accepted_record(hold: Hold) -> None:  # H11
-    from rebut.adr import adr
+    from rebut.reports.adr import adr
 
     hold(consensus())
     text = adr(record())

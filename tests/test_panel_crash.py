@@ -16,8 +16,8 @@ import panels
 import pytest
 from crashing import FIRST, SECOND, Job, Result, play
 
-from rebut.events import Attempt
-from rebut.session import load
+from rebut.record.events import Attempt
+from rebut.record.sessions import load
 
 Make = Callable[..., Job]
 SEATS = {"lead": "one", "challenger": ["two", "three", "four"], "judge": "five"}

@@ -20,10 +20,10 @@ from voices import Voice, cli, record
 
 import rebut as door
 from rebut import Aborted, Outcome, Reply
-from rebut.errors import ParticipantFailed
-from rebut.room import Connection
-from rebut.tools import load
-from rebut.trips import FRESH, Trips
+from rebut.core.errors import ParticipantFailed
+from rebut.engine.runtime import Connection
+from rebut.backends.cli_tools.tables import load
+from rebut.record.reachability import FRESH, Trips
 
 TOOLS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 
@@ -144,7 +144,7 @@ def test_a_round_trip_is_not_made_again_within_minutes(shop: Shop, monkeypatch: 
     kept = Path(os.environ["REBUT_HOME"]) / "trips.json"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     later = time.time() + FRESH + 1
-    monkeypatch.setattr("rebut.trips.time.time", lambda: later)
+    monkeypatch.setattr("rebut.record.reachability.time.time", lambda: later)
     shop.hold("gemini", "codex")
     assert len(shop.calls("gemini")) == 5
 

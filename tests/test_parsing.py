@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from pydantic import Field
 
-from rebut.forms import Cites, Form
-from rebut.parsing import MAX_REPLY, Unreadable, parse
+from rebut.domain.forms import Cites, Form
+from rebut.engine.parse import MAX_REPLY, Unreadable, parse
 
 calm = settings(deadline=None, derandomize=True)
 

@@ -11,10 +11,10 @@ import pytest
 import voices
 from repositories import commit, git, redact
 
-from rebut.overlay import Overlay
-from rebut.patching import Patched, difference, tidy, touched, try_patch
-from rebut.redaction import Redactor
-from rebut.workspace import Missing, Text, Unreadable
+from rebut.workspace.overlay import Overlay
+from rebut.workspace.patch import (Patched, difference, tidy, touched, try_patch)
+from rebut.core.redaction import Redactor
+from rebut.workspace.tree import Missing, Text, Unreadable
 
 
 def files(**more: str | None) -> Overlay:
@@ -152,8 +152,8 @@ def test_a_patch_regains_real_values_and_line_ends_only_when_it_is_applied(shop:
 
 
 def test_a_line_that_a_patch_moves_carries_its_value_along() -> None:  # C8
-    from rebut.bytewise import NotExact, Standing, restored
-    from rebut.targets.patch import Sides
+    from rebut.workspace.exact_patch import NotExact, Standing, restored
+    from rebut.workspace.diff import Sides
 
     redactor = Redactor(b"k")
     real = f'A = 1\nTOKEN = "{SECRET}"\n'
@@ -216,8 +216,8 @@ def test_a_comment_that_is_taken_away_is_not_taken_for_the_name_of_a_file() -> N
 def test_a_patch_whose_applying_is_cut_off_leaves_everything_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C17 J10
-    from rebut import applying
-    from rebut.gitview import Git
+    from rebut.ci import apply as applying
+    from rebut.workspace.git import Git
 
     shop = crosses.repository(tmp_path / "shop")
     before = {path: path.read_bytes() for path in shop.rglob("*") if path.is_file() and ".git" not in path.parts}

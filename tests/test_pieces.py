@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from rebut import child, tools
-from rebut.backends.command import Command
-from rebut.backends.pieces import LONGEST_LINE
-from rebut.errors import ParticipantFailed
-from rebut.types import ModelSpec, Participant, Reply, Request, Usage
+from rebut.core import process as child
+from rebut.backends.cli_tools import tables as tools
+from rebut.backends.cli_tools.backend import Command
+from rebut.backends.cli_tools.pieces import LONGEST_LINE
+from rebut.core.errors import ParticipantFailed
+from rebut.core.types import (ModelSpec, Participant, Reply, Request, Usage)
 from tests import fake_tool
 
 OUTPUT = {

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from rebut.redaction import PLACEHOLDER, Redactor, Span
-from rebut.shapes import CHECKS, Table, tables
+from rebut.core.redaction import PLACEHOLDER, Redactor, Span
+from rebut.core.secret_patterns import CHECKS, Table, tables
 
 KEY = b"a session key of thirty-two byte"
 LETTERS = "aZ9bY8cX7dW6eV5fU4gT3hS2iR1jQ0kPlOmNnMoLpKqJrIsHtGuFvEwDxCyBzA"

@@ -7,7 +7,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from rebut.redaction import PLACEHOLDER, Redactor
+from rebut.core.redaction import PLACEHOLDER, Redactor
 
 STANDARD = Path(sysconfig.get_path("stdlib"))
 MEGABYTE = 1_000_000

@@ -15,11 +15,11 @@ from console import at_a_terminal, piped
 from loopback import Loopback
 
 import rebut
-from rebut import session
-from rebut.backends.window import Window
-from rebut.errors import UsageError
-from rebut.plan import participants
-from rebut.types import Participant, Sampling
+from rebut.record import sessions as session
+from rebut.backends.embedded.window import Window
+from rebut.core.errors import UsageError
+from rebut.engine.plan import participants
+from rebut.core.types import Participant, Sampling
 
 
 def words(folder: Path, *more: str, **said: Any) -> list[str]:
@@ -154,8 +154,8 @@ def test_a_model_that_refuses_a_temperature_is_asked_without_it(kind: str) -> No
 
 
 def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
-    from rebut.backends.command import Command
-    from rebut.config import load
+    from rebut.backends.cli_tools.backend import Command
+    from rebut.setup.config import load
 
     tool = tmp_path / "bin/teller"
     tool.parent.mkdir()
@@ -174,7 +174,7 @@ def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
 
 
 def test_the_embedded_model_draws_by_the_seed_and_the_temperature() -> None:  # C1
-    from rebut.backends.llama import OnPiece, Said, Turn, unheard
+    from rebut.backends.embedded.llama import (OnPiece, Said, Turn, unheard)
 
     heard: list[Turn] = []
 
@@ -204,7 +204,7 @@ def test_sampling_is_on_record_and_replay_resume_and_fork_hold_to_it(workspace: 
 
 
 def test_a_seat_without_sampling_has_the_fingerprint_that_it_always_had() -> None:  # C3
-    from rebut.types import ModelSpec
+    from rebut.core.types import ModelSpec
 
     seat = Participant("judge", ModelSpec("openai", "m"))
     assert seat.fingerprint == ["judge", "openai:m", ""]

@@ -17,12 +17,12 @@ from loopback import Loopback
 from test_duel_over_http import FORMS, duel, record
 
 import rebut
-from rebut import journal
-from rebut.cli.screen import Screen
-from rebut.errors import Aborted, Interrupted, RecordError
-from rebut.events import Asked, Attempt, Line, Opened
-from rebut.hearing import Hearing
-from rebut.record import Call, Record
+from rebut.record import journal
+from rebut.cli.screen.screen import Screen
+from rebut.core.errors import Aborted, Interrupted, RecordError
+from rebut.record.events import (Asked, Attempt, Line, Opened)
+from rebut.engine.live_answer import Hearing
+from rebut.record.record import Call, Record
 
 OPENING, CHALLENGE = "r1/opening@proposer", "r1/challenge@challenger"
 

@@ -8,7 +8,7 @@ import pytest
 from loopback import Loopback
 from wires import ANSWERS, SCHEMA, ask, ask_twice, failing, request, with_schema
 
-from rebut.types import Usage
+from rebut.core.types import Usage
 
 USAGE = {"input_tokens": 5, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}}
 

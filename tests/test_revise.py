@@ -16,9 +16,9 @@ from revisions import change, critique, dispute, document, objection, phase, rev
 from voices import Voice, events, record
 
 import rebut
-from rebut import session
-from rebut.errors import UsageError
-from rebut.targets import Wanted
+from rebut.record import sessions as session
+from rebut.core.errors import UsageError
+from rebut.workspace.targets import Wanted
 
 PLAN_OF_TWO = [
     *("plan_claude.md", "plan_codex.md"),

@@ -13,7 +13,7 @@ import revisions
 from crashing import FIRST, SECOND, Job, all_end_like, end_of, play, questions, repository, resumed, wire
 from revisions import document, revision
 
-from rebut.session import load
+from rebut.record.sessions import load
 
 Make = Callable[..., Job]
 ROUNDS = {"plan": 2, "review": 1}

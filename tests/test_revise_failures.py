@@ -12,7 +12,7 @@ from revisions import change, phase, run, tree
 from voices import Voice, events, record
 
 import rebut
-from rebut.errors import Aborted, DeadlineReached
+from rebut.core.errors import Aborted, DeadlineReached
 from tests.voices import time_is_up
 
 DOWN = {"fail": "timeout", "message": "no answer within 240 s"}

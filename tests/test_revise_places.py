@@ -19,9 +19,9 @@ from revisions import change, configure, document, phase, run, tree
 from voices import cli, events, record
 
 import rebut
-from rebut import artifacts, claims, session
-from rebut.errors import ConfigError, UsageError
-from rebut.targets import Wanted
+from rebut.record import artifacts, folder_claims as claims, sessions as session
+from rebut.core.errors import ConfigError, UsageError
+from rebut.workspace.targets import Wanted
 
 
 def preferences(**values: Any) -> str:

@@ -15,13 +15,13 @@ import pytest
 import reviews
 from hypothesis import given, settings, strategies as st
 
-from rebut.annotations import commands
-from rebut.contract import Held
-from rebut.dismissal import dismissal
-from rebut.policy import Policy
-from rebut.sarif import log
-from rebut.standing import Grounds
-from rebut.text import clean, harmless
+from rebut.ci.annotations import commands
+from rebut.domain.review_result import Held
+from rebut.ci.dismissal import dismissal
+from rebut.domain.gate_policy import Policy
+from rebut.ci.output_formats import log
+from rebut.ci.standing import Grounds
+from rebut.core.text import clean, harmless
 
 TITLE = b'"Static Analysis Results Format (SARIF) Version 2.1.0 JSON Schema"'
 ODD = [

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rebut.backends.scripted import Scripted
-from rebut.errors import ParticipantFailed, UsageError
-from rebut.types import ModelSpec, Participant, Reply, Request, Usage
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.types import (ModelSpec, Participant, Reply, Request, Usage)
 
 SEAT = Participant("proposer", ModelSpec("scripted", "a.json"))
 

@@ -17,10 +17,10 @@ import pytest
 from console import at_a_terminal, piped
 
 import rebut
-from rebut import session
-from rebut.events import Answered, Attempt
-from rebut.record import Record
-from rebut.side_by_side import reused
+from rebut.record import sessions as session
+from rebut.record.events import Answered, Attempt
+from rebut.record.record import Record
+from rebut.reports.compare import reused
 from tests import voices
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from repositories import commit, git, lines, look, redact, small
 
-from rebut.errors import RecordError, UsageError
-from rebut.snapshot import Snapshot, is_never_sent, take
-from rebut.view import LiveView, View
-from rebut.workspace import Missing, Read, Text, Unreadable
+from rebut.core.errors import RecordError, UsageError
+from rebut.workspace.snapshot import Snapshot, is_never_sent, take
+from rebut.workspace.view import LiveView, View
+from rebut.workspace.tree import (Missing, Read, Text, Unreadable)
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_files_beyond_the_caps_are_unreadable_not_missing(repo: Path, tmp_path: 
 
 def test_the_cap_over_all_files_holds(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # C11
-    monkeypatch.setattr("rebut.snapshot.TOTAL_CAP", 10)
+    monkeypatch.setattr("rebut.workspace.snapshot.TOTAL_CAP", 10)
     (repo / "a.txt").write_text("123456\n")
     (repo / "b.txt").write_text("123456\n")
     a, b = look(repo, tmp_path / "keep", "a.txt", "b.txt")
@@ -325,7 +325,7 @@ def test_in_a_folder_too_large_to_list_an_unknown_path_is_not_called_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # C11
-    monkeypatch.setattr("rebut.snapshot.MOST_NAMES", 2)
+    monkeypatch.setattr("rebut.workspace.snapshot.MOST_NAMES", 2)
     for name in "abcd":
         (tmp_path / name).write_text(name)
     (no,) = look(tmp_path, tmp_path / "keep", "no.md", include=("a",))

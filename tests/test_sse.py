@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from rebut.backends.sse import Decoder
+from rebut.backends.http.sse import Decoder
 
 
 def decode(*chunks: bytes) -> list[str]:

@@ -20,10 +20,10 @@ import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
 
 import rebut
-from rebut import session
-from rebut.control import NO_DEBATE
-from rebut.events import Asked, Fact
-from rebut.record import Record
+from rebut.record import sessions as session
+from rebut.engine.steering import NO_DEBATE
+from rebut.record.events import Asked, Fact
+from rebut.record.record import Record
 from tests import voices
 
 DUEL = crashing.SEATS
@@ -327,7 +327,7 @@ def test_a_fork_counts_on_the_rounds_that_were_decided(workspace: Path) -> None:
 
 def test_whoever_draws_looks_on_while_calls_begin(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # C14: the screen asks from a thread of its own; that a call begins right then must not end its drawing
-    from rebut import helm as helms
+    from rebut.engine import helm as helms
 
     control, found = rebut.Control(), list[str]()
 

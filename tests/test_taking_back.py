@@ -19,7 +19,7 @@ def shop(tmp_path: Path) -> Path:
 
 def test_what_git_could_not_finish_is_taken_back(shop: Path, tmp_path: Path) -> None:  # J10
     """The copies that a failing disk needs are links; nothing of them stays behind."""
-    from rebut.applying import _Kept
+    from rebut.ci.apply import _Kept
 
     kept = _Kept(shop)
     for name in (ORDERS, "README.md", "new/deep/x.py"):  # of which git came to the first and the last
@@ -37,7 +37,7 @@ def test_git_that_breaks_off_leaves_the_tree_as_it_was(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:  # J10
     """Its disk is full after the first file, or somebody presses Ctrl-C there."""
-    from rebut import applying
+    from rebut.ci import apply as applying
 
     before, git = tree(shop), shutil.which("git")
     shim = tmp_path / "bin/git"

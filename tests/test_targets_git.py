@@ -10,7 +10,7 @@ import pytest
 from repositories import commit, git, small
 from targeting import applies, changed, paths, refused, target
 
-from rebut.targets.patch import Sides
+from rebut.workspace.diff import Sides
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import voices
 from repositories import commit, git, small
 from targeting import paths, refused, target
 
-from rebut import applying
+from rebut.ci import apply as applying
 
 SCOPES = ("uncommitted", "commit:HEAD", "base:old", "range:old..HEAD", "range:old...HEAD", "file:src/cache.py", "")
 HOOKS = (

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from repositories import commit, small
 from targeting import applies, target
 
-from rebut.errors import RecordError
-from rebut.targets import Target, split, told, whole_files
-from rebut.targets.patch import Sides, added, section
-from rebut.targets.splitting import _new_lines
-from rebut.text import canonical, tokens
-from rebut.types import Changed
+from rebut.core.errors import RecordError
+from rebut.workspace.targets import (Target, split, told, whole_files)
+from rebut.workspace.diff import Sides, added, section
+from rebut.workspace.splitting import _new_lines
+from rebut.core.text import canonical, tokens
+from rebut.core.types import Changed
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 CHANGED = st.builds(

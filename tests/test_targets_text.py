@@ -8,10 +8,10 @@ import pytest
 from repositories import commit, git, small
 from targeting import changed, paths, refused, target
 
-from rebut.errors import UsageError
-from rebut.targets import question, split_mixed, unanswerable
-from rebut.targets.detecting import detect
-from rebut.targets.mixed import prose_of
+from rebut.core.errors import UsageError
+from rebut.workspace.targets import question, split_mixed, unanswerable
+from rebut.workspace.targets.detecting import detect
+from rebut.workspace.targets.mixed import prose_of
 
 PLAN = "## Proposal\n\nMove the sessions to Redis.\n"
 CODE = "Look:\n\n```python\ndef get(key):\n    return store[key]\n```\n"

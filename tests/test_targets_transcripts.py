@@ -11,7 +11,7 @@ import pytest
 from repositories import small
 from targeting import refused, target
 
-from rebut.targets.transcripts import BLOCK, last_said
+from rebut.workspace.targets.transcripts import BLOCK, last_said
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_huge_transcript_is_read_from_its_end(repo: Path, own_home: Path, monk
     assert last_said(repo).text == long
     file.write_bytes(file.read_bytes() + b"z" * size)  # torn, and longer than several blocks
     assert last_said(repo).text == long
-    monkeypatch.setattr("rebut.targets.transcripts.LOOK_BACK", size)
+    monkeypatch.setattr("rebut.workspace.targets.transcripts.LOOK_BACK", size)
     assert "there is no transcript of" in refused(repo, from_transcript=True)
 
 

@@ -16,12 +16,12 @@ from loopback import Loopback
 from wires import ANSWERS, KEY, KINDS, SCHEMA, Elsewhere, ask, ask_twice, failing, request, wire, with_schema
 
 import rebut
-from rebut import config
+from rebut.setup import config
 from rebut.backends.families import family_of
 from rebut.backends.retry import Retrying
-from rebut.errors import UsageError
-from rebut.seating import connector
-from rebut.types import ModelSpec, Reply, Usage
+from rebut.core.errors import UsageError
+from rebut.setup.seats import connector
+from rebut.core.types import ModelSpec, Reply, Usage
 
 HEADERS = {
     "openai": ("authorization", f"Bearer {KEY}"),
@@ -375,7 +375,7 @@ def test_a_shipped_provider_is_reached_with_nothing_but_its_key(
     assert connect(spec).free is (name in LOCAL)
     with Loopback(ANSWERS, model="") as server:
         client = Elsewhere(server)
-        monkeypatch.setattr("rebut.backends.wire.shared", lambda: client)
+        monkeypatch.setattr("rebut.backends.http.wire.shared", lambda: client)
         reply = asyncio.run(connect(spec).backend.complete(request()))
     assert client.meant == [address]
     assert (reply.text, reply.family) == ("plain words", family)

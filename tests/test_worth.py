@@ -15,12 +15,12 @@ import revisions
 from console import piped
 
 import rebut
-from rebut import account, export
-from rebut.cli.brief import LARGEST, brief
-from rebut.events import Asked, Attempt, Fact, Line, Resumed
-from rebut.outcome import Outcome
-from rebut.record import Record, Spent
-from rebut.worth import Worth, busy
+from rebut.reports import account, export
+from rebut.cli.json_result import LARGEST, brief
+from rebut.record.events import (Asked, Attempt, Fact, Line, Resumed)
+from rebut.domain.outcome import Outcome
+from rebut.record.record import Record, Spent
+from rebut.domain.worth import Worth, busy
 from tests import voices
 
 

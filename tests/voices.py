@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rebut import journal, session
-from rebut.control import Control
-from rebut.events import Event, Line
-from rebut.record import Record
-from rebut.types import Reply, Request, Usage
+from rebut.record import journal, sessions as session
+from rebut.engine.steering import Control
+from rebut.record.events import Event, Line
+from rebut.record.record import Record
+from rebut.core.types import Reply, Request, Usage
 
 USAGE = Usage(10, 5)
 

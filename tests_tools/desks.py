@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from rebut import tools
-from rebut.backends.command import Command
-from rebut.errors import ParticipantFailed
-from rebut.types import ModelSpec, Participant, Reply, Request
+from rebut.backends.cli_tools import tables as tools
+from rebut.backends.cli_tools.backend import Command
+from rebut.core.errors import ParticipantFailed
+from rebut.core.types import (ModelSpec, Participant, Reply, Request)
 from tests_tools import real
 from tests_tools.server import Server
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rebut.errors import ParticipantFailed
+from rebut.core.errors import ParticipantFailed
 from tests import duels, repositories
 from tests.terminals import at_a_terminal
 from tests_tools import real

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from rebut import tools
-from rebut.errors import ParticipantFailed
-from rebut.types import ModelSpec, Participant, Request
+from rebut.backends.cli_tools import tables as tools
+from rebut.core.errors import ParticipantFailed
+from rebut.core.types import ModelSpec, Participant, Request
 from tests import duels
 from tests_tools import real
 from tests_tools.desks import SLOW, Desk, around

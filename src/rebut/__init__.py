@@ -9,40 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rebut.api import fork as fork, replay as replay, resume as resume, run as run, start as start
-    from rebut.debate import (
-        Answer as Answer,
-        Answers as Answers,
-        Ask as Ask,
-        Debate as Debate,
-        Failure as Failure,
-        Round as Round,
-    )
-    from rebut.errors import (
-        Aborted as Aborted,
-        DuplicateKey as DuplicateKey,
-        ParticipantFailed as ParticipantFailed,
-        Paused as Paused,
-        RebutError as RebutError,
-        RecordError as RecordError,
-        ReplayMismatch as ReplayMismatch,
-        TooFewReplies as TooFewReplies,
-        UsageError as UsageError,
-    )
-    from rebut.forms import Cite as Cite, Form as Form
-    from rebut.glance import Glance as Glance
-    from rebut.ledger import Claim as Claim, Evidence as Evidence, Ledger as Ledger, Move as Move, Point as Point
-    from rebut.outcome import Outcome as Outcome, Verdict as Verdict
-    from rebut.prompts import fill as fill
-    from rebut.room import Connection as Connection, Control as Control
-    from rebut.types import (
-        Backend as Backend,
-        ModelSpec as ModelSpec,
-        Participant as Participant,
-        Reply as Reply,
-        Request as Request,
-        Usage as Usage,
-    )
+    from rebut.api import (fork as fork, replay as replay, resume as resume, run as run, start as start)
+    from rebut.engine.debate import (Answer as Answer, Answers as Answers, Ask as Ask, Debate as Debate, Failure as Failure, Round as Round)
+    from rebut.core.errors import (Aborted as Aborted, DuplicateKey as DuplicateKey, ParticipantFailed as ParticipantFailed, Paused as Paused, RebutError as RebutError, RecordError as RecordError, ReplayMismatch as ReplayMismatch, TooFewReplies as TooFewReplies, UsageError as UsageError)
+    from rebut.domain.forms import Cite as Cite, Form as Form
+    from rebut.domain.glance import Glance as Glance
+    from rebut.domain.ledger import (Claim as Claim, Evidence as Evidence, Ledger as Ledger, Move as Move, Point as Point)
+    from rebut.domain.outcome import Outcome as Outcome, Verdict as Verdict
+    from rebut.domain.prompts import fill as fill
+    from rebut.engine.runtime import Connection as Connection, Control as Control
+    from rebut.core.types import (Backend as Backend, ModelSpec as ModelSpec, Participant as Participant, Reply as Reply, Request as Request, Usage as Usage)
 
 __version__ = "0.1.0"
 

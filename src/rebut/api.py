@@ -12,13 +12,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from rebut import engine, session
-from rebut.desk import Desk as Desk, settings_of, state_dir as state_dir
-from rebut.errors import DeadlineReached, UsageError
-from rebut.outcome import Outcome, nothing_yet
-from rebut.plan import Plan, participants
-from rebut.protocol import load
-from rebut.record import Record
+from rebut.engine import start as engine
+from rebut.record import sessions as session
+from rebut.setup.prepare import Desk as Desk, settings_of, state_dir as state_dir
+from rebut.core.errors import DeadlineReached, UsageError
+from rebut.domain.outcome import Outcome, nothing_yet
+from rebut.engine.plan import Plan, participants
+from rebut.engine.protocol import load
+from rebut.record.record import Record
 
 
 async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = None, **named: Any) -> Outcome:
@@ -31,7 +32,7 @@ async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = No
 
 async def _start(desk: Desk, protocol: str | Path, topic: str, **named: Any) -> Outcome:
     if "target" in named:
-        from rebut.targets import Wanted
+        from rebut.workspace.targets import Wanted
 
         if isinstance(named["target"], Wanted):
             named["target"], named["redaction"] = await desk.resolve(named["target"])

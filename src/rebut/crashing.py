@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rebut.api import Desk
-    from rebut.events import Line
-    from rebut.record import Record
-    from rebut.types import Json
+    from rebut.record.events import Line
+    from rebut.record.record import Record
+    from rebut.core.types import Json
 
 DIED = 86
 NEEDED = (
-    *("rebut.api", "rebut.backends.scripted", "rebut.context", "rebut.marking", "rebut.snapshot", "rebut.view"),
-    *("rebut.forms", "rebut.config", "json_repair"),
+    *("rebut.api", "rebut.backends.scripted", "rebut.evidence.context", "rebut.evidence.marks", "rebut.workspace.snapshot", "rebut.workspace.view"),
+    *("rebut.domain.forms", "rebut.setup.config", "json_repair"),
 )
 """What a debate loads on its way. Not the protocol itself, which each process loads anew."""
 
@@ -61,7 +61,7 @@ class Ending:
 def desk(job: Job) -> Desk:
     """Where a job's debate is held: nothing of the user's own is looked at."""
     from rebut.api import Desk
-    from rebut.config import Config
+    from rebut.setup.config import Config
 
     seen = 0
 
@@ -77,7 +77,7 @@ def desk(job: Job) -> Desk:
 
 def record(job: Job) -> Record:
     """What the one session of a job has on record."""
-    from rebut import session
+    from rebut.record import sessions as session
 
     [folder] = (Path(job.home) / "sessions").iterdir()
     return session.load(folder)
@@ -88,7 +88,7 @@ def act(job: Job) -> Ending:
     import asyncio
 
     from rebut import api
-    from rebut.errors import RebutError
+    from rebut.core.errors import RebutError
 
     place = desk(job)
     try:

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from rebut import crashing
 from rebut.crashing import Ending, Job
-from rebut.events import Asked
-from rebut.outcome import Outcome
-from rebut.protocol import load
-from rebut.types import FAILURES, FailureKind, Json
+from rebut.record.events import Asked
+from rebut.domain.outcome import Outcome
+from rebut.engine.protocol import load
+from rebut.core.types import FAILURES, FailureKind, Json
 
 if TYPE_CHECKING:
-    from rebut.record import Record
+    from rebut.record.record import Record
 
 TOPIC = "Is it worth doing?"
 FIRST = {"PYTHONHASHSEED": "1", "TZ": "America/St_Johns", "LC_ALL": "C.UTF-8"}

@@ -6,8 +6,8 @@ used. So a run that dies in between has either recorded the answer, and never as
 
 from __future__ import annotations
 
-from rebut.errors import WaitingForCaller
-from rebut.types import Reply, Request
+from rebut.core.errors import WaitingForCaller
+from rebut.core.types import Reply, Request
 
 
 class Caller:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from rebut.errors import ParticipantFailed
-from rebut.types import Backend, Reply, Request
+from rebut.core.errors import ParticipantFailed
+from rebut.core.types import Backend, Reply, Request
 
 AT_ONCE = 8
 

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from dataclasses import replace
 
-from rebut.backends.http import HttpFailed
-from rebut.types import Backend, Reply, Request
+from rebut.backends.http.client import HttpFailed
+from rebut.core.types import Backend, Reply, Request
 
 
 class Retrying:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from rebut.errors import ParticipantFailed
-from rebut.types import Finding, Json, Reply, Request, Usage
+from rebut.core.errors import ParticipantFailed
+from rebut.core.types import (Finding, Json, Reply, Request, Usage)
 
 NAME, FAMILY, FORM = "rules 1", "rules", "Judgement"
 MOST_NAMED = 8

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from rebut.errors import ParticipantFailed, UsageError
-from rebut.types import FAILURES, Json, Reply, Request, Usage
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.types import (FAILURES, Json, Reply, Request, Usage)
 
 _PIECE = 24
 _EXAMPLE = 'An answer is {"text": "…"}, {"json": {…}}, {"fail": "timeout"} or {"hang": true}, or a list of these.'

@@ -58,7 +58,7 @@ def _answer(words: list[str]) -> int:
     if len(words) == 2 and words[0] == "completion" and words[1] in ("bash", "zsh", "fish"):
         _print(f"completion.{words[1]}")
         return 0
-    from rebut.cli import clock
+    from rebut.cli import deadline as clock
 
     clock.start()
     from rebut.cli.app import enter

@@ -9,10 +9,10 @@ from importlib import import_module
 
 import click
 
-from rebut.cli import clock
+from rebut.cli import deadline as clock
 from rebut.cli.examples import EXAMPLES
 from rebut.cli.index import COMMANDS
-from rebut.errors import RebutError, UsageError
+from rebut.core.errors import RebutError, UsageError
 
 EXITS = """\
 Exit codes: 0 done; 1 findings at or above --fail-on, or `check` found a
@@ -39,7 +39,7 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from rebut.cli.wrong import unknown
+            from rebut.cli.usage_errors import unknown
 
             raise unknown(args[0], args, COMMANDS)
         return super().resolve_command(ctx, args)
@@ -72,7 +72,7 @@ def _completed(command: click.Command, name: str) -> click.Command:
     """A command with what all of them have: `--plain`, and examples below its help."""
     if PLAIN not in command.params:
         command.params.append(PLAIN)
-        from rebut.cli.saying import folded
+        from rebut.cli.output import folded
 
         rows = [f"  rebut {line}\n      {what}" for line, what in EXAMPLES.get(name, ())]
         rows += ["", "Exit codes and all commands: rebut --help"]
@@ -107,7 +107,7 @@ def _entered(words: list[str]) -> int:
     try:
         words = _meant(words)
         if not words:
-            from rebut.cli.home import show
+            from rebut.cli.commands.home import show
 
             return show()
         with app.make_context("rebut", list(words)) as here:
@@ -116,7 +116,7 @@ def _entered(words: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        from rebut.cli.wrong import told
+        from rebut.cli.usage_errors import told
 
         return _fail(UsageError(*told(error, words)), words)
     except click.ClickException as error:
@@ -153,7 +153,7 @@ def _meant(words: list[str]) -> list[str]:
         return words
     if words[:1] == ["help"] and (len(words) == 2 or not COMMANDS.keys().isdisjoint(words[1:2])):
         return [words[1], "--help"]  # `rebut help duel`, as other programs have it; more words are a question
-    from rebut.cli.intent import meant, of_pipe
+    from rebut.cli.shorthand import meant, of_pipe
 
     if not words or words[0].startswith("--"):  # `git diff | rebut --with claude,codex`
         _understood(words)
@@ -188,7 +188,7 @@ def _fail(error: RebutError, words: list[str]) -> int:
     if "--json" in words:
         print(json.dumps({"error": error.message, "hint": error.hint, "exit": error.exit_code}, indent=2))
     else:
-        from rebut.cli.saying import folded
+        from rebut.cli.output import folded
 
         print(folded(f"rebut: {error}", sys.stderr), file=sys.stderr)
     return error.exit_code

@@ -42,16 +42,16 @@ class Many(click.Command):
 def _clocked(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """From here on the time is watched: standard input that never ends, or a question, takes from it, too."""
     if value is not None and 0 < value <= LONGEST:
-        from rebut.cli import clock
+        from rebut.cli import deadline as clock
 
         clock.set_bell(value, lambda: _too_late(value, bool(ctx.params.get("as_json"))))
     return value
 
 
 def _too_late(deadline: float, as_json: bool) -> None:
-    from rebut.cli.brief import brief
-    from rebut.cli.saying import say, say_json
-    from rebut.outcome import nothing_yet
+    from rebut.cli.json_result import brief
+    from rebut.cli.output import say, say_json
+    from rebut.domain.outcome import nothing_yet
 
     outcome = nothing_yet(f"the deadline of {deadline:g} s was reached")
     if as_json:
@@ -147,7 +147,7 @@ def given_limits(values: dict[str, Any]) -> dict[str, float]:
     found = {name: values.pop(name) for name in ("timeout", "minutes", "usd", "tokens", "calls")}
     given = {name: value for name, value in found.items() if value is not None}
     for name, value in given.items():
-        from rebut.budget import RANGES, flag, span
+        from rebut.domain.limits import RANGES, flag, span
 
         low, high = RANGES[name]
         if not low <= value <= high:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from rebut.cli.saying import fitted, plain, say
+from rebut.cli.output import fitted, plain, say
 
 USUAL = "less"
 LESS = "FRX"

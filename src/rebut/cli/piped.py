@@ -7,8 +7,8 @@ import select
 import stat
 import sys
 
-from rebut.cli.saying import say
-from rebut.errors import UsageError
+from rebut.cli.output import say
+from rebut.core.errors import UsageError
 
 PATIENCE = 3.0
 """Seconds for the first byte. Tools that start others often leave them a pipe that never says a word."""

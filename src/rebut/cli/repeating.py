@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rebut.cli import clock
-from rebut.cli.saying import as_json, say, say_json
-from rebut.cli.stage import Act, Stage
-from rebut.errors import Interrupted, Paused, RebutError, UsageError
-from rebut.outcome import Outcome
+from rebut.cli import deadline as clock
+from rebut.cli.output import as_json, say, say_json
+from rebut.cli.runner import Act, Stage
+from rebut.core.errors import (Interrupted, Paused, RebutError, UsageError)
+from rebut.domain.outcome import Outcome
 
 MOST = 1000
 
@@ -74,7 +74,7 @@ def _summed(plan: Repeat, done: int, counts: Counter[str], usd: float | None, wo
         shown = {"runs": done, "of": plan.count, "ended": dict(counts), "usd": usd, "out": plan.out, "exit": worst}
         say_json(shown)
         return
-    from rebut.report import money
+    from rebut.reports.terminal import money
 
     where = sys.stdout if plan.out else sys.stderr
     said = f"{done} run{'' if done == 1 else 's'}" + (f" of {plan.count}" if done < plan.count else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rebut.forms import Form
+from rebut.domain.forms import Form
 
 
 class Comparison(Form):

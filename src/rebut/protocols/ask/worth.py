@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rebut.ledger import Ledger
-from rebut.outcome import Outcome
+from rebut.domain.ledger import Ledger
+from rebut.domain.outcome import Outcome
 from rebut.protocols.ask.forms import Comparison
 from rebut.protocols.duel.worth import LONGEST, moved
-from rebut.text import cut
-from rebut.types import Json
-from rebut.worth import Worth, fates
+from rebut.core.text import cut
+from rebut.core.types import Json
+from rebut.domain.worth import Worth, fates
 
 BLIND = ("answer@*",)
 

@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rebut.contract import Contract
-from rebut.protocol import Artifact, Ended
-from rebut.record import Record
-from rebut.targets import Target
-from rebut.types import Json
+from rebut.domain.review_result import Contract
+from rebut.engine.protocol import Artifact, Ended
+from rebut.record.record import Record
+from rebut.workspace.targets import Target
+from rebut.core.types import Json
 
 SCHEMA = 1
 

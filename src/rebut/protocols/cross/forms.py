@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.forms import Cites, Form, Need, Severity, folded
-from rebut.glance import Glance
+from rebut.domain.forms import (Cites, Form, Need, Severity, folded)
+from rebut.domain.glance import Glance
 
 CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
 Category = Annotated[

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.ledger import Ledger, Point
-from rebut.protocols.cross import weighing
+from rebut.domain.ledger import Ledger, Point
+from rebut.protocols.cross import findings as weighing
 from rebut.protocols.cross.versions import Version
-from rebut.targets import Part, Sides, meets, parts
+from rebut.workspace.targets import (Part, Sides, meets, parts)
 
 
 def mended(ledger: Ledger, versions: Sequence[Version], final: Version) -> frozenset[str]:

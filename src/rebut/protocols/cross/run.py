@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebut.contract import Contract, Recommended
-from rebut.debate import Answer, Debate, Round
-from rebut.errors import Aborted, ParticipantFailed, TooFewReplies
-from rebut.outcome import Outcome
-from rebut.protocols.cross import asking, rules, synthesis, versions, weighing, words
-from rebut.protocols.cross.course import Course, contract
+from rebut.domain.review_result import Contract, Recommended
+from rebut.engine.debate import Answer, Debate, Round
+from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.domain.outcome import Outcome
+from rebut.protocols.cross import (questions as asking, reply_checks as rules, render as synthesis, versions, findings as weighing, prompts as words)
+from rebut.protocols.cross.state import Course, contract
 from rebut.protocols.cross.forms import CodeCritique
 from rebut.protocols.cross.versions import Version
 from rebut.protocols.cross.worth import weighed
-from rebut.types import Json
+from rebut.core.types import Json
 
 WHY = {
     "agreed": "the critic agrees",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.contract import Contract, Held
-from rebut.worth import Worth
+from rebut.domain.review_result import Contract, Held
+from rebut.domain.worth import Worth
 
 CRITIQUE = ("r1/critique*",)
 FATES = ("valid", "without evidence", "unweighed", "mended", "withdrawn", "invalid", "struck")

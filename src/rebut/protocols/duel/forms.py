@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.forms import Cites, Form, Level, Need, Severity, folded
-from rebut.glance import CLAIM, Glance
+from rebut.domain.forms import (Cites, Form, Level, Need, Severity, folded)
+from rebut.domain.glance import CLAIM, Glance
 
 Category = Annotated[
     Literal["correctness", "security", "developer experience", "other"],

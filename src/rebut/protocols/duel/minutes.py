@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rebut.debate import Failure, Round
-from rebut.prompts import FENCES, fill
-from rebut.protocols.duel import rules, synthesis, words
+from rebut.engine.debate import Failure, Round
+from rebut.domain.prompts import FENCES, fill
+from rebut.protocols.duel import reply_checks as rules, render as synthesis, prompts as words
 from rebut.protocols.duel.forms import Summary
-from rebut.text import squeeze, tokens
+from rebut.core.text import squeeze, tokens
 
 
 @dataclass

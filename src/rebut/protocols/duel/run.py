@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from rebut.debate import Debate, Failure, Round
-from rebut.errors import Aborted, ParticipantFailed
-from rebut.forms import cited
-from rebut.ledger import Claim, Entry, Move, MoveKind, Point, Slip
-from rebut.outcome import Outcome, Verdict
-from rebut.prompts import CONTEXT, FENCES, fill
-from rebut.protocols.duel import rules, synthesis, words
-from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening
+from rebut.engine.debate import Debate, Failure, Round
+from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.domain.forms import cited
+from rebut.domain.ledger import (Claim, Entry, Move, MoveKind, Point, Slip)
+from rebut.domain.outcome import Outcome, Verdict
+from rebut.domain.prompts import CONTEXT, FENCES, fill
+from rebut.protocols.duel import reply_checks as rules, render as synthesis, prompts as words
+from rebut.protocols.duel.forms import (Challenge, Decision, Defense, Flaw, FollowUp, Opening)
 from rebut.protocols.duel.minutes import Course, Said, background
 from rebut.protocols.duel.worth import weighed
-from rebut.types import Json
-from rebut.worth import Worth, fates
+from rebut.core.types import Json
+from rebut.domain.worth import Worth, fates
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rebut.ledger import Ledger
-from rebut.text import cut, squeeze
-from rebut.types import Json
-from rebut.worth import TAKEN, Worth, fates
+from rebut.domain.ledger import Ledger
+from rebut.core.text import cut, squeeze
+from rebut.core.types import Json
+from rebut.domain.worth import TAKEN, Worth, fates
 
 OPENING = "r1/opening@proposer"
 LONGEST = 200

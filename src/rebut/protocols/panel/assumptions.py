@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rebut.debate import Ask, Debate, Failure
-from rebut.prompts import FENCES, fill
-from rebut.protocols.panel import rules, telling, words
-from rebut.protocols.panel.course import Course
+from rebut.engine.debate import Ask, Debate, Failure
+from rebut.domain.prompts import FENCES, fill
+from rebut.protocols.panel import reply_checks as rules, render as telling, prompts as words
+from rebut.protocols.panel.state import Course
 from rebut.protocols.panel.forms import Assumptions, Grounds
 from rebut.protocols.panel.parts import told
-from rebut.types import Json
+from rebut.core.types import Json
 
 LEAD = "Lead"
 

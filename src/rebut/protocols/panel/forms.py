@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.forms import Cites, Form, Level, Need, folded
-from rebut.glance import CLAIM, Glance
-from rebut.ledger import Severity
+from rebut.domain.forms import (Cites, Form, Level, Need, folded)
+from rebut.domain.glance import CLAIM, Glance
+from rebut.domain.ledger import Severity
 
 Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
 SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"}

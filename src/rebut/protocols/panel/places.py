@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from rebut.errors import UsageError
+from rebut.core.errors import UsageError
 from rebut.protocols.panel.settings import OWN, Settings
 
 PARENT = "debates"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rebut.debate import Debate
-from rebut.errors import Aborted
-from rebut.outcome import Outcome
-from rebut.protocols.panel import assumptions, synthesis
+from rebut.engine.debate import Debate
+from rebut.core.errors import Aborted
+from rebut.domain.outcome import Outcome
+from rebut.protocols.panel import assumptions, ending as synthesis
 from rebut.protocols.panel.opening import open_up, seated
 from rebut.protocols.panel.parts import publish
 from rebut.protocols.panel.rebuttals import SILENCE, hearing, rebut

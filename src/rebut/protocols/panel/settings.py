@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from rebut.errors import UsageError
-from rebut.protocols.panel.lenses import LENSES
-from rebut.types import Participant
+from rebut.core.errors import UsageError
+from rebut.protocols.panel.personas import LENSES
+from rebut.core.types import Participant
 
 TIMEOUT = 120.0
 OWN = "-"

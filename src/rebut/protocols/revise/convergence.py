@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.ledger import Ledger, Point, Severity
+from rebut.domain.ledger import Ledger, Point, Severity
 
 WEAKNESS, DISAGREEMENT = "weakness", "disagreement"
 COSMETIC: Severity = "P3"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rebut.debate import Ask, Debate, Failure
-from rebut.errors import Aborted, TooFewReplies, UsageError
-from rebut.ledger import Claim
-from rebut.prompts import fill
-from rebut.protocol import Artifact
-from rebut.protocols.revise import prose, rules, words
-from rebut.protocols.revise.asking import LONG, ask_twice, told
-from rebut.protocols.revise.course import Course, Version
+from rebut.engine.debate import Ask, Debate, Failure
+from rebut.core.errors import Aborted, TooFewReplies, UsageError
+from rebut.domain.ledger import Claim
+from rebut.domain.prompts import fill
+from rebut.engine.protocol import Artifact
+from rebut.protocols.revise import prose, reply_checks as rules, prompts as words
+from rebut.protocols.shared import LONG, ask_twice, told
+from rebut.protocols.revise.state import Course, Version
 from rebut.protocols.revise.forms import Draft
 from rebut.protocols.revise.headings import parts
 from rebut.protocols.revise.material import shared

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.debate import Debate
-from rebut.outcome import Outcome
-from rebut.protocols.revise.course import Course
+from rebut.engine.debate import Debate
+from rebut.domain.outcome import Outcome
+from rebut.protocols.revise.state import Course
 from rebut.protocols.revise.prose import tally
 from rebut.protocols.revise.worth import DRAFTS, Figures
-from rebut.types import Json
-from rebut.worth import Worth
+from rebut.core.types import Json
+from rebut.domain.worth import Worth
 
 
 def heading(course: Course, contested: bool) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rebut.errors import UsageError
+from rebut.core.errors import UsageError
 from rebut.protocols.revise.stages import Stage
 
 LOG = "debate_log.md"

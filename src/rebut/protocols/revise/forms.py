@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.forms import Cites, Form, Level, Need, folded
-from rebut.glance import Glance
-from rebut.ledger import Severity as Grade
+from rebut.domain.forms import (Cites, Form, Level, Need, folded)
+from rebut.domain.glance import Glance
+from rebut.domain.ledger import Severity as Grade
 
 Impact = Annotated[
     Literal["correctness", "security", "completeness", "none"],

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rebut.debate import Debate
-from rebut.prompts import CONTEXT, FENCES
-from rebut.protocols.revise import words
+from rebut.engine.debate import Debate
+from rebut.domain.prompts import CONTEXT, FENCES
+from rebut.protocols.revise import prompts as words
 from rebut.protocols.revise.files import Files
 from rebut.protocols.revise.settings import Settings
-from rebut.targets import Target, whole_files
+from rebut.workspace.targets import Target, whole_files
 
 DIFF_BUDGET = 120_000
 PIECE = re.compile(r"^(?=diff --git )", re.M)

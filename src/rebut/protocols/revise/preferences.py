@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut.errors import ConfigError
+from rebut.core.errors import ConfigError
 from rebut.protocols.revise.stages import STAGES, Stage
 
 ROUNDS = (1, 3)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.debate import Answer, Ask, Failure, Round
-from rebut.ledger import Claim
-from rebut.prompts import fill
-from rebut.protocol import Artifact
-from rebut.protocols.revise import convergence, entering, headings, prose, rendering, rules, words
-from rebut.protocols.revise.asking import LONG, ask_twice, told
-from rebut.protocols.revise.course import Course, Critiqued, Played, Revised, Version
+from rebut.engine.debate import (Answer, Ask, Failure, Round)
+from rebut.domain.ledger import Claim
+from rebut.domain.prompts import fill
+from rebut.engine.protocol import Artifact
+from rebut.protocols.revise import (convergence, entering, headings, prose, render as rendering, reply_checks as rules, prompts as words)
+from rebut.protocols.shared import LONG, ask_twice, told
+from rebut.protocols.revise.state import (Course, Critiqued, Played, Revised, Version)
 from rebut.protocols.revise.forms import Critique, Revision
 from rebut.protocols.revise.material import Labels, shared
 

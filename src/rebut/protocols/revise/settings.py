@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from rebut.errors import UsageError
+from rebut.core.errors import UsageError
 from rebut.protocols.revise import preferences
 from rebut.protocols.revise.stages import STAGES
-from rebut.types import Json
+from rebut.core.types import Json
 
 TRACKS = ".kiln/tracks"
 OWN = "-"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rebut.ledger import Ledger
+from rebut.domain.ledger import Ledger
 from rebut.protocols.revise import headings
-from rebut.protocols.revise.course import Course
-from rebut.worth import Worth
+from rebut.protocols.revise.state import Course
+from rebut.domain.worth import Worth
 
 DRAFTS = ("r0/draft*",)
 

@@ -1,0 +1,322 @@
+"""A command-line tool in a seat: run read-only, in an empty folder, its prompt by standard input.
+
+What a tool is called with and how its output is understood stands in its table (`rebut.tools`); nothing here knows
+one tool from another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from rebut.core import process as child
+from rebut.backends.cli_tools import tables as tools
+from rebut.backends.json_path import Extract
+from rebut.backends.families import family_of
+from rebut.backends.cli_tools.pieces import Pieces
+from rebut.core.process import Ended
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.backends.cli_tools.tables import Marker, Part, Tool
+from rebut.core.types import (FailureKind, Reply, Request, Usage)
+
+_QUOTED = 300
+_NOTICE = 500
+"""An answer longer than this is no notice, whatever it begins with."""
+_LARGEST_FILE = 1_000_000
+_STATUS: dict[int, FailureKind] = {401: "auth", 403: "auth", 402: "rate limit", 429: "rate limit", 404: "missing tool"}
+_STATUS |= {408: "timeout", 504: "timeout"}
+
+
+class ToolFailed(ParticipantFailed):
+    """A tool gave no answer. What it used all the same is kept, so that its cost is not lost."""
+
+    def __init__(
+        self, kind: str, message: str, hint: str = "", usage: Usage | None = None, usd: float | None = None
+    ) -> None:
+        super().__init__(kind, message, hint)
+        self.usage = usage
+        self.usd = usd
+
+
+class Command:
+    """One tool with its model and effort settled.
+
+    Each call gets a working folder of its own, empty, so that a path in somebody's text leads nowhere. A participant's
+    persona is laid there as the tool's context file. `workdir` is where such a file is; it alone is copied.
+    """
+
+    def __init__(
+        self, tool: Tool, *, model: str, effort: str, env: Mapping[str, str], workdir: Path | None = None
+    ) -> None:
+        model = model or tool.model
+        if model and not re.fullmatch(r"[^\s\"'\\$\-][^\s\"'\\$]*", model):
+            # It becomes an argument and part of a settings file: it must be neither a flag nor break out of a string.
+            raise UsageError(f"{tool.name}: {model!r} is no name of a model", f"Write {tool.name}:MODEL.")
+        self._tool = tool
+        self._model = model
+        self._effort = tool.efforts.get(effort, "")
+        self._env = dict(env)
+        self._workdir = workdir
+        self._notes = _notes(tool, effort)
+        self._checking = asyncio.Lock()
+        self._checked = False
+        self._told = False
+        """Whether it was said that a tool has no sampling to set."""
+
+    @property
+    def family(self) -> str:
+        """Whose model speaks, as far as can be told before it has spoken."""
+        return self._family(self._model)
+
+    def _family(self, model: str) -> str:
+        # Of `provider/model` the model's own name tells more: the same model is sold by many.
+        return family_of(model.rpartition("/")[2]) or self._tool.family or self._tool.name
+
+    async def complete(self, request: Request) -> Reply:
+        tool, clock = self._tool, asyncio.get_running_loop().time
+        if (drawn := request.sampling.to_json()) and not self._told:
+            self._told = True
+            self._notes = (*self._notes, f"{tool.name} takes no {' and no '.join(drawn)}; went on without")
+        limit, began = min(request.timeout, self._tool.timeout), clock()
+        path = tools.find_executable(tool, self._env)
+        if path is None:
+            raise ParticipantFailed(
+                "missing tool", f"{tool.name} is not installed: no {tool.command} on PATH", _get(tool)
+            )
+        feed = self._prompt(request)
+        await self._known()
+        base = tools.private_folder(self._env)
+        try:
+            folder, scratch, work = (base / name for name in ("files", "tmp", "work"))
+            for made in (folder, scratch, work):
+                made.mkdir()
+            persona = request.participant.persona if tool.context_file else ""
+            if persona:
+                (work / (tool.laid_as or tool.context_file)).write_text(persona, encoding="utf-8", errors="replace")
+            elif self._workdir:
+                self._copied(self._workdir, work)
+            argv, env = self._laid(path, folder, work, with_context=bool(persona or self._workdir))
+            env |= {"TMPDIR": str(scratch), "PWD": str(work), "TERM": "dumb", "NO_COLOR": "1"}
+            # A little before the limit: whoever else watches it can only cut us off, not tell what the tool said last.
+            seconds = max(0.0, limit - (clock() - began) - min(0.25, limit / 20))
+            ended = await self._run(argv, work, env, feed, seconds, request)
+            return self._understood(ended, folder, limit)
+        finally:
+            shutil.rmtree(base, ignore_errors=True)
+
+    async def _run(
+        self, argv: list[str], cwd: Path, env: Mapping[str, str], feed: bytes, seconds: float, request: Request
+    ) -> Ended:
+        try:
+            return await child.run(
+                argv,
+                cwd=cwd,
+                env=env,
+                feed=feed,
+                seconds=seconds,
+                on_spawn=request.on_spawn,
+                on_line=self._pieces(request),
+            )
+        except OSError as error:
+            message = f"{self._tool.name} cannot be started: {error.strerror}"
+            raise ParticipantFailed("missing tool", message, _get(self._tool)) from error
+
+    def _pieces(self, request: Request) -> Callable[[bytes], bool] | None:
+        """Who looks at the tool's lines as they come; None where they are all alike until the end."""
+        shape = self._tool.output
+        if not shape.stream:
+            return None
+        return Pieces(shape, request.on_text, lambda said: self._notice(said.strip()) is not None).take
+
+    def _prompt(self, request: Request) -> bytes:
+        """The stable part first, for the providers' caches; the schema before what changes from call to call."""
+        tool = self._tool
+        parts = [tool.lead, request.prompt]
+        if request.schema is not None:
+            parts.append(SCHEMA.format(json.dumps(request.schema, ensure_ascii=False)))
+        if request.followup:
+            parts.append(request.followup)
+        text = "\n\n".join(parts)
+        feed = text.encode("utf-8", "replace")
+        for size, limit, unit in (
+            (len(feed), tool.limit_bytes, "bytes"),
+            (len(text), tool.limit_characters, "characters"),
+        ):
+            if limit and size > limit:
+                raise ParticipantFailed(
+                    "crashed",
+                    f"{tool.name} takes prompts of at most {limit:,} {unit}; this one has {size:,}",
+                    "Give less context, or seat another model.",
+                )
+        return feed
+
+    async def _known(self) -> None:
+        """Hold the installed tool against its table, once: on another version the lockdown may not hold."""
+        async with self._checking:
+            if not self._checked:
+                await self._check()
+                self._checked = True
+
+    async def _check(self) -> None:
+        tool, found = self._tool, ""
+        if tool.minimum:
+            said = await tools.ask(tool, self._env, tool.version_args)
+            if said.code != 0:
+                raise self._failure(said, "", None)
+            found = tools.version_in(said)
+            if tools.too_old(found, tool.minimum):
+                message = f"{tool.name} {found or '(no version told)'} is too old: {tool.minimum} is needed"
+                raise ParticipantFailed("missing tool", message, _get(tool))
+        if missing := await tools.missing_flags(tool, self._env):
+            message = f"{tool.name} {found} does not know {', '.join(missing)}, which its lockdown needs"
+            raise ParticipantFailed("missing tool", message, _get(tool))
+
+    def _laid(self, path: Path, folder: Path, workdir: Path, *, with_context: bool) -> tuple[list[str], dict[str, str]]:
+        """Put the call together and lay its files."""
+        tool = self._tool
+        parts = [Part(tool.args, tool.env), tool.with_context if with_context else tool.alone]
+        if self._model:
+            parts.append(tool.with_model)
+        if self._effort:
+            parts.append(tool.with_effort)
+        parts.append(Part(tool.extra_args))
+        values = {
+            name: ""
+            for part in (tool.alone, tool.with_context, tool.with_model, tool.with_effort)
+            for name in part.fill
+        }
+        values |= {"model": self._model, "effort": self._effort, "folder": str(folder), "workdir": str(workdir)}
+
+        def filled(text: str) -> str:
+            return re.sub(r"\$\{(\w+)\}", lambda found: values.get(found[1], found[0]), text)
+
+        for part in parts:
+            values |= {name: filled(text) for name, text in part.fill.items()}
+        env = tools.environment(tool, self._env)
+        argv = [str(path)]
+        for part in parts:
+            argv += map(filled, part.args)
+            env |= {name: filled(text) for name, text in part.env.items()}
+        for place, laid in ((folder, tool.files), (workdir, tool.work_files)):
+            for name, content in laid.items():
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_text(filled(content), encoding="utf-8")
+        return argv, env
+
+    def _copied(self, source: Path, work: Path) -> None:
+        name = self._tool.context_file
+        if not name:
+            raise UsageError(f"{self._tool.name} reads no context file", "Put the text into the prompt.")
+        try:
+            shutil.copyfile(source / name, work / (self._tool.laid_as or name))
+        except OSError as error:
+            message = f"{self._tool.name}: its context file {name} cannot be read: {error.strerror}"
+            raise ParticipantFailed("missing tool", message, f"Write {name} into {source}.") from error
+
+    def _understood(self, ended: Ended, folder: Path, limit: float) -> Reply:
+        """An answer, or the failure that this was. Success is exit 0, some text, and no sign of an error."""
+        tool, shape = self._tool, self._tool.output
+        streams = {"stdout": ended.out, "stderr": ended.err}
+        found = Extract(lambda at: streams[at] if at in streams else _file(folder / at), shape.form)
+        usage = Usage(found.count(shape.input), found.count(shape.output), found.count(shape.cached))
+        usd = found.number(shape.usd)
+        if ended.cut == "time":
+            last = _short(_last_line(ended.err))
+            message = f"{tool.name}: no answer within {limit:g} s" + (f"; it last said: {last}" if last else "")
+            raise ToolFailed("timeout", message, self._hint("timeout"), usage, usd)
+        if ended.cut:
+            raise ToolFailed("bad reply", f"{tool.name} wrote more than {child.LARGEST_OUTPUT:,} bytes", "", usage, usd)
+        text, error = found.text(shape.text).strip(), found.text(shape.error).strip()
+        status = found.count(shape.status)
+        failed = ended.code != 0 or error or not text
+        failure = self._failure(ended, error or text, status) if failed else self._notice(text)
+        if failure:
+            failure.usage, failure.usd = usage, usd
+            raise failure
+        model = found.text(shape.model) or self._model
+        notes, self._notes = self._notes, ()
+        return Reply(text, model, self._family(model), usage, usd, bool(found.text(shape.truncated)), notes)
+
+    def _failure(self, ended: Ended, error: str, status: int | None) -> ToolFailed:
+        tool, code = self._tool, ended.code or 0
+        # What the tool calls its error is looked at first; warnings on stderr may speak of other things.
+        everything = "\n".join((error, ended.err[-8000:], "" if error else ended.out[-8000:]))
+        marker = next(
+            (m for said in (error, everything) for m in tool.markers if said and _matches(m, said, code)), None
+        )
+        told = error or _last_line(ended.err) or _last_line(ended.out)
+        how = f"exit {code}" if code >= 0 else f"ended by signal {-code}"
+        message = f"{tool.name}: {'no answer' if not code else how}" + (f": {_short(told)}" if told else "")
+        if status in _STATUS and not (marker and marker.exits):
+            return ToolFailed(_STATUS[status], f"{message} ({status})", self._hint(_STATUS[status]))
+        if marker:
+            return ToolFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
+        if not code and not error:
+            return ToolFailed("bad reply", f"{tool.name}: an empty reply", "Resume asks again.")
+        return ToolFailed("crashed", message, self._hint("crashed"))
+
+    def _notice(self, text: str) -> ToolFailed | None:
+        """A notice that came in the place of an answer: short, and known by how it begins."""
+        for marker in self._tool.markers:
+            if marker.notice and len(text) <= _NOTICE and re.match(marker.match, text, re.IGNORECASE):
+                message = f"{self._tool.name}: a notice in place of an answer: {_short(text)}"
+                return ToolFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
+        return None
+
+    def _hint(self, kind: FailureKind) -> str:
+        return (
+            self._tool.login if kind == "auth" else _get(self._tool) if kind == "missing tool" else HINTS.get(kind, "")
+        )
+
+
+def _notes(tool: Tool, effort: str) -> tuple[str, ...]:
+    if not effort:
+        return ()
+    if effort in tool.efforts:
+        return (tool.effort_note,) if tool.effort_note else ()
+    has = f"only {', '.join(tool.efforts)}" if tool.efforts else "no effort setting"
+    return (f"{tool.name} has {has}; went on without {effort}",)
+
+
+def _matches(marker: Marker, said: str, code: int) -> bool:
+    if marker.exits and code not in marker.exits:
+        return False
+    return bool(marker.exits) if not marker.match else bool(re.search(marker.match, said, re.IGNORECASE))
+
+
+def _get(tool: Tool) -> str:
+    return f"Install or update it: {tool.install}" if tool.install else "Install it, or seat another model."
+
+
+def _file(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST_FILE).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _short(text: str) -> str:
+    """A tool's words on one line, without control characters."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _QUOTED]).split())
+    return text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
+
+
+HINTS = {
+    "rate limit": "Wait and resume, or seat another model.",
+    "crashed": "Resume asks again; `rebut doctor` tries the tool by itself.",
+    "timeout": "Give it more time with --timeout SECONDS.",
+}
+
+SCHEMA = """Give your answer as JSON only: one object, nothing before it, nothing after it, no code fence. It must
+satisfy this JSON schema:
+
+{}"""

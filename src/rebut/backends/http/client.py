@@ -1,0 +1,331 @@
+"""The one shared HTTP client: keep-alive connections, and failures told in rebut's own words."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import math
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.types import FailureKind, Usage
+
+if TYPE_CHECKING:
+    import aiohttp
+
+TRANSIENT = frozenset({500, 502, 503, 504, 529})
+BEHIND = frozenset({502, 504})
+"""A gateway's words: it had passed the request on, and whoever is behind it may have answered, and charged, in vain."""
+_CONNECT_SECONDS = 20.0
+_QUOTED = 200
+_READ_OF_ERROR = 16_384
+
+
+class HttpFailed(ParticipantFailed):
+    """A participant behind HTTP failed.
+
+    `retryable`, `retry_after` (seconds) and `lost` (it went out, and nobody knows what became of it) are for
+    `Retrying`; `status` and `detail` (the server's own words, without the key) for a wire that can do without what was
+    refused. A failure that was paid for carries `usage` and `usd`, so that its cost is not lost.
+    """
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        hint: str = "",
+        *,
+        status: int = 0,
+        detail: str = "",
+        retryable: bool = False,
+        retry_after: float | None = None,
+        lost: bool = False,
+        usage: Usage | None = None,
+        usd: float | None = None,
+    ) -> None:
+        super().__init__(kind, message, hint)
+        self.status = status
+        self.detail = detail
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.lost = lost
+        self.usage = usage
+        self.usd = usd
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a participant is reached, and how to speak of it without giving anything away."""
+
+    who: str
+    """The participant's name in messages, such as `openai:gpt-5`."""
+    url: str
+    place: str
+    """host:port"""
+    local: bool
+    key: str = ""
+    key_env: str = ""
+
+    @classmethod
+    def of(cls, who: str, url: str, key: str = "", key_env: str = "") -> Address:
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port, parts = None, None, urlsplit("")
+        if parts.scheme not in ("http", "https") or not host:
+            raise UsageError(f"{who}: {url!r} is no HTTP address", "Write base_url as https://HOST/PATH.")
+        if parts.username is not None or parts.password is not None:
+            raise UsageError(
+                f"{who}: the address at {host} holds a user name or a password",
+                "Leave it out of base_url; a key goes into an environment variable.",
+            )
+        shown = f"[{host}]" if ":" in host else host
+        place = f"{shown}:{port or (443 if parts.scheme == 'https' else 80)}"
+        return cls(who, url, place, is_loopback(host), key.strip(), key_env)
+
+    def quote(self, text: str) -> str:
+        """A server's words, short, on one line, without control characters and without the key."""
+        if self.key:
+            text = text.replace(self.key, "[key]")
+        text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _QUOTED]).split())
+        return text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class HttpClient:
+    """One session of aiohttp for each event loop, opened on first use.
+
+    It closes by itself when its loop shuts down: the session lives in an async generator, and `asyncio.run` ends
+    those before it closes the loop. `close()` does it sooner.
+    """
+
+    def __init__(self, *, connections: int = 512) -> None:
+        self._connections = connections
+        self._open: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
+        self._keepers: dict[asyncio.AbstractEventLoop, AsyncGenerator[aiohttp.ClientSession, None]] = {}
+        self._proxies: dict[str, str | None] = {}
+
+    async def session(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        session = self._open.get(loop)
+        if session is None or session.closed:
+            keeper = self._keep(loop)
+            # No other task runs before the first yield, so that two callers cannot both open a session.
+            session = await anext(keeper)
+            self._keepers[loop] = keeper
+        return session
+
+    async def close(self) -> None:
+        """Close the running loop's session."""
+        keeper = self._keepers.get(asyncio.get_running_loop())
+        if keeper is not None:
+            await keeper.aclose()
+
+    @asynccontextmanager
+    async def post(
+        self, address: Address, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send `body`; give the response once it is a success, else raise `HttpFailed`.
+
+        Redirects are not followed, since the key would go along. Leaving early closes the connection.
+        """
+        import aiohttp
+
+        session = await self.session()
+        answered = False
+        try:
+            async with session.post(
+                address.url, data=body, headers=headers, allow_redirects=False, proxy=self._proxy(address)
+            ) as response:
+                answered = True
+                if response.status != 200:
+                    raise await refused(address, response)
+                yield response
+        except aiohttp.ClientError as error:
+            raise _unreached(address, error, answered) from error
+
+    async def _keep(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[aiohttp.ClientSession, None]:
+        import aiohttp
+
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=30.0),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "rebut"},
+            # With trust_env aiohttp also takes passwords out of .netrc; proxies alone are wanted, see `_proxy`.
+            trust_env=False,
+        )
+        self._open[loop] = session
+        try:
+            yield session
+        finally:
+            self._open.pop(loop, None)
+            self._keepers.pop(loop, None)
+            await session.close()
+
+    def _proxy(self, address: Address) -> str | None:
+        """The environment's proxy for this address; never one for the machine itself."""
+        if address.local:
+            return None
+        if address.url not in self._proxies:
+            from urllib.request import getproxies, proxy_bypass
+
+            host = urlsplit(address.url).hostname or ""
+            known = getproxies()
+            proxy = None if proxy_bypass(host) else known.get(urlsplit(address.url).scheme) or known.get("all")
+            if proxy and not proxy.startswith(("http://", "https://")):
+                # Going past a proxy that somebody set on purpose would be worse than not going at all.
+                kind = proxy.partition(":")[0]
+                raise HttpFailed(
+                    "crashed",
+                    f"{address.who}: the environment's proxy for {address.place} is of the kind {kind!r}",
+                    f"Only HTTP proxies work: set another, or name {host} in no_proxy.",
+                )
+            self._proxies[address.url] = proxy
+        return self._proxies[address.url]
+
+
+_shared = HttpClient()
+
+
+def shared() -> HttpClient:
+    """The client that all backends use unless they are given another."""
+    return _shared
+
+
+async def refused(address: Address, response: aiohttp.ClientResponse) -> HttpFailed:
+    """The failure that an error status stands for."""
+    raw = await response.content.read(_READ_OF_ERROR)
+    detail = told(raw.decode("utf-8", "replace"))
+    after = retry_after(response.headers)
+    if 300 <= response.status < 400:
+        return HttpFailed(
+            "crashed",
+            f"{address.who}: {address.place} answered with a redirect ({response.status})",
+            "Redirects are not followed, so that keys stay where they belong: set base_url to the final address.",
+            status=response.status,
+        )
+    return failure(address, response.status, detail, after)
+
+
+def told(body: str) -> str:
+    """The message inside an error body, whatever its shape."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return body
+    inner = value.get("error", value) if isinstance(value, dict) else value
+    if isinstance(inner, dict):
+        words = [str(inner[name]) for name in ("message", "detail", "code", "type", "param") if inner.get(name)]
+        return " · ".join(dict.fromkeys(words)) or body
+    return inner if isinstance(inner, str) else body
+
+
+def failure(address: Address, status: int, detail: str, after: float | None = None) -> HttpFailed:
+    """Status and words of a server as a failure of its class."""
+    if address.key:
+        detail = detail.replace(address.key, "[key]")
+    words = address.quote(detail)
+    said = f"{address.who}: {address.place} answered {status}" + (f": {words}" if words else "")
+
+    def failed(kind: FailureKind, hint: str, retryable: bool = False) -> HttpFailed:
+        return HttpFailed(
+            kind,
+            said,
+            hint,
+            status=status,
+            detail=detail,
+            retryable=retryable,
+            retry_after=after if retryable else None,
+            lost=status in BEHIND,
+        )
+
+    key = f"the key in {address.key_env}" if address.key_env else "its key"
+    if status in (401, 403):
+        return failed("auth", f"Check {key}: it is missing, wrong, or may not use this model.")
+    if status == 402 or "insufficient_quota" in detail:
+        return failed("rate limit", "The account has no credit left: add some, or seat another model.")
+    if status == 404:
+        bare = "" if re.search(r"/v\d", urlsplit(address.url).path) else " Most servers want /v1 at its end."
+        return failed("missing tool", f"No such model or address there: check the model's name and base_url.{bare}")
+    if status == 413:
+        return failed("crashed", "It takes no request as large as that: give less context, or seat another model.")
+    if status == 429:
+        return failed("rate limit", "Wait and resume, or lower how many calls run at once.", retryable=True)
+    if status >= 500:
+        return failed("crashed", "The provider is in trouble: wait and resume.", retryable=status in TRANSIENT)
+    return failed("crashed", "The request was refused; see the server's words above.")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait: a number, or a date taken against the server's own clock."""
+    value = headers.get("Retry-After", "").strip()
+    try:
+        seconds = float(value)
+    except ValueError:
+        pass
+    else:
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    try:
+        until = parsedate_to_datetime(value)
+        now = parsedate_to_datetime(headers["Date"]) if "Date" in headers else datetime.now(UTC)
+        return max(0.0, (until - now).total_seconds())
+    except (ValueError, TypeError):
+        # No date, or one of the two without a zone.
+        return None
+
+
+def broke_off(address: Address, why: str, *, retryable: bool) -> HttpFailed:
+    why = "the connection was closed in the middle" if "Not enough data" in why else why  # in the client's long words
+    return HttpFailed(
+        "crashed",
+        f"{address.who}: the stream broke off: {address.quote(why)}",
+        "Resume asks again.",
+        retryable=retryable,
+        lost=True,
+    )
+
+
+def _unreached(address: Address, error: aiohttp.ClientError, answered: bool) -> HttpFailed:
+    import aiohttp
+
+    if answered:
+        return broke_off(address, str(error) or type(error).__name__, retryable=False)
+    start = "Start the server there, or correct base_url." if address.local else "Check base_url and the network."
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        message = f"{address.who}: no host of the name in {address.place} is known"
+        return HttpFailed("crashed", message, start, retryable=True)
+    if isinstance(error, aiohttp.ClientSSLError):
+        return HttpFailed(
+            "crashed",
+            f"{address.who}: no safe connection to {address.place}: {address.quote(str(error))}",
+            "Check the address and the certificates of this machine.",
+        )
+    if isinstance(error, aiohttp.ClientConnectorError):
+        why = error.strerror or "no connection"
+        return HttpFailed("crashed", f"{address.who}: cannot reach {address.place}: {why}", start, retryable=True)
+    if isinstance(error, aiohttp.ServerTimeoutError):
+        message = f"{address.who}: no connection to {address.place} within {_CONNECT_SECONDS:.0f} s"
+        return HttpFailed("crashed", message, start, retryable=True)
+    if isinstance(error, aiohttp.ClientOSError | aiohttp.ServerDisconnectedError):
+        message = f"{address.who}: {address.place} closed the connection before it answered"
+        return HttpFailed("crashed", message, start, retryable=True, lost=True)
+    message = f"{address.who}: {address.place} does not speak HTTP: {address.quote(str(error))}"
+    return HttpFailed("crashed", message, start)

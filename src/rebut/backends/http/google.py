@@ -1,0 +1,134 @@
+"""The generateContent wire, as Google's Gemini speaks it.
+
+As documented by the provider: `streamGenerateContent?alt=sse` sends one partial reply per event and has no last event
+of its own; a schema goes into `responseJsonSchema`; models from 3 on take a thinking level, those before it a number of
+tokens, and refuse the other with 400. A key that is wrong is answered with 400, and the time to wait after 429 stands
+in the error's words. Assumed: levels are written in small letters, as in the provider's examples.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from rebut.backends.http.heard import Heard, count
+from rebut.backends.http.client import HttpFailed
+from rebut.backends.http.schemas import bare_references, schema_blamed, schema_in_prompt
+from rebut.backends.http.wire import Wire, thinking_share
+from rebut.core.types import Json, Request, Usage
+
+_FINE = ("STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")
+
+
+class Google(Wire):
+    """One model behind `POST {base_url}/v1beta/models/{model}:streamGenerateContent`."""
+
+    vendor = "google"
+    notes: ClassVar[Mapping[str, str]] = {
+        "level": "{} has no thinking level; gave it a thinking budget instead",
+        "budget": "{} has no thinking budget either; went on without an effort",
+        "schema": "{} takes no such schema; put the schema into the prompt",
+    }
+
+    def url(self, base: str, model: str) -> str:
+        if not re.search(r"/v\d\w*$", base):
+            base = f"{base}/v1beta"
+        return f"{base}/models/{quote(model.removeprefix('models/'), safe='')}:streamGenerateContent?alt=sse"
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"x-goog-api-key": key} if key else {}
+
+    def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
+        sent: set[str] = set()
+        text, config = request.prompt, dict[str, Json](maxOutputTokens=request.max_output)
+        config |= self.drawn(request, without, sent)
+        if effort := request.participant.spec.effort:
+            if "level" not in without:
+                config["thinkingConfig"] = {"thinkingLevel": "high" if effort == "max" else effort}
+                sent.add("level")
+            elif "budget" not in without:
+                config["thinkingConfig"] = {"thinkingBudget": thinking_share(request)}
+                sent.add("budget")
+        if request.schema is not None:
+            if "schema" in without:
+                text = schema_in_prompt(request)
+            else:
+                config |= {
+                    "responseMimeType": "application/json",
+                    "responseJsonSchema": bare_references(request.schema),
+                }
+                sent.add("schema")
+        # The provider caches equal beginnings by itself, so that the part that stays comes first.
+        parts: list[Json] = [{"text": text}]
+        if request.followup:
+            parts.append({"text": f"\n\n{request.followup}"})
+        return sent, {"contents": [{"role": "user", "parts": parts}], "generationConfig": config}
+
+    def listen(self) -> Heard:
+        return _Content()
+
+    def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
+        for part in ("level", "budget"):
+            if part in sent and "thinking" in words:
+                return part
+        # An unspecific "invalid argument" is how a schema that is too complex is refused.
+        odd = re.search(r"mime|invalid argument|constraint", words) or schema_blamed(words, status)
+        return "schema" if "schema" in sent and odd else None
+
+    def classed(self, failed: HttpFailed) -> HttpFailed:
+        words = failed.detail.lower()
+        if failed.status == 400 and re.search(r"api.?key", words):
+            failed.kind = "auth"
+            failed.hint = f"Check the key in {self._address.key_env or 'its setting'}: it is missing, wrong or expired."
+        wait = re.search(r"retry in ([\d.]+) ?s", words)
+        if wait and failed.retryable and failed.retry_after is None:
+            failed.retry_after = float(wait[1].strip("."))
+        return super().classed(failed)
+
+
+class _Content(Heard):
+    """A reply in events of the same shape, each with the next parts of `candidates[0]`; a whole one is the same."""
+
+    __slots__ = ("_told",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: Any = None
+
+    def take(self, frame: Any) -> str:
+        if error := frame.get("error"):
+            self.error = error
+            return ""
+        if usage := frame.get("usageMetadata"):
+            self._told = usage
+        if not self.model and isinstance(model := frame.get("modelVersion"), str):
+            self.model = model
+        said = ""
+        if candidates := frame.get("candidates"):
+            candidate = candidates[0]
+            if content := candidate.get("content"):
+                parts = content.get("parts") or ()
+                said = self.say("".join(part.get("text") or "" for part in parts if not part.get("thought")))
+            if reason := candidate.get("finishReason"):
+                self._ended(str(reason), candidate.get("finishMessage"))
+        elif reason := (frame.get("promptFeedback") or {}).get("blockReason"):
+            self.finish = str(reason)
+            self.blocked = f"the provider blocked the question ({reason})"
+        if self.finish and self._told:
+            self._spent(self._told)
+        return said
+
+    def _ended(self, reason: str, message: Any) -> None:
+        self.finish = reason
+        self.cut = reason == "MAX_TOKENS"
+        if reason not in _FINE:
+            self.blocked = f"the provider stopped the reply ({reason})" + (f": {message}" if message else "")
+
+    def _spent(self, told: Any) -> None:
+        # A count of 0 is left out. Thinking is billed as output, and is not part of the candidates' count.
+        made = (count(told.get(name, 0)) or 0 for name in ("candidatesTokenCount", "thoughtsTokenCount"))
+        self.usage = Usage(
+            count(told.get("promptTokenCount")), sum(made), count(told.get("cachedContentTokenCount", 0))
+        )

@@ -1,0 +1,114 @@
+"""The chat-completions wire, as OpenAI speaks it and many servers after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rebut.backends.http.heard import Heard, count
+from rebut.backends.http.schemas import (NOT_KNOWN, schema_blamed, schema_in_prompt, schema_label)
+from rebut.backends.http.wire import Wire
+from rebut.core.types import Json, Request, Usage
+
+_EFFORT = {"low": "low", "medium": "medium", "high": "high", "max": "high"}
+
+
+class OpenAI(Wire):
+    """One model behind `POST {base_url}/chat/completions`."""
+
+    vendor, path = "openai", "/chat/completions"
+    notes: ClassVar[Mapping[str, str]] = {
+        "max_tokens": "{} wants max_completion_tokens instead of max_tokens; went on with that",
+        "stream_options": "{} does not tell usage in a stream; went on without it",
+        "reasoning_effort": "{} has no effort setting; went on without it",
+        "response_format": "{} takes no schema; put the schema into the prompt",
+    }
+
+    def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
+        sent = {"max_tokens", "stream_options"} - without
+        text = request.prompt
+        body: dict[str, Json] = {"model": self._model, "stream": True}
+        if "stream_options" in sent:
+            body["stream_options"] = {"include_usage": True}
+        body["max_tokens" if "max_tokens" in sent else "max_completion_tokens"] = request.max_output
+        body |= self.drawn(request, without, sent)
+        if (effort := request.participant.spec.effort) and "reasoning_effort" not in without:
+            body["reasoning_effort"] = _EFFORT.get(effort, effort)
+            sent.add("reasoning_effort")
+        if request.schema is not None:
+            if "response_format" in without:
+                text = schema_in_prompt(request)
+            else:
+                # Strict mode knows only part of JSON schema; the engine validates in any case.
+                schema: dict[str, Json] = {"name": schema_label(request), "schema": dict(request.schema)}
+                body["response_format"] = {"type": "json_schema", "json_schema": {**schema, "strict": False}}
+                sent.add("response_format")
+        if request.followup:
+            # One message, not two: several chat templates refuse a user who speaks twice in a row.
+            text = f"{text}\n\n{request.followup}"
+        body["messages"] = [{"role": "user", "content": text}]
+        return sent, body
+
+    def listen(self) -> Heard:
+        return _Completion()
+
+    def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
+        if "max_tokens" in sent and "max_tokens" in words and NOT_KNOWN.search(words):
+            return "max_tokens"
+        if "stream_options" in sent and "stream_options" in words:
+            return "stream_options"
+        if "reasoning_effort" in sent and re.search(r"reasoning[._ ]?effort|think", words):
+            return "reasoning_effort"
+        return "response_format" if "response_format" in sent and schema_blamed(words, status) else None
+
+
+class _Completion(Heard):
+    """A reply in chunks of `choices[0].delta`, or whole in `choices[0].message`."""
+
+    __slots__ = ()
+
+    def take(self, frame: Any) -> str:
+        if frame.get("error"):
+            self.error = frame["error"]
+            return ""
+        if usage := frame.get("usage"):
+            self._spent(usage)
+        if not self.model and isinstance(model := frame.get("model"), str):
+            self.model = model
+        choices = frame.get("choices")
+        if not choices:
+            return ""
+        choice = choices[0]
+        if finish := choice.get("finish_reason"):
+            self._finished(str(finish), choice)
+        part = choice.get("delta") or choice.get("message")
+        if not part:
+            return ""
+        if refusal := part.get("refusal"):
+            self.blocked = (self.blocked or "refused to answer: ") + str(refusal)
+        text = part.get("content")
+        if not text:
+            return ""
+        if not isinstance(text, str):
+            # Some send a list of parts; those that are not text (thinking, say) are no part of the answer.
+            text = "".join(str(piece["text"]) for piece in text if piece["type"] == "text")
+        return self.say(text)
+
+    def _finished(self, finish: str, choice: Any) -> None:
+        self.finish = finish
+        self.cut = finish == "length"
+        if finish == "content_filter":
+            self.blocked = "the provider's content filter stopped the reply"
+        elif finish == "error":
+            self.error = choice.get("error") or "the provider broke off"
+
+    def _spent(self, usage: Json) -> None:
+        if not isinstance(usage, dict):
+            raise TypeError("usage is no object")
+        details = usage.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, dict) else None
+        self.usage = Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), count(cached))
+        cost = usage.get("cost")
+        if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < float("inf"):
+            self.usd = float(cost)

@@ -1,0 +1,121 @@
+"""The Responses wire, as OpenAI speaks it.
+
+As documented by the provider: a schema goes into `text.format`, an effort into `reasoning.effort`; the last event holds
+the whole response with its usage, and there is no `[DONE]`. `store` is false, since the provider else keeps what was
+said. Assumed: `xhigh` is the highest effort that most models know; one that does not is asked with `high`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rebut.backends.http.heard import Heard, count
+from rebut.backends.http.schemas import schema_blamed, schema_in_prompt, schema_label
+from rebut.backends.http.wire import Wire
+from rebut.core.types import Json, Request, Usage
+
+
+class Responses(Wire):
+    """One model behind `POST {base_url}/responses`."""
+
+    vendor, path = "openai", "/responses"
+    knobs: ClassVar[Mapping[str, str]] = {"temperature": "temperature"}
+    notes: ClassVar[Mapping[str, str]] = {
+        "store": "{} cannot be told to forget; it may keep what was sent",
+        "xhigh": "{} has no effort above high; went on with that",
+        "reasoning": "{} has no effort setting; went on without it",
+        "text": "{} takes no schema; put the schema into the prompt",
+    }
+
+    def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
+        sent = {"store"} - without
+        text = request.prompt
+        body: dict[str, Json] = {"model": self._model, "stream": True, "max_output_tokens": request.max_output}
+        if "store" in sent:
+            body["store"] = False
+        body |= self.drawn(request, without, sent)
+        if (effort := request.participant.spec.effort) and "reasoning" not in without:
+            told = "xhigh" if effort == "max" else effort
+            told = "high" if told in without else told
+            body["reasoning"] = {"effort": told}
+            sent |= {"reasoning", told} & self.notes.keys()
+        if request.schema is not None:
+            if "text" in without:
+                text = schema_in_prompt(request)
+            else:
+                schema: dict[str, Json] = {"name": schema_label(request), "schema": dict(request.schema)}
+                body["text"] = {"format": {"type": "json_schema", **schema, "strict": False}}
+                sent.add("text")
+        content: list[Json] = [{"type": "input_text", "text": text}]
+        if request.followup:
+            content.append({"type": "input_text", "text": request.followup})
+        body["input"] = [{"role": "user", "content": content}]
+        return sent, body
+
+    def listen(self) -> Heard:
+        return _Response()
+
+    def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
+        if "store" in sent and re.search(r"\bstore\b", words):
+            return "store"
+        if "xhigh" in sent and "xhigh" in words:
+            return "xhigh"
+        if "reasoning" in sent and re.search(r"reasoning|effort", words):
+            return "reasoning"
+        odd = re.search(r"text\.format|\btext\b", words) or schema_blamed(words, status)
+        return "text" if "text" in sent and odd else None
+
+
+class _Response(Heard):
+    """A reply as events that name their type, of which the last holds the whole response; or that response alone."""
+
+    __slots__ = ()
+
+    def take(self, frame: Any) -> str:
+        kind = frame.get("type")
+        if kind == "response.output_text.delta":
+            return self.say(frame["delta"])
+        if kind == "response.refusal.delta":
+            self._refused(frame["delta"])
+        elif kind in ("response.completed", "response.incomplete", "response.failed"):
+            return self._ended(frame["response"])
+        elif kind == "response.created":
+            self._named(frame["response"])
+        elif kind == "error" or (kind is None and frame.get("error")):
+            self.error = frame.get("error") or frame
+        elif kind is None and "output" in frame:
+            return self._ended(frame)
+        return ""
+
+    def _ended(self, response: Any) -> str:
+        self._named(response)
+        if usage := response.get("usage"):
+            cached = (usage.get("input_tokens_details") or {}).get("cached_tokens")
+            self.usage = Usage(count(usage.get("input_tokens")), count(usage.get("output_tokens")), count(cached))
+        self.finish, self.done = str(response.get("status") or "completed"), True
+        if response.get("error") or self.finish in ("failed", "cancelled"):
+            self.error = response.get("error") or f"the response was {self.finish}"
+            return ""
+        if self.finish == "incomplete":
+            reason = (response.get("incomplete_details") or {}).get("reason")
+            self.cut = reason == "max_output_tokens"
+            if not self.cut:
+                self.blocked = f"the provider stopped the reply ({reason})"
+        # After deltas the text is known already; without them, or without a stream, it stands only here.
+        return "" if self.pieces else self._whole(response.get("output") or ())
+
+    def _whole(self, output: Any) -> str:
+        parts = [part for item in output if item["type"] == "message" for part in item["content"]]
+        for part in parts:
+            if part["type"] == "refusal" and not self.blocked:
+                self._refused(part["refusal"])
+        return self.say("".join(part["text"] for part in parts if part["type"] == "output_text"))
+
+    def _named(self, response: Any) -> None:
+        if isinstance(model := response.get("model"), str):
+            self.model = model
+
+    def _refused(self, words: Any) -> None:
+        self.blocked = (self.blocked or "refused to answer: ") + str(words)

@@ -1,0 +1,124 @@
+"""Values taken out of what a tool wrote, as its table says: parse by form, keep the items that match, take by path."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from rebut.backends.cli_tools.tables import Pick
+from rebut.core.types import Json
+
+_LOOKED_AT = 200
+
+
+class Extract:
+    """What one call left behind. `read` gives the text of stdout, stderr or a file by its name."""
+
+    def __init__(self, read: Callable[[str], str], form: str) -> None:
+        self._read = read
+        self._form = form
+        self._items: dict[tuple[str, str], list[Json]] = {}
+
+    def text(self, picks: Sequence[Pick]) -> str:
+        """The first of the picks that finds any text."""
+        for pick in picks:
+            found = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in self._values(pick)]
+            if text := _one(found, pick.how):
+                return text
+        return ""
+
+    def number(self, picks: Sequence[Pick]) -> float | None:
+        """The first of the picks that finds a number, as a count or an amount: finite and not negative."""
+        for pick in picks:
+            found = [float(v) for v in self._values(pick) if isinstance(v, int | float) and not isinstance(v, bool)]
+            if found:
+                value = sum(found) if pick.how == "sum" else found[0] if pick.how == "first" else found[-1]
+                if math.isfinite(value) and value >= 0:
+                    return value
+        return None
+
+    def count(self, picks: Sequence[Pick]) -> int | None:
+        number = self.number(picks)
+        return None if number is None else int(number)
+
+    def _values(self, pick: Pick) -> list[Json]:
+        return [value for item in self._parsed(pick.at, pick.form or self._form) for value in picked(item, pick)]
+
+    def _parsed(self, at: str, form: str) -> list[Json]:
+        if (at, form) not in self._items:
+            text = self._read(at)
+            self._items[at, form] = _FORMS[form](text)
+        return self._items[at, form]
+
+
+def picked(item: Json, pick: Pick) -> list[Json]:
+    """What a pick takes of one item; nothing when it is not meant."""
+    if not fits(item, pick.where):
+        return []
+    return [value for path in pick.take for value in at(item, path) if value is not None]
+
+
+def _one(found: list[str], how: str) -> str:
+    if not found:
+        return ""
+    if how == "join":
+        return "".join(found)
+    if how == "each":
+        return " + ".join(dict.fromkeys(found))
+    return found[0] if how == "first" else found[-1]
+
+
+def fits(value: Json, where: Mapping[str, Json]) -> bool:
+    return all(wanted in list(at(value, path)) for path, wanted in where.items())
+
+
+def at(value: Json, path: str) -> Iterator[Json]:
+    """All values at a dotted path; none when it does not lead anywhere."""
+    head, _, rest = path.partition(".")
+    if not path:
+        yield value
+    elif head == "*":
+        members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        for member in members:
+            yield from at(member, rest)
+    elif head == "@key" and isinstance(value, dict):
+        yield from value
+    elif isinstance(value, list) and head.isdigit() and int(head) < len(value):
+        yield from at(value[int(head)], rest)
+    elif isinstance(value, dict) and head in value:
+        yield from at(value[head], rest)
+
+
+def _json(text: str) -> list[Json]:
+    """One JSON value, an array's members being the items. Tools write warnings before it: the last that fits is it."""
+    value = decoded(text)
+    if value is None:
+        lines = text.splitlines(keepends=True)
+        starts = [n for n, line in enumerate(lines) if line[:1] in ("{", "[")]
+        for n in reversed(starts[-_LOOKED_AT:]):
+            value = decoded("".join(lines[n:]))
+            if value is not None:
+                break
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _lines(text: str) -> list[Json]:
+    values = (decoded(line) for line in text.split("\n") if line.lstrip()[:1] in ("{", "["))
+    return [value for value in values if value is not None]
+
+
+def _text(text: str) -> list[Json]:
+    return [text.strip()]
+
+
+def decoded(text: str) -> Json:
+    """A text's JSON value; None when it is none."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+_FORMS: dict[str, Callable[[str], list[Json]]] = {"json": _json, "lines": _lines, "text": _text}

@@ -1,0 +1,151 @@
+"""Static analysers in a critic's seat: they raise what a change brings in, and nothing that was there before.
+
+Which analysers there are and how each is called stands in its table (`rebut.analysers`); nothing here knows one from
+another. The answer is the JSON of a critique, made by rules alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rebut.backends.linters import tables as analysers
+from rebut.backends.linters.tables import Analyser
+from rebut.backends.linters import fixes
+from rebut.backends.linters.analysing import Side, analysed
+from rebut.backends.linters.newness import Sifted, cited, sift
+from rebut.backends.linters.findings import Caught
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.backends.cli_tools.tables import private_folder
+from rebut.core.types import (Changed, Json, Reply, Request, Usage)
+
+FAMILY = "rules"
+MOST = 60
+"""Findings in one critique; how many more there are is said."""
+INSTALL = "Run `pip install 'rebut[lint]'`."
+REPLACE = "Put the fix in place of the cited lines."
+ACTION = "Mend it, or say in the code why it is right."
+DIFFS = (".diff", ".patch")
+LOOSE = "the text of a diff, whose files are not here"
+
+
+class Lint:
+    """All analysers that are installed, or those that were named."""
+
+    def __init__(
+        self, tables: Mapping[str, Analyser], env: Mapping[str, str], *, only: str = "", effort: str = ""
+    ) -> None:
+        named = only.split("+") if only else list(tables)
+        if odd := [name for name in named if name not in tables]:
+            raise UsageError(f"lint knows no analyser {odd[0]!r}", f"It knows {', '.join(tables)}; join names with +.")
+        self._tables = {name: tables[name] for name in named}
+        self._env = dict(env)
+        self._versions: dict[str, str] = {}
+        self._notes = [f"lint has no levels of effort; went on without {effort}"] if effort else []
+
+    async def complete(self, request: Request) -> Reply:
+        change = request.material.change
+        if not change:
+            raise ParticipantFailed(
+                "bad reply",
+                "lint reads code changes, and there is none in this question",
+                "Seat it as the critic of a code target: `rebut cross --critic lint`; here, seat a model.",
+            )
+        places = ((a, analysers.find_executable(a, self._env)) for a in self._tables.values())
+        installed = {a.name: (a, path) for a, path in places if path is not None}
+        if not installed:
+            raise ParticipantFailed(
+                "missing tool", f"no analyser is installed: looked for {', '.join(self._tables)}", INSTALL
+            )
+        wanted = {n: self._readers(c) for n, c in enumerate(change, 1) if c.after is not None and self._readers(c)}
+        if not wanted:
+            paths = ", ".join(c.path for c in change[:5]) + (" …" if len(change) > 5 else "")
+            raise ParticipantFailed(
+                "missing tool",
+                f"no analyser reads what this change leaves behind: {paths}",
+                "Seat a model as the critic.",
+            )
+        names = _needed(wanted, installed)
+        base = private_folder(self._env)
+        try:
+            # Well before the limit: one that hangs is asked to end first, and those who were in time are still heard.
+            seconds = max(request.timeout / 2, request.timeout - 5)
+            telling = asyncio.gather(*(self._version(*installed[name], seconds) for name in names))
+            (old, new), _ = await asyncio.gather(analysed(change, installed, base, seconds, request.on_spawn), telling)
+        finally:
+            shutil.rmtree(base, ignore_errors=True)
+        unread = dict(new.unread)
+        for number, readers in wanted.items():
+            if number not in new.whole and number not in unread:
+                unread[number] = f"not installed: {', '.join(a.name for a in readers)}"
+        # The rest of a diff whose files are not here: passed over in silence it would count as clean.
+        strays = {n: LOOSE for n, c in enumerate(change, 1) if c.before is None and c.path.endswith(DIFFS)}
+        unread |= strays
+        loose = f"{change[next(iter(strays)) - 1].path} is {LOOSE}" if strays else ""
+        if not new.whole and not new.caught:
+            why = "; ".join(dict.fromkeys(unread.values()))
+            raise ParticipantFailed("crashed", f"no analyser could read any changed file: {why}", INSTALL)
+        sifted = sift(old.caught, new.caught, change)
+        model = ", ".join(f"{name} {self._versions[name]}".strip() for name in names)
+        notes, self._notes = [*self._notes, f"lint ({model}): {sifted.tally}"], []
+        answer = _critique(sifted, change, unread, old, model)
+        # Bytes that were no text are shown as what they are elsewhere: unknown characters.
+        text = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(answer, ensure_ascii=False))
+        return Reply(text, model, FAMILY, Usage(0, 0), 0.0, notes=tuple(notes), unread=loose)
+
+    def _readers(self, changed: Changed) -> list[Analyser]:
+        return [a for a in self._tables.values() if a.reads(changed.path, changed.after or "")]
+
+    async def _version(self, analyser: Analyser, path: Path, seconds: float) -> None:
+        self._versions[analyser.name] = await analysers.version(analyser, path, self._env, seconds)
+
+
+def _needed(wanted: Mapping[int, Sequence[Analyser]], installed: Mapping[str, tuple[Analyser, Path]]) -> list[str]:
+    """Those who have something to read, in the order of the tables."""
+    readers = {reader.name for each in wanted.values() for reader in each}
+    return [name for name in installed if name in readers]
+
+
+def _critique(
+    sifted: Sifted, change: Sequence[Changed], unread: Mapping[int, str], old: Side, model: str
+) -> dict[str, Json]:
+    files = {number: changed.path for number, changed in enumerate(change, 1)}
+    more = len(sifted.stand) - MOST
+    said = [f"Rule-based, by {model}: {sifted.tally}."]
+    if more > 0:
+        said.append(f"{more} more findings stand and are not listed; those listed are the gravest.")
+    said += [f"Not wholly read: {files[number]} ({why})." for number, why in sorted(unread.items())]
+    said += [
+        f"The old side of {files[number]} was not wholly read ({why}), so what was there before may count as new."
+        for number, why in sorted(old.unread.items())
+        if number not in unread
+    ]
+    findings: list[Json] = [_raised(one, change[one.laid.number - 1]) for one in sifted.stand[:MOST]]
+    clean = not sifted.stand and not unread
+    return {
+        "findings": findings,
+        "agrees": clean,
+        "agreements": [f"Nothing that {model} look for is new in this change."] if clean else [],
+        "suggestions": list[Json](said),
+        "need": [],
+    }
+
+
+def _raised(one: Caught, changed: Changed) -> Json:
+    fix = fixes.as_lines(one.edits, one.laid.lines, one.line)
+    line = cited(one, changed.added)
+    first, last = (fix.first, fix.last) if fix else (line, line)
+    place = f"{changed.path}:{first}" + (f"-{last}" if last > first else "")
+    silenced = " Silenced there by a comment." if one.silenced else ""
+    return {
+        "text": f"{one.message.rstrip('.')} ({one.tool} {one.rule}).{silenced}",
+        "severity": one.severity,
+        "category": one.grade.category,
+        "evidence": [{"place": place, "quote": "\n".join(one.laid.lines[first - 1 : last])}],
+        "action": one.grade.action or one.help or (REPLACE if fix else ACTION),
+        "fix": fix.text if fix else "",
+    }

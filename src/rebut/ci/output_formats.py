@@ -1,0 +1,132 @@
+"""A review as SARIF 2.1.0, for tools that show findings beside the code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from urllib.parse import quote
+
+from rebut import __version__
+from rebut.ci.cited import Cited, cited
+from rebut.domain.review_result import Held
+from rebut.ci.gate import stands
+from rebut.core.redaction import PLACEHOLDER
+from rebut.ci.standing import Standing
+from rebut.core.text import (clean, fingerprint, mend, squeeze)
+from rebut.core.types import Json
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+LEVELS = {"P1": "error", "P2": "warning", "P3": "note"}
+ROOT = "SRCROOT"
+ABOUT = {
+    "correctness": "The change does something other than what it is meant to do.",
+    "security": "The change opens a hole.",
+    "reliability": "The change fails, loses or blocks where it should not.",
+    "performance": "The change costs more than it needs to.",
+    "maintainability": "The change is hard to read, to use or to go on from.",
+    "tests": "The change is not tested, or its tests prove nothing.",
+}
+
+
+def log(standing: Standing) -> dict[str, Json]:
+    """Every finding that stands, dismissed ones as suppressed; those judged invalid, struck or withdrawn as a count."""
+    review = standing.review
+    held = [f for f in standing.counted.findings if stands(f)]
+    categories = sorted({_category(f) for f in held})
+    seen: Counter[str] = Counter()
+    results: list[Json] = [_result(f, cited(f, review.target), categories, seen) for f in held]
+    notes: list[Json] = [{"level": "warning", "message": {"text": _plain(doubt)}} for doubt in standing.ruling.doubts]
+    left_out = len(standing.counted.findings) - len(held)
+    run: dict[str, Json] = {
+        "tool": {"driver": {"name": "rebut", "version": __version__, "rules": [_rule(name) for name in categories]}},
+        "automationDetails": {"id": f"rebut/{review.session}"},
+        "invocations": [{"executionSuccessful": not notes, "toolExecutionNotifications": notes}],
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The top of the workspace that was reviewed."}}},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+        "properties": {
+            "session": review.session,
+            "decision": review.contract.decision,
+            "base": review.target.base,
+            "new": review.target.new,
+            "leftOut": left_out,
+        },
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _category(finding: Held) -> str:
+    return squeeze(clean(finding.category)) or "other"
+
+
+def _rule(category: str) -> dict[str, Json]:
+    return {
+        "id": f"rebut/{category}",
+        "name": category.title(),
+        "shortDescription": {"text": ABOUT.get(category, "A finding of a review.")},
+    }
+
+
+def _result(finding: Held, place: Cited | None, categories: list[str], seen: Counter[str]) -> dict[str, Json]:
+    category = _category(finding)
+    action = f"\n\nTo do: {finding.action}" if finding.action else ""
+    bound = [place.path, place.digest] if place and place.lines else [finding.place, finding.text]
+    key = fingerprint([category, *bound])
+    seen[key] += 1  # two findings about the same lines stay two
+    result: dict[str, Json] = {
+        "ruleId": f"rebut/{category}",
+        "ruleIndex": categories.index(category),
+        "level": LEVELS.get(finding.severity, "note"),
+        "message": {"text": _plain(f"{finding.text}{action}") or finding.id},
+        "partialFingerprints": {"rebutCitedLines/v1": f"{key}:{seen[key]}"},
+        "properties": {
+            "id": finding.id,
+            "severity": finding.severity,
+            "quote": finding.mark or "cites nothing",
+            "judge": finding.ruling or "not judged",
+            "raisedBy": list(finding.voices),
+        },
+    }
+    if place is not None:
+        result["locations"] = [{"physicalLocation": _location(place)}]
+        if fixes := _fixes(finding, place):
+            result["fixes"] = fixes
+    if finding.dismissed:
+        result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": clean(finding.dismissed)}]
+    return result
+
+
+def _location(place: Cited) -> dict[str, Json]:
+    return {"artifactLocation": _file(place), **({"region": _region(place)} if place.first else {})}
+
+
+def _file(place: Cited) -> dict[str, Json]:
+    # A path is no URI: spaces, per cent signs and letters beyond ASCII go by their bytes.
+    return {"uri": quote(place.path.encode("utf-8", "replace"), safe="/"), "uriBaseId": ROOT}
+
+
+def _region(place: Cited) -> dict[str, Json]:
+    return {"startLine": place.first, "endLine": max(place.first, place.last)}
+
+
+def _fixes(finding: Held, place: Cited) -> list[Json]:
+    """The proposed text, where the lines that it replaces are known for sure."""
+    sure = place.changed and place.first and finding.mark in ("found", "moved")
+    # Where a secret was taken out, the lines are not known as they are.
+    held = any(PLACEHOLDER.search(text) for text in (finding.fix, *place.lines))
+    if not finding.fix or not sure or held:
+        return []
+    # A region without columns ends before its last line end, and so does what takes its place.
+    change: Json = {"deletedRegion": _region(place), "insertedContent": {"text": mend(finding.fix).rstrip("\r\n")}}
+    about = _plain(finding.action) or "The text that the review proposes."
+    return [
+        {
+            "description": {"text": about},
+            "artifactChanges": [{"artifactLocation": _file(place), "replacements": [change]}],
+        }
+    ]
+
+
+def _plain(text: str) -> str:
+    """Somebody's words as a message: `[words](target)` would be a link there."""
+    return re.sub(r"\[([^\[\]]*)\]\(", r"\\[\1\\](", clean(text)).strip()

@@ -1,0 +1,90 @@
+"""`rebut check`: the evidence checker alone, on any text. No model, no key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from rebut.cli.options import json_flag
+
+BAD = ("absent", "moved")
+LARGEST = 20_000_000
+BINARY = 8_000
+"""Bytes at the beginning in which a text has no zero."""
+MOST = 200
+
+
+@click.command("check")
+@click.argument("file")
+@click.option("--all", "everything", is_flag=True, help="Every citation, not only those that are absent or moved.")
+@click.option(
+    "--root",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder that citations are looked up in. [this one, or the repository it is in]",
+)
+@json_flag
+def check_command(file: str, everything: bool, root: Path | None, as_json: bool) -> int:
+    """Look up every citation in FILE (or - for standard input): does the path exist, does the quote stand there?
+
+    Exit code 1 when a citation is absent. Found means that the words stand there, not that they prove anything.
+    """
+    from rebut.setup import config
+    from rebut.record import sessions as session
+    from rebut.cli.output import (folded, say, say_json, width)
+    from rebut.core.errors import UsageError
+    from rebut.evidence.looking_up import look_up
+    from rebut.reports.terminal import wrapped
+    from rebut.core.text import clean, cut
+
+    if root is not None and not root.is_dir():
+        raise UsageError(f"there is no folder {root}")
+    text, name, base = _text(file)
+    workspace = (root or Path.cwd()).resolve()
+    never = config.load(workspace=session.repository(workspace), env=os.environ).never
+    found = asyncio.run(look_up(clean(text), workspace, str, never, base))
+    counts: dict[str, int] = {}
+    for _, mark in found:
+        counts[mark.mark] = counts.get(mark.mark, 0) + 1
+    code = 1 if counts.get("absent") else 0
+    if as_json:
+        rows = [{"line": f.line, "place": f.citation.place, "quote": f.citation.quote, **m.to_json()} for f, m in found]
+        say_json({"file": name, "counts": counts, "citations": rows, "exit": code})
+        return code
+    order = ("found", "moved", "located", "absent", "uncheckable")
+    tally = ", ".join(f"{counts[k]} {k}" for k in order if counts.get(k))
+    count = f"  {len(found)} citation{'' if len(found) == 1 else 's'} in {name}"
+    say(folded(count + (f": {tally}" if tally else ""), sys.stdout))
+    listed = [(f, m) for f, m in found if everything or m.mark in BAD]
+    for f, m in listed[:MOST]:
+        quote = f'  "{cut(f.citation.quote, 60)}"' if f.citation.quote else ""
+        note = f"now at {m.moved_to}" if m.moved_to else m.note
+        head = f"    {m.mark:<11} {f.citation.place}{quote}  (line {f.line})"
+        beside = len(head) + len(note) + 3 <= width()
+        below = "\n".join([folded(head, sys.stdout, 16), *wrapped(f"{'':16}{note}", width(), 16)])
+        say(f"{head}   {note}".rstrip() if beside else below)
+    if len(listed) > MOST:
+        say(f"    … {len(listed) - MOST:,} more; --json has them all")
+    return code
+
+
+def _text(file: str) -> tuple[str, str, Path | None]:
+    from rebut.core.errors import UsageError
+
+    name, base = ("standard input", None) if file == "-" else (file, Path(file).resolve().parent)
+    try:
+        if base is None:
+            data = sys.stdin.buffer.read(LARGEST + 1)
+        else:
+            with Path(file).open("rb") as source:
+                data = source.read(LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from error
+    if len(data) > LARGEST:  # half a text would pass for the whole
+        raise UsageError(f"{name} is longer than the {LARGEST:,} bytes that are read")
+    if b"\0" in data[:BINARY]:
+        raise UsageError(f"{name} is binary", "Only what stands in a text can be looked up.")
+    return data.decode(errors="replace"), name, base

@@ -1,0 +1,79 @@
+"""`rebut config`: where the user's settings are."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rebut.cli.options import json_flag
+
+if TYPE_CHECKING:
+    from rebut.setup.config import Config
+
+
+@click.command("config")
+@click.argument("what", type=click.Choice(["path", "show"]), default="show")
+@json_flag
+def config_command(what: str, as_json: bool) -> int:
+    """Tell where your config file is (`path`), or what it and the repository's file come to (`show`)."""
+    from rebut.setup import config
+    from rebut.record import sessions as session
+    from rebut.cli.output import folded, say, say_json
+
+    path = config.user_path(os.environ)
+    if what == "path":
+        if as_json:
+            say_json({"path": str(path), "exists": path.exists()})
+        else:
+            say(str(path), verbatim=True)
+        return 0
+    found = config.load(workspace=session.repository(Path.cwd().resolve()), env=os.environ)
+    shown: dict[str, Any] = {
+        "path": str(path),
+        "providers": {
+            p.name: {"wire": p.wire, "base_url": p.base_url, "api_key_env": p.api_key_env} for p in found.providers
+        },
+        "seats": {role: str(spec) for role, spec in found.seats.items()},
+        "limits": _set(found.limits),
+        "allow": _allowed(found),
+        "never": list(found.never),
+        "gate": _set(found.gate),
+        "notices": list(found.notices),
+    }
+    if as_json:
+        say_json(shown)
+        return 0
+    say(folded(f"{path}{'' if path.exists() else '  (not there yet)'}", sys.stdout))
+    for p in found.providers:
+        key = (
+            f"key from {p.api_key_env}" + ("" if os.environ.get(p.api_key_env) else ", not set")
+            if p.api_key_env
+            else "no key"
+        )
+        say(folded(f"  {p.name:<12} {p.wire:<9} {p.base_url}  ({key})", sys.stdout, 15))
+    for name in ("seats", "limits", "gate"):
+        if values := shown[name]:
+            said = ", ".join(f"{key} {value}" for key, value in values.items())
+            say(folded(f"  {name:<12} {said}", sys.stdout, 15))
+    for name in ("allow", "never"):
+        if shown[name] is not None and (shown[name] or name == "allow"):
+            say(folded(f"  {name:<12} {', '.join(shown[name]) or 'nobody'}", sys.stdout, 15))
+    for notice in found.notices:
+        say(folded(f"  note: {notice}", sys.stdout, 8))
+    return 0
+
+
+def _set(table: Any) -> dict[str, Any]:
+    """What is set in a table of the config."""
+    return {f.name: value for f in fields(table) if (value := getattr(table, f.name)) is not None}
+
+
+def _allowed(found: Config) -> list[str] | None:
+    """Who may be used, by your list and by the repository's; None where nobody gave one."""
+    lists = [names for names in (found.user_allow, found.repo_allow) if names is not None]
+    return [name for name in lists[0] if all(name in names for names in lists)] if lists else None

@@ -1,0 +1,148 @@
+"""`rebut dismiss`: findings that were looked at and are not to be heard of again, until their lines change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rebut.cli.options import json_flag
+from rebut.cli.commands.show import folder_of, root
+
+if TYPE_CHECKING:
+    from rebut.domain.review_result import Held
+    from rebut.ci.dismissal import Dismissal
+    from rebut.ci.recorded_reviews import Review
+
+
+@click.command("dismiss")
+@click.argument("finding", required=False, default="")
+@click.option("--reason", metavar="TEXT", default="", help="Why. It is shown wherever the finding is hidden.")
+@click.option("--session", "id", metavar="ID", default="", help="The review it is from. [the last one of this folder]")
+@click.option("--shared", is_flag=True, help="Keep it in .rebut/dismissals.jsonl, to be committed. [for you alone]")
+@click.option("--list", "listing", is_flag=True, help="List what is dismissed here.")
+@click.option("--undo", metavar="ID", default="", help="Take back a dismissal (d…) of the list, or of a finding (F…).")
+@json_flag
+def dismiss_command(finding: str, reason: str, id: str, shared: bool, listing: bool, undo: str, as_json: bool) -> int:
+    """Dismiss FINDING (F3) of a review: it is hidden, and fails no gate, until the lines that it cites change.
+
+    One that is shared counts for a gate once it is in the base commit of the change: no change can dismiss what is
+    found in itself.
+    """
+    if sum(map(bool, (finding, listing, undo))) != 1:
+        raise click.UsageError("name a finding, or give --list or --undo ID")
+    if listing:
+        return _list(as_json)
+    if undo:
+        return _undo(undo, id, as_json)
+    return _dismiss(finding, reason, id, shared, as_json)
+
+
+def _dismiss(name: str, reason: str, id: str, shared: bool, as_json: bool) -> int:
+    from rebut.ci import dismissals
+    from rebut.cli.output import say, say_json
+    from rebut.ci.dismissal import dismissal
+    from rebut.core.text import clean
+
+    review, workspace = _review(id)
+    one = dismissal(
+        _finding(review, name), review.target, clean(reason), review.session, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    )
+    file = _file(workspace, shared)
+    dismissals.add(file, one, private=not shared)
+    if as_json:
+        say_json({"dismissed": one.id, "finding": name.upper(), "path": one.path, "shared": shared, "file": str(file)})
+        return 0
+    say(f"  dismissed {name.upper()} as {one.id}: {one.category} in {one.place}, until these lines change")
+    if shared:
+        say(f"  commit {file.relative_to(file.parent.parent)}; for a gate it counts once it is in the base commit")
+    say(f"  take it back with   rebut dismiss --undo {one.id}")
+    return 0
+
+
+def _undo(name: str, id: str, as_json: bool) -> int:
+    from rebut.ci import dismissals
+    from rebut.cli.output import say, say_json
+    from rebut.ci.dismissal import matching
+    from rebut.core.errors import UsageError
+
+    workspace = Path.cwd().resolve()
+    wanted = {name}
+    if name[:1] in "Ff":
+        review, workspace = _review(id)
+        held = _finding(review, name)
+        covering = [matching(review.contract, review.target, [one]) for _, one in _kept(workspace)]
+        wanted = {found[held.id].id for found in covering if held.id in found}
+    gone = [
+        one.id
+        for shared in (False, True)
+        for one in (dismissals.remove(_file(workspace, shared), which, private=not shared) for which in sorted(wanted))
+        if one is not None
+    ]
+    if not gone:
+        raise UsageError(f"nothing that is kept here is called {name!r}", "`rebut dismiss --list` shows what there is.")
+    if as_json:
+        say_json({"undone": gone})
+    else:
+        say(f"  taken back: {', '.join(dict.fromkeys(gone))}")
+    return 0
+
+
+def _list(as_json: bool) -> int:
+    from rebut.cli.output import say, say_json, width
+    from rebut.reports.terminal import wrapped
+
+    kept = _kept(Path.cwd().resolve())
+    if as_json:
+        names = ("id", "path", "category", "place", "reason", "text", "session", "at")
+        say_json([{**{name: getattr(one, name) for name in names}, "shared": shared} for shared, one in kept])
+        return 0
+    for shared, one in kept:
+        where = "shared" if shared else "yours"
+        say("\n".join(wrapped(f"  {one.id}  {where:<6}  {one.place}  {one.category}: {one.text}", width(), 21)))
+        say("\n".join(wrapped(f"{'':<19}because: {one.reason}", width(), 21)))
+    if not kept:
+        say("  nothing is dismissed here")
+    return 0
+
+
+def _kept(workspace: Path) -> list[tuple[bool, Dismissal]]:
+    from rebut.ci import dismissals
+
+    return [(shared, one) for shared in (False, True) for one in dismissals.load(_file(workspace, shared))]
+
+
+def _file(workspace: Path, shared: bool) -> Path:
+    from rebut.ci import dismissals
+
+    return dismissals.shared_file(workspace) if shared else dismissals.private_file(root(), workspace)
+
+
+def _review(id: str) -> tuple[Review, Path]:
+    """The review that is meant, and its workspace; without an id the last one of this folder, whatever came after."""
+    from rebut.record import sessions as session
+    from rebut.core.errors import UnknownSession
+    from rebut.ci.recorded_reviews import Review
+
+    if id:
+        record = session.load(folder_of(id))
+        return Review.of(record), Path(record.opened.workspace)
+    here = Path.cwd().resolve()
+    for found in session.sessions(root()):
+        if session.is_here(found, here):
+            record = session.load(found.folder)
+            if record.closed and "target" in record.facts:
+                return Review.of(record), Path(record.opened.workspace)
+    raise UnknownSession(f"no review has ended in {here}", "Name one with --session ID.")
+
+
+def _finding(review: Review, name: str) -> Held:
+    from rebut.core.errors import UsageError
+
+    for held in review.contract.findings:
+        if held.id == name.upper():
+            return held
+    ids = ", ".join(f.id for f in review.contract.findings) or "none"
+    raise UsageError(f"review {review.session} has no finding {name!r}", f"Its findings: {ids}.")

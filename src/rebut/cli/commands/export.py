@@ -1,0 +1,122 @@
+"""`rebut export` and `rebut verify`: a session as a document, and whether its record can be trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rebut.cli.options import json_flag
+from rebut.cli.commands.show import folder_of
+
+if TYPE_CHECKING:
+    from rebut.record.record import Record
+
+
+@click.command("export")
+@click.argument("id")
+@click.option(
+    "--format", "form", type=click.Choice(["md", "json", "adr", "sarif", "github"]), default="md", show_default=True
+)
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the screen.")
+@click.option("--force", is_flag=True, help="Replace that file if it exists.")
+@json_flag
+def export_command(id: str, form: str, output: Path | None, force: bool, as_json: bool) -> int:
+    """Write a session as Markdown or JSON, its decision as an ADR, a review's findings as SARIF or annotations."""
+    from rebut.reports import adr, export
+    from rebut.record import sessions as session
+    from rebut.cli.output import say
+    from rebut.core.errors import UsageError
+
+    record = session.load(folder_of(id))
+    if form in ("sarif", "github"):
+        text = _findings(record, form)
+    elif as_json or form == "json":
+        text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n"
+    else:
+        text = adr.adr(record) if form == "adr" else export.markdown(record)
+    if output is None:
+        # Annotations are commands, and their text is escaped: they go out as they are.
+        print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"), verbatim=True)
+        return 0
+    if output.exists() and not force:
+        raise UsageError(f"{output} is there already", "Give --force to replace it.")
+    try:
+        output.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written: {error.strerror}") from error
+    return 0
+
+
+def _findings(record: Record, form: str) -> str:
+    from rebut.ci.annotations import commands
+    from rebut.cli.commands.gate import grounds_of
+    from rebut.domain.gate_policy import Wish
+    from rebut.ci.recorded_reviews import Review
+    from rebut.ci.output_formats import log
+    from rebut.ci.standing import stand
+
+    found = stand(Review.of(record), grounds_of(record, Wish()))
+    return commands(found) if form == "github" else json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
+
+
+@click.command("verify")
+@click.argument("id")
+@json_flag
+def verify_command(id: str, as_json: bool) -> int:
+    """Check that a session's record is whole and unaltered, and that the files it wrote are still as written.
+
+    Exit code 0 when all is well, else 3. The hash that is printed covers the whole record: keep it elsewhere, and a
+    record that was cut short later can be told from this one.
+    """
+    from rebut.record import journal
+    from rebut.domain import session_status as reading
+    from rebut.cli.output import say, say_json
+    from rebut.record.record import Record
+
+    folder = folder_of(id)
+    found = journal.read(folder)
+    record = Record(found.lines)
+    problems = [] if found.lines else ["the journal is empty"]
+    if found.torn:
+        problems.append(f"{len(found.torn)} bytes of an unfinished last line; resume sets them aside")
+    problems += [f"changed or gone since it was written: {path}" for path in _changed(record)]
+    problems += [f"gone from the snapshot: {name}" for name in _missing(record, folder)]
+    shown = {
+        "id": folder.name,
+        "ok": not problems,
+        "events": len(found.lines),
+        "last_hash": found.last_hash,
+        "status": reading.status(record) if found.lines else "empty",
+        "problems": problems,
+    }
+    if as_json:
+        say_json(shown)
+        return 3 if problems else 0
+    if found.lines:
+        say(f"  {folder.name}: {len(found.lines)} events, each with the hash of the one before; {shown['status']}")
+        say(f"  the last hash is {found.last_hash}")
+    say("\n".join(f"  {problem}" for problem in problems) or "  ok")
+    return 3 if problems else 0
+
+
+def _changed(record: Record) -> list[str]:
+    out = []
+    for path, wrote in record.wrote.items():
+        try:
+            same = hashlib.sha256(Path(path).read_bytes()).hexdigest() == wrote.sha
+        except OSError:
+            same = False
+        if not same:
+            out.append(path)
+    return out
+
+
+def _missing(record: Record, folder: Path) -> list[str]:
+    fact = record.facts.get("snapshot")
+    copies = fact.value.get("copies") if fact and isinstance(fact.value, dict) else None
+    names = copies.items() if isinstance(copies, dict) else ()
+    return [path for path, name in names if not (folder / "snapshot" / str(name)).exists()]

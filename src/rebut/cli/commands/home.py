@@ -1,0 +1,80 @@
+"""`rebut` alone: who could sit down, what could be debated here, and the last session. Calls nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from rebut.domain import session_status as reading
+from rebut.record import sessions as session
+from rebut.api import Desk
+from rebut.cli.output import folded, say, width
+from rebut.core.errors import RebutError
+from rebut.setup.discover import look, usable
+from rebut.workspace.git import Git
+from rebut.core.text import cut
+
+NOBODY = "nobody yet   rebut doctor"
+PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
+
+
+def show() -> int:
+    desk = Desk(rehearsal=True)
+    here = Path.cwd().resolve()
+    rows = [("could sit", who) for who in _seats(desk)]
+    if rows == [("could sit", NOBODY)]:
+        rows += [("try", "needs nobody   rebut demo")]
+    rows += [("here", what) for what in asyncio.run(_debatable(here))]
+    rows += [("last", one) for one in _last(desk, here)]
+    rows += [
+        ("ask", 'rebut "Redis or Postgres?"'),
+        ("look up", "rebut check PLAN.md"),
+        ("all of it", "rebut --help"),
+    ]
+    say(folded("rebut: let AI models argue, hold them to evidence, keep the record.", sys.stdout) + "\n")
+    before = ""
+    for name, text in rows:
+        say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")
+        before = name
+    return 0
+
+
+def _fitted(text: str, room: int) -> str:
+    """One line; where a command follows its reason, the reason is what gives way: half a command is of no use."""
+    what, gap, command = text.partition("   ")
+    return f"{cut(what, max(8, room - len(gap + command)))}{gap}{command}" if gap else cut(text, room)
+
+
+def _seats(desk: Desk) -> list[str]:
+    found = asyncio.run(look(desk.config, desk.env))
+    out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
+    barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
+    return [*out, *barred] or [NOBODY]
+
+
+async def _debatable(here: Path) -> list[str]:
+    out = []
+    git = await Git.open(here)
+    if git is not None:
+        try:
+            changes = await git.changes()
+        finally:
+            await git.close()
+        count = len(changes.changed) + len(changes.untracked)
+        if count:
+            out.append(f"{count} changed file{'' if count == 1 else 's'}   rebut review")
+    out += [f"{name}   rebut plan {name}" for name in PLANS if (here / name).is_file()][:2]
+    return out
+
+
+def _last(desk: Desk, here: Path) -> list[str]:
+    newest = next((one for one in session.sessions(desk.table.root) if session.is_here(one, here)), None)
+    if newest is None:
+        return []
+    try:
+        status = reading.status(session.load(newest.folder), session.running(newest.folder))
+    except RebutError as error:
+        status = error.message
+    topic = " ".join(newest.opened.topic.split()) or newest.opened.protocol
+    return [f"{cut(topic, 60)} ({status})   rebut show {newest.id[:4]}"]

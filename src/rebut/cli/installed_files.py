@@ -1,0 +1,87 @@
+"""Laying shipped files into somebody's folder: what is not ours, or was edited since, is never written over."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Literal
+
+from rebut.core import files as whole
+from rebut.core.errors import UsageError
+
+LIST = ".rebut-laid.json"
+"""Beside what was laid: the hash of each file as we wrote it, by which we know our own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """One file, and what became of it."""
+
+    path: Path
+    how: Literal["new", "same", "updated", "left alone"]
+
+
+def place(name: str) -> Path:
+    """Where a shipped folder is in this installation."""
+    return Path(str(files("rebut").joinpath("shipped", *name.split("/"))))
+
+
+def shipped(name: str) -> dict[str, str]:
+    """The files of a shipped folder: path below it → text."""
+    return dict(sorted(_below(files("rebut").joinpath("shipped", *name.split("/")), "")))
+
+
+def _below(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
+    out = []
+    for one in folder.iterdir():
+        path = f"{prefix}{one.name}"
+        out += _below(one, f"{path}/") if one.is_dir() else [(path, one.read_text("utf-8"))]
+    return out
+
+
+def lay(texts: Mapping[str, str], folder: Path) -> list[Laid]:
+    """Write the files below `folder`. Ours are brought up to date; anybody else's, an edited one too, stay."""
+    ours = _ours(folder)
+    out = []
+    try:
+        for name, text in texts.items():
+            path = folder / name
+            how = _how(path, text, ours.get(name, ""))
+            if how in ("new", "updated"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                whole.write(path, text.encode())
+            if how != "left alone":
+                ours[name] = _sha(text.encode())
+            out.append(Laid(path, how))
+        if any(one.how in ("new", "updated") for one in out):
+            whole.write(folder / LIST, f"{json.dumps(ours, indent=1)}\n".encode())
+    except OSError as error:
+        hint = "Choose a folder that you may write to."
+        raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}", hint) from error
+    return out
+
+
+def _how(path: Path, text: str, laid: str) -> Literal["new", "same", "updated", "left alone"]:
+    if not path.exists() and not path.is_symlink():
+        return "new"
+    now = _sha(path.read_bytes()) if path.is_file() else ""
+    if now == _sha(text.encode()):
+        return "same"
+    return "updated" if laid and now == laid and not path.is_symlink() else "left alone"
+
+
+def _ours(folder: Path) -> dict[str, str]:
+    try:
+        found = json.loads((folder / LIST).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+
+
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,273 @@
+"""Starting a debate from the command line, or only showing what it would send."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rebut.reports import terminal as report
+from rebut.record import sessions as session
+from rebut.api import Desk
+from rebut.cli.gate_flags import Gating
+from rebut.cli.screen.live_rows import roughly
+from rebut.cli.output import folded, say, say_json
+from rebut.cli.runner import Act, perform
+from rebut.cli.targeting import settled
+from rebut.engine.start import start
+from rebut.core.errors import (NotSeated, PriceUnknown, RebutError, UsageError)
+from rebut.domain.amounts import counted
+from rebut.domain.outcome import Outcome
+from rebut.engine.plan import Plan, sound
+from rebut.workspace.targets import Wanted
+from rebut.core.text import tokens
+
+if TYPE_CHECKING:
+    from rebut.cli.repeating import Repeat
+
+MOST_SHOWN = 20
+APPLIED = "applied to the working tree"
+THRIFTY_TOKENS = 300_000
+ROUND_TOKENS = 3000
+"""What a round adds to a prompt, for the estimate of --dry-run: a guess, on the high side."""
+
+
+def launch(
+    protocol: str,
+    topic: str,
+    named: Mapping[str, Any],
+    *,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+    deadline: float | None,
+    wanted: Wanted | None = None,
+    everything: bool = False,
+    gating: Gating | None = None,
+) -> int:
+    named = dict(named)
+    again = repeated(named)
+    wanted = settled(wanted) if wanted is not None else None
+
+    async def plan(desk: Desk, **changes: Any) -> Plan:
+        if wanted is None:
+            return planned(desk, protocol, topic, **{**named, **changes})
+        target, key = await desk.resolve(wanted)
+        return planned(desk, protocol, topic, target=target, redaction=key, **{**named, **changes})
+
+    if dry_run:
+        desk = Desk(rehearsal=True)
+
+        async def rehearse() -> dict[str, Any]:
+            return await egress(desk, await plan(desk))
+
+        shown = asyncio.run(rehearse())
+        if again and shown["expected"]:
+            shown["expected"] = {**shown["expected"], "seconds": shown["expected"]["seconds"] * again.count}
+        for row in shown["providers"].values():
+            row["calls"] *= again.count if again else 1
+            row["usd"] = None if row["usd"] is None else row["usd"] * (again.count if again else 1)
+        if as_json:
+            say_json(shown)
+        else:
+            say(folded("\n".join(rows(shown)), sys.stdout, 16))
+        return 0
+
+    refused: list[str] = []
+
+    def act_of(**changes: Any) -> Act:
+        async def act(desk: Desk) -> Outcome:
+            made = await plan(desk, **changes)
+            outcome = await gating.prepare(desk, made) if gating else None
+            if gating and any(gating.asked.values()):
+                made = replace(made, asked=gating.asked)
+            try:
+                outcome = outcome or await start(made, desk.table)
+            except RebutError as error:
+                if gating:
+                    gating.excuse(error)
+                raise
+            if not (gating and gating.apply):
+                return outcome
+            done = await applied(desk, outcome, refused)
+            gating.applied = done.notes[-1].startswith(APPLIED)
+            return done
+
+        return act
+
+    if again:
+        from rebut.cli.repeating import repeat
+
+        if gating and gating.apply:
+            raise UsageError("--apply and --repeat do not go together", "Repeat it first, then run it once to apply.")
+        if gating and gating.wanted:
+            raise UsageError(
+                f"{gating.wanted} and --repeat do not go together: each run is a review of its own",
+                "Nothing was called. Run it once, or judge each run with `rebut gate ID`.",
+            )
+        runs, gating = again, None  # each run is a review of its own: none is reused, and none is judged by a gate
+        return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
+    judge = gating.judge if gating else None
+    code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
+    return code or (3 if refused else 0)
+
+
+def planned(desk: Desk, protocol: str, topic: str, *, thrifty: bool = False, verb: str = "", **named: Any) -> Plan:
+    """The plan. Where dollars were nobody's wish and a price is unknown, tokens bound the debate in their place.
+
+    A `verb` speaks of models, not of the seats of the protocol under it.
+    """
+    try:
+        return desk.plan(protocol, topic, **named)
+    except NotSeated as error:
+        if not verb:
+            raise
+        rest = error.hint.partition(" of your config.")[2].strip()
+        raise NotSeated(
+            f"`rebut {verb}` needs two models, and did not find them",
+            f"Name them, for example --with claude,codex; `rebut doctor` tells who could take part. {rest}".strip(),
+        ) from error
+    except PriceUnknown:
+        if not thrifty:
+            raise
+        usual = {**named["usual_limits"], "usd": None, "tokens": THRIFTY_TOKENS}
+        return desk.plan(protocol, topic, **{**named, "usual_limits": usual})
+
+
+def repeated(named: dict[str, Any]) -> Repeat | None:
+    """Take `--repeat` and `--out` out of a command's values, if it was given."""
+    count, out = named.pop("repeat", None), named.pop("out", None)
+    if count is None:
+        if out:
+            raise UsageError("--out goes with --repeat N", "`rebut export` writes one debate to a file.")
+        return None
+    from rebut.cli.repeating import Repeat
+
+    return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
+
+
+async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:
+    """The outcome, with a note on what became of its patch; what was refused is also in `refused`."""
+    from rebut.ci.apply import NotApplied, apply, final_patch
+
+    patch = final_patch(outcome)
+    if not patch:
+        return outcome.filled(notes=(*outcome.notes, "there is no final patch, so nothing was applied"))
+    folder = desk.find(outcome.session)
+    try:
+        files = await apply(patch, session.load(folder), folder, desk.table)
+    except NotApplied as error:
+        refused.append(error.message)
+        return outcome.filled(notes=(*outcome.notes, f"not applied: {error.message}. {error.hint}".strip()))
+    return outcome.filled(notes=(*outcome.notes, f"{APPLIED}: {', '.join(files)}"))
+
+
+async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
+    """Per provider: how many files, bytes and redactions would leave, and the cost at most. Calls nothing."""
+    from rebut.evidence.context import gather
+    from rebut.core.redaction import PLACEHOLDER, Redactor
+    from rebut.workspace.snapshot import take
+    from rebut.workspace.view import View
+
+    door = Redactor(b"dry run", desk.table.known_secrets).door
+    sound(plan)
+    topic = door(plan.topic)
+    removed = set(PLACEHOLDER.findall(topic))
+    files, left_out, size = list[str](), list[str](), 0
+    matter = 0
+    if plan.target is not None:
+        texts = [plan.target.diff, plan.target.text, *(c.after or "" for c in plan.target.changes)]
+        matter = sum(len(door(text).encode()) for text in texts)
+        removed |= {found for text in texts for found in PLACEHOLDER.findall(door(text))}
+        files = [c.path for c in plan.target.changes]
+        left_out = list(plan.target.left_out)
+    if plan.context:
+        with tempfile.TemporaryDirectory() as keep:
+            taken = await take(plan.workspace, Path(keep) / "s", door, include=plan.context, never=desk.table.never)
+            view = View(taken, Path(keep) / "s", door)
+            given = await gather(view, taken.included, never=desk.table.never)
+            await view.close()
+        files += [piece.path for piece in given.files if piece.path not in files]
+        size = given.total
+        removed |= {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
+        reasons = dict(given.left_out)
+        top = session.repository(plan.workspace)
+        left_out += [f"{path} ({reasons.get(path, why)})" for path, why in kept_back(plan.context, top, files, desk)]
+        left_out += [
+            f"{path} ({why})" for path, why in given.left_out if not any(row.startswith(f"{path} ") for row in left_out)
+        ]
+    from rebut.record.timings import look_back
+
+    rounds = int(getattr(plan.settings, "rounds", 1) or 1)
+    planned = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
+    text = len(door(plan.target.text).encode()) if plan.target else 0
+    out: dict[str, Any] = {"topic_bytes": len(topic.encode()), "text_bytes": text, "files": files}
+    out |= {"not_sent": left_out, "providers": {}}
+    for p in plan.seats:
+        if p.seat in plan.protocol.silent:
+            continue
+        calls = planned.get(p.seat.partition(".")[0], rounds)
+        sent = (0 if p.seat == plan.protocol.judge else size // 3) + tokens(topic) + ROUND_TOKENS * rounds + matter // 3
+        price = desk.connect(p.spec).price(sent, 4096)
+        row = out["providers"].setdefault(
+            p.spec.provider,
+            {"seats": [], "files": 0, "bytes": 0, "secrets_removed": len(removed), "calls": 0, "usd": 0.0},
+        )
+        row["seats"].append(p.seat)
+        row["calls"] += calls
+        row["usd"] = None if price is None or row["usd"] is None else row["usd"] + price * calls
+        whole = matter + (size if p.seat != plan.protocol.judge else 0)
+        if p.seat != plan.protocol.judge or plan.target is not None:
+            row["files"], row["bytes"] = len(files), max(row["bytes"], whole)
+    speaking = {p.seat: str(p.spec) for p in plan.seats if p.seat not in plan.protocol.silent}
+    found = (await asyncio.to_thread(look_back, desk.table.root)).expected(planned, speaking, (), {})
+    out["expected"] = {"seconds": round(found.seconds), "by": found.by} if found else None
+    return out
+
+
+def kept_back(context: Sequence[str], top: Path, sent: Sequence[str], desk: Desk) -> list[tuple[str, str]]:
+    """The files of the given folders that would not go, each with the reason: nobody has to take it on trust."""
+    from rebut.workspace.snapshot import FILE_CAP, is_never_sent
+
+    out: dict[str, str] = {}
+    for path in context:
+        for folder, inner, files in os.walk(path):
+            inner[:] = sorted(name for name in inner if name != ".git")
+            for file in sorted(Path(folder, name) for name in files):
+                name = file.relative_to(top).as_posix()
+                if name in sent:
+                    continue
+                if is_never_sent(name, desk.table.never):
+                    out[name] = "never read"
+                elif file.is_symlink():
+                    out[name] = "a link"
+                elif file.stat().st_size > FILE_CAP:
+                    out[name] = "too big"
+                else:
+                    out[name] = "ignored, binary or unreadable"
+    return list(out.items())
+
+
+def rows(shown: Mapping[str, Any]) -> list[str]:
+    out = []
+    for name, row in shown["providers"].items():
+        cost = "price unknown" if row["usd"] is None else f"about ${row['usd']:.2f} at most"
+        files = f"{counted(row['files'], 'file')}, {report.size(row['bytes'], 'B')}"
+        files = f"the text to be debated, {files}" if shown["text_bytes"] else files
+        secrets = f"{row['secrets_removed']} secret{'' if row['secrets_removed'] == 1 else 's'} removed"
+        calls = counted(row["calls"], "call")
+        out.append(f"  {name:<10} ←  the topic, {files}, {secrets}; {calls}, {cost}")
+    for title, paths in (("files", shown["files"]), ("not sent", shown["not_sent"])):
+        out += [f"  {title if n == 0 else '':<13} {path}" for n, path in enumerate(paths[:MOST_SHOWN])]
+        if len(paths) > MOST_SHOWN:
+            out.append(f"  {'':<13} … {len(paths) - MOST_SHOWN} more; --json has them all")
+    if told := shown["expected"]:
+        by = f"by {told['by']} earlier call{'' if told['by'] == 1 else 's'} on this machine"
+        out.append(f"  expected      about {roughly(told['seconds'])} at most, {by}; no promise")
+    out.append("  on request    more of this workspace, once a turn, if a debater asks for it; never what is not sent")
+    return [*out, "  nothing was called"]

@@ -1,0 +1,128 @@
+"""Saying something: text and JSON as the other end can show them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+from contextlib import suppress
+from typing import TextIO
+
+from rebut.core.text import clean, harmless
+
+_ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "«": "<<", "»": ">>", "“": '"', "”": '"', "’": "'", "→": "->"})
+
+
+_SPOKEN = str.maketrans({"→": "to do:", "←": "gets", "…": "...", "·": ","})
+ENDLESS = 1_000_000
+"""A width at which nothing is wrapped."""
+
+
+def plain() -> bool:
+    """Whether everything is to be said in plain lines, one fact each, as a screen reader likes it: `--plain`."""
+    import click
+
+    here = click.get_current_context(silent=True)
+    return bool(os.environ.get("REBUT_PLAIN") or (here and here.find_root().meta.get("rebut.plain")))
+
+
+def spoken(text: str) -> str:
+    """Rows without their layout: what stands in columns is joined by commas, and empty rows go."""
+    out = []
+    for line in text.translate(_SPOKEN).splitlines():
+        said, *rest = re.split(r" {2,}", line.strip())
+        for n, cell in enumerate(rest):
+            said += ("" if said.endswith((".", ",", ":", ";", "?")) else "," if n else ":") + f" {cell}"
+        out.append(said)
+    return "\n".join(line for line in out if line)
+
+
+def width() -> int:
+    return ENDLESS if plain() else max(40, min(_columns(), 120))
+
+
+def _columns() -> int:
+    """Of standard output's terminal; where that goes elsewhere, of the one on which progress is shown."""
+    if not os.environ.get("COLUMNS") and not sys.stdout.isatty():
+        with suppress(OSError):
+            return os.get_terminal_size(2).columns or 80
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def folded(text: str, file: TextIO, indent: int | None = None, *, less: int = 0) -> str:
+    """Lines that end at words where a terminal ends; whole for a pipe, which may be searched.
+
+    `less` columns are taken by whoever shows them.
+    """
+    if plain() or not file.isatty():
+        return text
+    out: list[str] = []
+    for line in text.split("\n"):
+        lead = " " * (len(line) - len(line.lstrip()) + 2 if indent is None else indent)
+        out += textwrap.wrap(
+            line, width() - less, subsequent_indent=lead, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return "\n".join(out)
+
+
+def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbatim: bool = False) -> None:
+    """Print what the other end can show. Text of models must not drive the terminal, so controls are taken out.
+
+    With `emphasis`, lines that begin in capitals are bold on a terminal. A document is said `verbatim`, also when
+    everything else is said plainly.
+    """
+    file = file or sys.stdout
+    text = fitted(text, file, emphasis=emphasis, verbatim=verbatim)
+    if text or not plain() or verbatim:
+        _print(text, file)
+
+
+def _print(text: str, file: TextIO) -> None:
+    """Print, also when the reader has gone away (`… | head`): what is found out still has to come out as a code."""
+    try:
+        print(text, file=file, flush=True)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, file.fileno())
+        os.close(nowhere)
+
+
+def fitted(text: str, file: TextIO, *, emphasis: bool = False, verbatim: bool = False) -> str:
+    """A text as `say` prints it there."""
+    text = clean(text)
+    if plain() and not verbatim:
+        text, emphasis = spoken(text), False
+    if _is_workflow():
+        text = harmless(text)
+    if emphasis and file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+        text = re.sub(r"^  [A-Z][A-Z ]{5,}[^\n]*", lambda m: f"\x1b[1m{m[0]}\x1b[0m", text, flags=re.M)
+    encoding = file.encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        text = text.translate(_ASCII).encode("ascii", "replace").decode()
+    return text
+
+
+def say_json(value: object) -> None:
+    """One JSON document on standard output."""
+    text = as_json(value)
+    # The same document, spelt so that a workflow finds no command in it.
+    _print(text.replace("##[", "##\\u005b") if _is_workflow() else text, sys.stdout)
+
+
+def as_json(value: object, *, indent: int | None = 2) -> str:
+    """JSON as standard output can take it."""
+    return json.dumps(value, ensure_ascii=not _is_utf8(sys.stdout), indent=indent)
+
+
+def _is_workflow() -> bool:
+    """Whether our words go into the log of a GitHub workflow, which takes some of them for orders."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def _is_utf8(file: TextIO) -> bool:
+    return (file.encoding or "").lower().replace("-", "") == "utf8"

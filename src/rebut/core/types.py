@@ -1,0 +1,254 @@
+"""The frozen values that pass between the parts of rebut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Protocol, TypeVar, cast, get_args
+
+from rebut.core.errors import ParticipantFailed, UsageError
+
+T = TypeVar("T")
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+FailureKind = Literal["timeout", "auth", "rate limit", "bad reply", "missing tool", "crashed", "budget"]
+LEFT = "left behind"
+"""The class of a call that somebody decided to go on without: no fault that a model can have by itself."""
+FAILURES: tuple[FailureKind, ...] = get_args(FailureKind)
+
+EFFORTS = ("low", "medium", "high", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """Who fills a seat: `[NAME=]PROVIDER[:MODEL][@EFFORT]`."""
+
+    provider: str
+    model: str = ""
+    effort: str = ""
+    name: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> ModelSpec:
+        """Read a spec as a person types it.
+
+        A model name may itself hold `:` or `@VERSION`; a plain word after the last `@` can only be meant as an effort.
+        """
+        rest, name = text.strip(), ""
+        if named := re.match(r"([A-Za-z][\w.-]*)=(?=.)", rest):
+            name, rest = named[1], rest[named.end() :]
+        provider, colon, model = rest.partition(":")
+        effort = ""
+        holder = model if colon else provider
+        if "@" in holder:
+            head, _, tail = holder.rpartition("@")
+            if tail in EFFORTS:
+                holder, effort = head, tail
+            elif not colon or re.fullmatch(r"[A-Za-z]+", tail):
+                raise UsageError(f"unknown effort {tail!r} in {text!r}", f"Efforts are {', '.join(EFFORTS)}.")
+            provider, model = (provider, holder) if colon else (holder, "")
+        if not re.fullmatch(r"[A-Za-z][\w.-]*", provider) or (colon and not model):
+            raise UsageError(
+                f"{text!r} is no model spec",
+                "Write PROVIDER, PROVIDER:MODEL or PROVIDER:MODEL@EFFORT, for example openai:gpt-5@high.",
+            )
+        return cls(provider, model, effort, name)
+
+    @property
+    def identity(self) -> str:
+        """What makes two seats the same model: provider and model, whatever the effort or the name."""
+        return f"{self.provider}:{self.model}" if self.model else self.provider
+
+    @property
+    def written(self) -> str:
+        """As a person would type it, with its name."""
+        return f"{self.name}={self}" if self.name else str(self)
+
+    def __str__(self) -> str:
+        return self.identity + (f"@{self.effort}" if self.effort else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a seat's model is to draw its words; None where nobody said. A wire without the knob says so and goes on."""
+
+    temperature: float | None = None
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, temperature: float | None, seed: int | None) -> Sampling:
+        """As a person gives them, held to what any provider would take."""
+        if temperature is not None and not 0 <= temperature <= 2:
+            raise UsageError(f"temperature must be 0 to 2, got {temperature:g}")
+        if seed is not None and not 0 <= seed < 2**31:
+            raise UsageError(f"seed must be a whole number from 0 to {2**31 - 1}, got {seed}")
+        return cls(None if temperature is None else float(temperature), seed)
+
+    def to_json(self) -> dict[str, Json]:
+        """What was set, alone: a seat without it reads as it always did."""
+        given: dict[str, Json] = {"temperature": self.temperature, "seed": self.seed}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """A seat at the table (`proposer`, `author.1`) and who sits in it."""
+
+    seat: str
+    spec: ModelSpec
+    family: str = ""
+    persona: str = ""
+    default: bool = False
+    """Nobody named it: it sits there because somebody must."""
+    sampling: Sampling = Sampling()
+
+    @property
+    def label(self) -> str:
+        """The name to show: the one the user gave, else the spec."""
+        return self.spec.name or str(self.spec)
+
+    @property
+    def fingerprint(self) -> list[str]:
+        """The seat as configured. `family` is left out: it is learnt, not chosen."""
+        drawn = [f"{name} {value!r}" for name, value in self.sampling.to_json().items()]
+        return [self.seat, str(self.spec), self.persona, *drawn]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that a call took; None where the provider did not say."""
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+
+    @property
+    def total(self) -> int:
+        return (self.input or 0) + (self.output or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One file of a change, both sides as text without secrets; None on the side where it does not exist."""
+
+    path: str
+    before: str | None
+    after: str | None
+    added: tuple[tuple[int, int], ...] = ()
+    """Lines of the new side that the change wrote, as first and last."""
+    old_path: str = ""
+    """Where it stood before, if it was renamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A point at issue as a judge that is a program weighs it."""
+
+    id: str
+    severity: str
+    category: str
+    text: str
+    marks: tuple[str, ...] = ()
+    """What checking each of its citations showed; none for a claim that cites nothing."""
+    status: str = "raised"
+    rule_based: bool = False
+    """An analyser raised it, not a model."""
+    has_fix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a prompt was made of, for participants that are programs. It never goes over a wire."""
+
+    change: tuple[Changed, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
+    """For a person at a terminal: the question's matter as a table, its head first …"""
+    question: str = ""
+    """… and what to ask below it, in place of the prompt."""
+
+
+NO_MATERIAL = Material()
+
+
+def ignore(what: object) -> None:
+    """The listener that is not interested."""
+
+
+async def allow(failed: ParticipantFailed) -> bool:
+    """Who keeps no record has nothing against another try."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call to a backend."""
+
+    key: str
+    participant: Participant
+    prompt: str
+    followup: str = ""
+    """What comes after the prompt on a second call for the same key: a repair, a send-back, served context.
+    Kept apart so that the long prompt stays a stable, cacheable prefix."""
+    attempt: int = 1
+    schema: Mapping[str, Json] | None = None
+    schema_name: str = ""
+    timeout: float = 240.0
+    """Seconds for the whole call, retries included."""
+    max_output: int = 4096
+    thinking: int = 0
+    """How many of `max_output` are there for thinking alone, where a wire counts that as output."""
+    patience: float = float("inf")
+    """Seconds for waiting in line and the call together; what the debate's own limit leaves."""
+    material: Material = field(default=NO_MATERIAL, compare=False)
+    on_text: Callable[[str], None] = field(default=ignore, compare=False)
+    """Called with each piece of text as it streams in; progress only, never an answer."""
+    on_wait: Callable[[str], None] = field(default=ignore, compare=False)
+    """Called with a few words when the call must wait, such as "openai: 429, again in 12 s", and "" when it goes on."""
+    on_spawn: Callable[[int], None] = field(default=ignore, compare=False)
+    """Called with the process group of a tool as soon as it is started, so that resume can end it if rebut dies."""
+
+    on_again: Callable[[ParticipantFailed], Awaitable[bool]] = field(default=allow, compare=False)
+    """Asked before a request goes out once more that was lost on its way and may have been paid for: whoever keeps the
+    record notes the lost one first, or says no."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """Temperature and seed as the seat has them."""
+        return self.participant.sampling
+
+    @property
+    def whole(self) -> str:
+        return f"{self.prompt}\n\n{self.followup}" if self.followup else self.prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back from a backend that answered."""
+
+    text: str
+    model: str = ""
+    """The model that really spoke, as the provider names it."""
+    family: str = ""
+    usage: Usage = Usage()
+    usd: float | None = None
+    """None when the price is unknown, never 0 for that."""
+    truncated: bool = False
+    """The provider cut the reply at the output limit."""
+    notes: tuple[str, ...] = ()
+    """What the user should know of this call, such as a retry or a fallback to schema-in-prompt."""
+    unread: str = ""
+    """What of the question it was not shown or could not read, if anything: an answer to a part is no whole one."""
+
+
+class Backend(Protocol):
+    """A model behind one method. Raises `ParticipantFailed`; anything that returns has really spoken."""
+
+    async def complete(self, request: Request) -> Reply: ...
+
+
+def remade(kind: type[T], row: Mapping[str, Any], **parts: Any) -> T:
+    """A value from its row on record; `parts` of it are made already. What a later version has added is left out."""
+    own = {one.name: row[one.name] for one in fields(cast(Any, kind)) if one.name in row}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in own.items()} | parts)

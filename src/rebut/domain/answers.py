@@ -1,0 +1,76 @@
+"""What comes of asking: an answer, a failure, or several of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from rebut.engine.ask import Check
+from rebut.domain.limits import MAX_OUTPUT
+from rebut.core.types import NO_MATERIAL, Material, Participant
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[V]):
+    """What a participant said, settled and on record."""
+
+    who: Participant
+    key: str
+    value: V
+    complaints: tuple[str, ...] = ()
+    """What its check still found wrong after it was sent back once."""
+    model: str = ""
+    family: str = ""
+    ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """That a participant did not answer. It has a class and a message, and no voice."""
+
+    who: Participant
+    key: str
+    kind: str
+    message: str
+    hint: str = ""
+    raw: str = ""
+    """What it said, where that could not be read as an answer. Nobody's argument, but worth keeping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[V]):
+    """One of several questions that are asked at once."""
+
+    who: Participant
+    prompt: str
+    schema: type[V] | None = None
+    check: Check | None = None
+    part: str = ""
+    """Tells apart two questions of one step to the same seat."""
+    material: Material = NO_MATERIAL
+    """What the prompt was made of, for seats filled by a program."""
+    max_output: int = MAX_OUTPUT
+    """Tokens that the reply may have at most."""
+    refused: str = ""
+    """Why it must not be asked, if so: it fails at once, on record, and no call is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers(Generic[V]):
+    """What came of asking many, in the order of asking."""
+
+    all: tuple[Answer[V] | Failure, ...]
+
+    def __iter__(self) -> Iterator[Answer[V] | Failure]:
+        return iter(self.all)
+
+    @property
+    def answered(self) -> tuple[Answer[V], ...]:
+        return tuple(a for a in self.all if isinstance(a, Answer))
+
+    @property
+    def failed(self) -> tuple[Failure, ...]:
+        return tuple(a for a in self.all if isinstance(a, Failure))

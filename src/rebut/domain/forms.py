@@ -1,0 +1,82 @@
+"""Forms: the pydantic base of every structured reply, and the fields that all protocols share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from rebut.domain.ledger import Evidence
+
+
+class Form(BaseModel):
+    """What a participant is asked to fill in. `version` is part of a question's fingerprint: raise it with the meaning.
+
+    The generated JSON schema does not: it changes with every release of pydantic.
+    """
+
+    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
+    version: ClassVar[int] = 1
+
+
+def folded(*options: str) -> BeforeValidator:
+    """Accept a choice whatever its case and whether its words are joined by space, hyphen or underscore."""
+    plain = {_plain(option): option for option in options}
+
+    def fold(value: Any) -> Any:
+        return plain.get(_plain(value), value) if isinstance(value, str) else value
+
+    return BeforeValidator(fold)
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold().replace("_", " ").replace("-", " ")
+
+
+Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
+Level = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
+
+
+class Cite(Form):
+    """One piece of evidence."""
+
+    place: str = Field(
+        description="path:line, path:first-last, commit ID, a section of the text under debate, a URL, "
+        "'benchmark: …' or 'documented: …'"
+    )
+    quote: str = Field(default="", description="the words or code that stand there, copied exactly; empty for none")
+
+    def evidence(self) -> Evidence:
+        return Evidence(self.place, self.quote)
+
+
+def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
+    """What stands behind a statement."""
+    return tuple(c.evidence() for c in cites)
+
+
+def _cites(value: Any) -> Any:
+    """Models often give one citation, or a bare place, where a list of objects was asked for."""
+    if isinstance(value, str | dict):
+        value = [value]
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return [{"place": item} if isinstance(item, str) else item for item in value if item]
+    return value
+
+
+def _placed(cites: list[Cite]) -> list[Cite]:
+    """Models that must fill a form put empty objects into it: what names no place is no citation."""
+    return [cite for cite in cites if cite.place]
+
+
+Cites = Annotated[list[Cite], BeforeValidator(_cites), AfterValidator(_placed)]
+Need = Annotated[
+    list[str],
+    Field(
+        default_factory=list,
+        description="files to read before answering for good: path:10-40, path, grep:TEXT or tree:DIR; answered once",
+    ),
+]

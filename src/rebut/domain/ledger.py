@@ -1,0 +1,381 @@
+"""The ledger: what is at issue, who said what about it, and what became of it. A pure fold, nothing else.
+
+Ids are given here and nowhere else: claims are C1, C2 …, points take the protocol's letter (D1, F1 …). The same entries
+in the same order give the same ledger, so it is rebuilt by replay and can be read from the record alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from rebut.core.types import Json
+
+Severity = Literal["P1", "P2", "P3"]
+MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain", "mend"]
+Status = Literal[
+    "raised", "conceded", "defended", "partly accepted", "withdrawn", "resolved", "unanswered", "unresolved"
+]
+AFTER: Mapping[MoveKind, Status] = {
+    "concede": "conceded",
+    "defend": "defended",
+    "partly": "partly accepted",
+    "withdraw": "withdrawn",
+    "resolve": "resolved",
+    "maintain": "unresolved",
+    "mend": "resolved",  # a later version did away with it, whether or not it was conceded before
+}
+NOTHING_KEPT = "no workspace was kept"
+"""Why a citation could not be looked up: there was nothing to look it up in."""
+SETTLED: frozenset[Status] = frozenset({"conceded", "withdrawn", "resolved"})
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A citation and what checking it showed; `mark` is empty until it was checked."""
+
+    place: str
+    quote: str = ""
+    mark: str = ""
+    note: str = ""
+
+    @property
+    def shown(self) -> str:
+        """As it stands in prompts and reports."""
+        quoted = f' "{self.quote}"' if self.quote else ""
+        note = f", {self.note}" if self.note else ""
+        return f"{self.place}{quoted} [{self.mark or 'unchecked'}{note}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something a participant asserts in its own case."""
+
+    text: str
+    by: str
+    round: int
+    evidence: tuple[Evidence, ...] = ()
+    id: str = ""
+
+    @property
+    def unsupported(self) -> bool:
+        return not self.evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Something held against a case: weakness, finding, objection, challenge."""
+
+    text: str
+    by: str
+    round: int
+    severity: Severity = "P2"
+    category: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    about: str = ""
+    same_as: str = ""
+    """The id of an earlier point that this one repeats, if its author says so."""
+    id: str = ""
+    voices: tuple[str, ...] = ()
+    """The seats that raised it; one point, several voices."""
+    action: str = ""
+    """What its author would do about it."""
+    fix: str = ""
+    """The text that should stand in place of the lines it cites."""
+
+    @property
+    def struck(self) -> bool:
+        """It rests on a citation that is absent: none of what it quotes stands anywhere in the file that it names."""
+        return baseless(self.evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a participant says about a point."""
+
+    point: str
+    kind: MoveKind
+    by: str
+    round: int
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    severity: str = ""
+    """How grave the point is to whoever moves, where that was asked for."""
+    objection: bool = False
+    """Raised as a point that repeats an earlier one, which does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """A concession walked back without new evidence, or an objection dropped without a reason."""
+
+    kind: Literal["walked back", "dropped"]
+    point: str
+    by: str
+    round: int
+
+
+Entry = Claim | Point | Move | Slip
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Immutable; `add` gives the next one."""
+
+    letter: str = "P"
+    claims: tuple[Claim, ...] = ()
+    points: tuple[Point, ...] = ()
+    moves: tuple[Move, ...] = ()
+    unmatched: tuple[Move, ...] = ()
+    """What was said on ids that do not exist, repeated points included: kept, never turned into new points."""
+    slips: tuple[Slip, ...] = ()
+
+    def add(self, entries: Iterable[Entry]) -> Ledger:
+        ledger = self
+        for entry in entries:
+            match entry:
+                case Claim():
+                    ledger = replace(ledger, claims=(*ledger.claims, replace(entry, id=f"C{len(ledger.claims) + 1}")))
+                case Point():
+                    ledger = ledger._raise(entry)
+                case Move():
+                    ledger = ledger._move(entry)
+                case Slip():
+                    ledger = replace(ledger, slips=(*ledger.slips, entry))
+        return ledger
+
+    def _raise(self, point: Point) -> Ledger:
+        if point.same_as and self.point(point.same_as) is None:
+            lost = Move(point.same_as, "maintain", point.by, point.round, point.text, point.evidence, objection=True)
+            return replace(self, unmatched=(*self.unmatched, lost))
+        for n, known in enumerate(self.points):
+            # One author's two points of one round are two matters, even on the same lines: joining them would lose one.
+            twice = point.by in known.voices and point.round == known.round
+            # What was settled stays settled: something new at the same place is a point of its own.
+            over = self.status(known.id) in ("resolved", "withdrawn")
+            if point.same_as == known.id or (not point.same_as and not twice and not over and same(point, known)):
+                return self._join(n, known, point)
+        new = replace(point, id=f"{self.letter}{len(self.points) + 1}", voices=(point.by,), same_as="")
+        return replace(self, points=(*self.points, new))
+
+    def _join(self, n: int, known: Point, point: Point) -> Ledger:
+        """One point with one voice more, or pressed again by its own; what was said this time is kept as a move."""
+        joined = replace(
+            known,
+            voices=known.voices if point.by in known.voices else (*known.voices, point.by),
+            severity=min(known.severity, point.severity),
+            evidence=_merged(known.evidence, point.evidence),
+            action=known.action or point.action,
+            fix=known.fix or point.fix,
+        )
+        ledger = replace(self, points=(*self.points[:n], joined, *self.points[n + 1 :]))
+        if point.by not in known.voices and point.round == known.round:
+            return ledger
+        return ledger._move(Move(known.id, "maintain", point.by, point.round, point.text, point.evidence))
+
+    def _move(self, move: Move) -> Ledger:
+        if self.point(move.point) is None:
+            return replace(self, unmatched=(*self.unmatched, move))
+        slips = self.slips
+        if slip := self._slip(move):
+            slips = (*slips, slip)
+        return replace(self, moves=(*self.moves, move), slips=slips)
+
+    def _slip(self, move: Move) -> Slip | None:
+        earlier = [m for m in self.moves if m.point == move.point]
+        if move.kind in ("defend", "partly") and any(m.kind == "concede" and m.by == move.by for m in earlier):
+            known = self.point(move.point)
+            seen = {_place(e) for holder in (*earlier, *([known] if known else ())) for e in holder.evidence}
+            fresh = [e for e in move.evidence if _place(e) not in seen and e.mark != "absent"]
+            return None if fresh else Slip("walked back", move.point, move.by, move.round)
+        if move.kind in ("resolve", "withdraw") and not move.reason.strip() and not move.evidence:
+            return Slip("dropped", move.point, move.by, move.round)
+        return None
+
+    def upto(self, round: int) -> Ledger:
+        """The ledger as it stood at the end of a round."""
+        return Ledger(
+            self.letter,
+            claims=tuple(c for c in self.claims if c.round <= round),
+            points=tuple(p for p in self.points if p.round <= round),
+            moves=tuple(m for m in self.moves if m.round <= round),
+            unmatched=tuple(m for m in self.unmatched if m.round <= round),
+            slips=tuple(s for s in self.slips if s.round <= round),
+        )
+
+    @property
+    def unplaced(self) -> tuple[Move, ...]:
+        """Objections that name an earlier point which does not exist. Nobody answered them and nothing weighs them."""
+        return tuple(m for m in self.unmatched if m.objection)
+
+    def point(self, id: str) -> Point | None:
+        return next((p for p in self.points if p.id == id), None)
+
+    def status(self, id: str) -> Status:
+        """Where a point stands after all the moves on it.
+
+        A concession is held: neither the other side's pressing on nor a walk-back without new evidence undoes it.
+        """
+        now: Status = "raised"
+        for move in self.moves:
+            if move.point != id:
+                continue
+            if now == "conceded":
+                slipped = Slip("walked back", id, move.by, move.round) in self.slips
+                if slipped or move.kind in ("maintain", "resolve"):
+                    continue
+            now = AFTER[move.kind]
+        return now
+
+    def severity(self, id: str) -> str:
+        """How grave a point is: as it was weighed last, else as it was raised."""
+        weighed = [m.severity for m in self.moves if m.point == id and m.severity]
+        point = self.point(id)
+        return weighed[-1] if weighed else point.severity if point else ""
+
+    def final_status(self, id: str) -> Status:
+        """The same at the end of a debate, when nobody will answer any more."""
+        status = self.status(id)
+        return "unanswered" if status == "raised" else status
+
+    @property
+    def open(self) -> tuple[Point, ...]:
+        return tuple(p for p in self.points if self.status(p.id) not in SETTLED)
+
+    def having(self, *wanted: Status) -> tuple[Point, ...]:
+        return tuple(p for p in self.points if self.status(p.id) in wanted)
+
+    @property
+    def unsupported(self) -> tuple[Claim, ...]:
+        return tuple(c for c in self.claims if c.unsupported)
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Every citation that anybody made."""
+        holders: Sequence[Claim | Point | Move] = (*self.claims, *self.points, *self.moves)
+        return tuple(e for holder in holders for e in holder.evidence)
+
+    def marks(self) -> dict[str, int]:
+        """How many citations got which mark."""
+        out: dict[str, int] = {}
+        for evidence in self.evidence:
+            out[evidence.mark or "unchecked"] = out.get(evidence.mark or "unchecked", 0) + 1
+        return out
+
+    def ids(self) -> frozenset[str]:
+        return frozenset([c.id for c in self.claims] + [p.id for p in self.points])
+
+
+def same(a: Point, b: Point) -> bool:
+    """One matter, raised twice: same path, overlapping lines, same category. Never by wording."""
+    if not a.category or a.category != b.category:
+        return False
+    return any(_overlap(_place(x), _place(y)) for x in a.evidence for y in b.evidence)
+
+
+def baseless(evidence: Sequence[Evidence]) -> bool:
+    """Whether what is said rests on a citation that is absent: none of what it quotes stands anywhere."""
+    marks = {e.mark for e in evidence}
+    return "absent" in marks and not marks & {"found", "moved"}
+
+
+def _place(evidence: Evidence) -> tuple[str, int, int]:
+    found = re.fullmatch(r"(.+?)(?:[:#]L?(\d+)(?:[-–]L?(\d+))?)?", evidence.place.strip(), re.S)
+    if found is None:  # nothing but white space
+        return "", 0, 0
+    start = int((found[2] or "0")[:9])
+    return found[1].removeprefix("./"), start, int((found[3] or found[2] or "0")[:9])
+
+
+def _overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
+    # A place without lines is too wide to say that two people mean the same thing.
+    return a[0] == b[0] and a[1] > 0 and b[1] > 0 and a[1] <= b[2] and b[1] <= a[2]
+
+
+def _merged(a: tuple[Evidence, ...], b: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    return (*a, *(e for e in b if e not in a))
+
+
+def with_evidence(entry: Entry) -> Entry:
+    """The entry with plain evidence: protocols may hand in the citations of a form as they are."""
+    if isinstance(entry, Slip):
+        return entry
+    cited: Sequence[Any] = entry.evidence
+    if type(cited) is tuple and all(type(e) is Evidence for e in cited):
+        return entry
+    return replace(entry, evidence=tuple(e if isinstance(e, Evidence) else e.evidence() for e in cited))
+
+
+def said(entry: Entry) -> str:
+    """The prose of an entry, in which further citations may stand."""
+    if isinstance(entry, Slip):
+        return ""
+    return entry.reason if isinstance(entry, Move) else entry.text
+
+
+def to_json(entry: Entry) -> dict[str, Json]:
+    """An entry for the record."""
+    return {"entry": type(entry).__name__.lower(), **_row(entry)}
+
+
+def _row(entry: Entry) -> dict[str, Json]:
+    """The fields of an entry. `dataclasses.asdict` copies every string on its way and takes twenty times as long."""
+    row = _fields(entry)
+    if not isinstance(entry, Slip):
+        row["evidence"] = [_fields(e) for e in entry.evidence]
+    return row
+
+
+def _fields(value: Entry | Evidence) -> dict[str, Json]:
+    row: dict[str, Json] = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    for name in LATER.get(type(value).__name__, ()):
+        if not row[name]:
+            del row[name]
+    return row
+
+
+LATER = {"Point": ("action", "fix"), "Move": ("severity",)}
+"""Fields that older records lack: left out where they are empty, so that an old entry has its old fingerprint."""
+
+
+def from_json(data: Mapping[str, Any]) -> Entry:
+    """Read an entry back."""
+    kinds: dict[str, type[Entry]] = {"claim": Claim, "point": Point, "move": Move, "slip": Slip}
+    names = kinds[data["entry"]].__dataclass_fields__
+    values = {k: v for k, v in data.items() if k in names}
+    if data["entry"] == "slip":
+        return Slip(**values)
+    values["evidence"] = tuple(Evidence(**e) for e in values.get("evidence", ()))
+    if "voices" in values:
+        values["voices"] = tuple(values["voices"])
+    return kinds[data["entry"]](**values)
+
+
+def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
+    """The folded ledger, with the status of each point, for outcomes and `--json`."""
+    return {
+        "letter": ledger.letter,
+        "claims": [_row(c) for c in ledger.claims],
+        "points": [{**_row(p), "status": ledger.final_status(p.id)} for p in ledger.points],
+        "moves": [_row(m) for m in ledger.moves],
+        "unmatched": [_row(m) for m in ledger.unmatched],
+        "slips": [_row(s) for s in ledger.slips],
+    }
+
+
+def ledger_from_json(data: Mapping[str, Any]) -> Ledger:
+    """Read a folded ledger back."""
+
+    def all_of(name: str, kind: str) -> tuple[Any, ...]:
+        return tuple(from_json({"entry": kind, **row}) for row in data.get(name, ()))
+
+    return Ledger(
+        letter=data.get("letter", "P"),
+        claims=all_of("claims", "claim"),
+        points=all_of("points", "point"),
+        moves=all_of("moves", "move"),
+        unmatched=all_of("unmatched", "move"),
+        slips=all_of("slips", "slip"),
+    )

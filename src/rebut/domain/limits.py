@@ -1,0 +1,81 @@
+"""Limits: what a debate may take, and whether one more call fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rebut.core.errors import UsageError
+from rebut.record.record import Amount
+from rebut.core.types import Json, remade
+
+MAX_OUTPUT = 4096
+"""Tokens that one reply may have at most."""
+RANGES: dict[str, tuple[float, float]] = {
+    "rounds": (1, 5),
+    "minutes": (1, 1440),
+    "tokens": (1000, 1_000_000_000),
+    "usd": (0.01, 10_000),
+    "calls": (1, 10_000),
+    "timeout": (5, 3600),
+}
+"""What people may set. Out of it, a config file's value is clamped with a notice, the command line's is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """None means no limit of that kind. Limits never enter prompts, so that raising one changes no question."""
+
+    minutes: float | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    calls: int | None = None
+    timeout: float = 240.0
+    """Seconds a call, its retries included."""
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise UsageError(f"the {name} limit must be above 0, got {value}")
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Limits:
+        return remade(cls, data)
+
+    def to_json(self) -> dict[str, Json]:
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def refuses(self, committed: Amount, wanted: Amount, kept: Amount) -> str:
+        """The limit that a further call would break, with `kept` set aside for the closing call; else empty.
+
+        Settled, in flight, in doubt and set aside together never exceed a cap.
+        """
+        total = committed + wanted + kept
+        for name, cap, value in (
+            ("calls", self.calls, total.calls),
+            ("tokens", self.tokens, total.tokens),
+            ("usd", self.usd, total.usd),
+        ):
+            if cap is not None and value > cap + 1e-9:
+                return name
+        return ""
+
+
+def span(name: str) -> str:
+    """A limit's range as a person reads it."""
+    low, high = RANGES[name]
+    return f"{low:,g} to {high:,.0f}"
+
+
+def flag(name: str) -> str:
+    """The option of the command line that sets a limit."""
+    return {"minutes": "--budget-minutes", "timeout": "--timeout"}.get(name, f"--max-{name}")
+
+
+def shown(name: str, value: float) -> str:
+    """A limit as a person reads it."""
+    forms = {"usd": f"${value:,.2f}", "minutes": f"{value:g} min", "timeout": f"{value:g} s a call"}
+    return forms.get(name, f"{value:,.0f} {name.removesuffix('s') if value == 1 else name}")

@@ -1,0 +1,145 @@
+"""The outcome: a typed, honest ending, and its form on record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rebut.domain import ledger as ledgers
+from rebut.domain.ledger import Ledger
+from rebut.record.record import Spent
+from rebut.core.types import Json, remade
+from rebut.domain.worth import Worth
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A side that was picked, by whom and why."""
+
+    winner: str
+    """The seat that had the better case."""
+    reasoning: str
+    recommendation: str
+    by: str = ""
+    """The model that judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seated:
+    """How one seat fared."""
+
+    seat: str
+    spec: str
+    family: str = ""
+    spoke: tuple[str, ...] = ()
+    """The models that really answered, fallbacks included."""
+    answered: int = 0
+    failed: int = 0
+    why: str = ""
+    """Why it failed, the first time it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a debate ended. `heading` is what may be called out; a degraded run has a heading of its own."""
+
+    kind: str
+    """verdict, uncontested, no verdict, partial; other protocols add theirs."""
+    heading: str
+    decision: str = ""
+    """What to do, in a sentence or two."""
+    verdict: Verdict | None = None
+    conclusive: bool = True
+    """False when seats failed or a limit cut the debate short."""
+    complete: bool = True
+    """False for the best result at a deadline: the debate can still go on."""
+    basis: str = ""
+    """What an incomplete result rests on, such as `round 1`."""
+    stopped: str = ""
+    """The limit or failure that ended it early."""
+    final: str = ""
+    """The ending in full, as Markdown."""
+    data: Mapping[str, Json] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    ledger: Ledger = Ledger()
+    seats: tuple[Seated, ...] = ()
+    spent: Spent = Spent()
+    rounds: Spent = Spent()
+    """The part of it that went into the rounds of the debate."""
+    rows: tuple[tuple[str, str], ...] = ()
+    """What the ending shows besides, each with its label."""
+    caveats: tuple[str, ...] = ()
+    """What the heading must not be read without, such as that one model spoke alone; the heading ends with them."""
+    worth: Worth | None = None
+    """What the first answers alone would have said, what the debate changed, and what that cost."""
+    session: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        if not self.complete:
+            return 5
+        return 0 if self.conclusive else 3
+
+    def filled(self, **changes: Any) -> Outcome:
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Json]:
+        out: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in (
+                "kind",
+                "heading",
+                "decision",
+                "conclusive",
+                "complete",
+                "basis",
+                "stopped",
+                "final",
+                "session",
+            )
+        }
+        out["verdict"] = _fields(self.verdict) if self.verdict else None
+        out["data"] = dict(self.data)
+        out["notes"] = list(self.notes)
+        out["ledger"] = ledgers.ledger_to_json(self.ledger)
+        out["seats"] = [_fields(seat) for seat in self.seats]
+        out["spent"] = _fields(self.spent)
+        out["rounds"] = _fields(self.rounds)
+        out["rows"] = [list(row) for row in self.rows]
+        out["caveats"] = list(self.caveats)
+        out["worth"] = self.worth.to_json() if self.worth else None
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Outcome:
+        return remade(
+            cls,
+            data,
+            verdict=remade(Verdict, data["verdict"]) if data.get("verdict") else None,
+            ledger=ledgers.ledger_from_json(data.get("ledger", {})),
+            seats=tuple(remade(Seated, row) for row in data.get("seats", ())),
+            spent=remade(Spent, data.get("spent", {})),
+            rounds=remade(Spent, data.get("rounds", {})),
+            rows=tuple((str(label), str(text)) for label, text in data.get("rows", ())),
+            worth=Worth.from_json(data["worth"]) if data.get("worth") else None,
+        )
+
+
+def so_far(answers: int) -> Outcome:
+    """The result at a deadline where only the record can be asked: how much is on it."""
+    count = f"{answers} answer{'' if answers == 1 else 's'}"
+    said = f"{count} {'is' if answers == 1 else 'are'} on record, no decision yet."
+    basis = count if answers else "nothing yet"
+    return Outcome("partial", "PARTIAL", said, conclusive=False, complete=False, basis=basis)
+
+
+def nothing_yet(why: str) -> Outcome:
+    """The result when the time was gone before anything was on record. There is nothing to go on with."""
+    stopped = f"{why}; nobody was asked yet"
+    return Outcome("partial", "NOTHING YET", conclusive=False, complete=False, basis="nothing yet", stopped=stopped)
+
+
+def _fields(value: Verdict | Seated | Spent) -> dict[str, Json]:
+    """Its fields, none of which holds another of these."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}

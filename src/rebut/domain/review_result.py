@@ -1,0 +1,227 @@
+"""The contract of a review's ending: what was decided, what was found, what is left to do; for people and machines."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from rebut.core.text import cut, squeeze, tame
+from rebut.core.types import Json, remade
+
+Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
+MOST_SHOWN = 5
+LONGEST_CONTENT = 20_000
+ENDED = {
+    "agreed": "the critic agrees",
+    "quiet": "two rounds brought nothing new",
+    "rounds": "all rounds are used",
+}
+"""What ended a review, where no choice did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A finding as it stands at the end."""
+
+    id: str
+    severity: str
+    """As it stands: weighed by the judge, and held to its evidence by the program."""
+    raised_as: str
+    category: str
+    text: str
+    place: str = ""
+    quote: str = ""
+    mark: str = ""
+    """What checking its first citation showed; empty where it cites nothing."""
+    marks: tuple[str, ...] = ()
+    ruling: str = ""
+    """valid, invalid or missing evidence; empty where nobody ruled."""
+    reason: str = ""
+    action: str = ""
+    fix: str = ""
+    status: str = "raised"
+    voices: tuple[str, ...] = ()
+    round: int = 0
+    struck: bool = False
+    """What it cites is absent, so that it cannot stand as P1."""
+    mended: bool = False
+    """The judge holds it valid and the final version changes the lines that it cites. Nobody has looked at it since."""
+    dismissed: str = ""
+    """Why somebody dismissed it. Never on record: a dismissal is read anew each time, and lapses."""
+
+    @property
+    def hidden(self) -> str:
+        """Why it is not among the first to be shown; empty if it is."""
+        if self.dismissed:
+            return "dismissed"
+        if self.ruling == "invalid":
+            return "judged invalid"
+        if self.status in ("resolved", "withdrawn"):
+            return "mended or withdrawn"
+        if self.struck:
+            return "struck for an absent citation"
+        return "P3" if self.severity == "P3" else ""
+
+    def line(self) -> str:
+        quote = f' "{cut(self.quote, 60)}"' if self.quote else ""
+        said = [f"{self.mark or 'cites nothing'}{quote}", *([self.ruling] if self.ruling else [])]
+        said += [self.status] if self.status in ("resolved", "withdrawn") else []
+        said += [f"dismissed: {squeeze(self.dismissed)}"] if self.dismissed else []
+        where = f"{self.place} " if self.place else ""
+        return f"{self.id} {where}{squeeze(self.text)} ({', '.join(said)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """What the judge recommended in a round, and what was done."""
+
+    round: int
+    choice: str
+    reason: str
+    taken: str = ""
+    by: str = ""
+    """The seat that decided."""
+
+    def line(self) -> str:
+        other = f" (the {self.by} chose {self.taken})" if self.taken and self.taken != self.choice else ""
+        return f"Round {self.round}: {self.choice}: {squeeze(self.reason)}{other}"
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """The ending of a review, field by field."""
+
+    session: str
+    target: str
+    rounds: int
+    converged: bool
+    decision: Decision
+    artifact: str
+    """Where the final artifact is, in a line."""
+    folder: str = ""
+    """The session's folder, where its files are."""
+    content: str = ""
+    """The final artifact itself, where it is a text."""
+    findings: tuple[Held, ...] = ()
+    history: tuple[Recommended, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    next_actions: tuple[str, ...] = ()
+    stopped_by: str = ""
+    """agreed, quiet, rounds, minutes, limit, failed, or the choice A, B or E."""
+
+    @property
+    def shown(self) -> tuple[Held, ...]:
+        """P1 and P2 that stand, the gravest first."""
+        return tuple(sorted((f for f in self.findings if not f.hidden), key=lambda f: (f.severity, _number(f.id))))
+
+    @property
+    def headline(self) -> str:
+        """What stands against it, how grave that is, and what ended the review: `3 findings stand, 1 P1; …`."""
+        left = [f for f in self.findings if f.hidden in ("", "P3")]
+        grave = sum(1 for f in left if f.severity == "P1")
+        said = f"{len(left)} finding{' stands' if len(left) == 1 else 's stand'}" if left else "no finding stands"
+        said += f", {grave} P1" if grave else ""
+        last = self.history[-1] if self.history else None
+        chose = f"the {last.by or 'judge'} chose {last.taken or last.choice}" if last else ""
+        why = chose if self.stopped_by in ("A", "B", "E") else ENDED.get(self.stopped_by, "")
+        return "; ".join(part for part in (said, why) if part)
+
+    def dismissing(self, reasons: Mapping[str, str]) -> Contract:
+        """The same with some findings dismissed: id → why."""
+        heads = _heads(*reasons)
+        return replace(
+            self,
+            findings=tuple(replace(f, dismissed=reasons.get(f.id, "")) for f in self.findings),
+            unresolved=tuple(line for line in self.unresolved if not line.startswith(heads)),
+            next_actions=tuple(line for line in self.next_actions if not line.startswith(heads)),
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        data: dict[str, Json] = asdict(self)
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Contract:
+        findings = tuple(remade(Held, row) for row in data.get("findings", ()))
+        history = tuple(remade(Recommended, row) for row in data.get("history", ()))
+        return remade(cls, data, findings=findings, history=history)
+
+    def hidden_line(self, shown: Sequence[Held]) -> str:
+        """What the reader does not see, counted by reason; empty where nothing is hidden."""
+        counts: dict[str, int] = {}
+        for finding in self.findings:
+            if finding not in shown:
+                why = finding.hidden or "more of P1 and P2"
+                counts[why] = counts.get(why, 0) + 1
+        return ", ".join(f"{n} {why}" for why, n in counts.items())
+
+    def markdown(self) -> str:
+        """Everything, for `summary.md`."""
+        content = self.content[:LONGEST_CONTENT]
+        fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", content)), default=0))
+        body = [*self._where(), *(["", f"{fence}markdown", content.rstrip("\n"), fence] if content else [])]
+        return "\n".join(self._rows(body, self.findings, "")) + "\n"
+
+    def screen(self, *, width: int, everything: bool = False) -> str:
+        """The same for a terminal: at most five P1 and P2, and one line for what is hidden."""
+        shown = self.findings if everything else self.shown[:MOST_SHOWN]
+        hidden = self.hidden_line(shown)
+        told = f"- hidden: {hidden}; --all shows them" if hidden else ""
+        rows = replace(self, unresolved=self._named(shown))._rows(
+            self._where(), shown, told, None if everything else MOST_SHOWN
+        )
+        out: list[str] = []
+        for row in rows:
+            indent = "  " if row.startswith("- ") else "       " if re.match(r"\d+\. \[", row) else ""
+            # A path must stay in one piece to be copied.
+            out += textwrap.wrap(
+                row, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            ) or [""]
+        return "\n".join(out)
+
+    def _named(self, shown: Sequence[Held]) -> tuple[str, ...]:
+        """What is unresolved, findings that stand just above it by their ids alone."""
+        named = [f.id for f in shown if any(line.startswith(_heads(f.id)) for line in self.unresolved)]
+        rest = tuple(line for line in self.unresolved if not line.startswith(_heads(*named)))
+        return (f"{', '.join(named)}, as above", *rest) if named else rest
+
+    def _where(self) -> list[str]:
+        return [self.artifact, *([f"in {self.folder}"] if self.folder else [])]
+
+    def _rows(
+        self, artifact: Sequence[str], findings: Sequence[Held], hidden: str, most: int | None = None
+    ) -> list[str]:
+        rows = ["## Debate Summary", "", f"Session: {self.session}", f"Target: {self.target}", f"Rounds: {self.rounds}"]
+        rows += [f"Converged: {'yes' if self.converged else 'no'}", "", "### Final Decision", f"- {self.decision}", ""]
+        rows += ["### Final Artifact", *artifact, "", "### Key Findings"]
+        for severity in ("P1", "P2", "P3"):
+            mine = [f for f in findings if f.severity == severity]
+            # Those that stand, and for which alone there is no room, are not none.
+            there = sum(1 for f in self.findings if f.severity == severity and f.hidden in ("", severity))
+            none = f"{there}, hidden" if there else "none"
+            rows += [f"- {severity}: {tame(f.line())}" for f in mine] or [f"- {severity}: {none}"]
+        rows += [hidden] if hidden else []
+        rows += ["", "### Judge Recommendation History", *(f"- {h.line()}" for h in self.history)]
+        rows += [] if self.history else ["- none: the judge was not asked"]
+        rows += ["", "### Unresolved", *(f"- {squeeze(u)}" for u in self.unresolved[:most] or ("none",))]
+        rows += _left(self.unresolved, most)
+        actions = self.next_actions[:most] or ("nothing is left to do",)
+        rows += ["", "### Next Actions", *(f"{n}. [ ] {squeeze(a)}" for n, a in enumerate(actions, 1))]
+        return rows + _left(self.next_actions, most)
+
+
+def _left(rows: Sequence[str], most: int | None) -> list[str]:
+    return [f"- {len(rows) - most} more; --all shows them"] if most is not None and len(rows) > most else []
+
+
+def _heads(*ids: str) -> tuple[str, ...]:
+    """How the lines of these findings begin."""
+    return tuple(f"{id}{mark}" for id in ids for mark in (" (", ": "))
+
+
+def _number(id: str) -> int:
+    digits = re.sub(r"\D", "", id)
+    return int(digits) if digits else 0

@@ -1,0 +1,246 @@
+"""Asking: how one question comes to its settled answer, on record at every step.
+
+What to do next is a pure function of the attempts that came back, so that a process which died in the middle goes on
+where it stood: a reply that was recorded and not yet read is read, not paid for again.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rebut.domain import prompts
+from rebut.domain.limits import flag, shown
+from rebut.engine.call import (Check as Check, Next, Question as Question, call_once, worst_case)
+from rebut.core.errors import NotOnRecord, ReplayMismatch
+from rebut.record.events import Answered, Attempt, Fact
+from rebut.engine.helm import left
+from rebut.engine.parse import Unreadable, fits, parse
+from rebut.record.record import Amount, Call
+from rebut.engine.runtime import Connection, Room
+from rebut.core.text import cut, fingerprint
+from rebut.core.types import LEFT, Json, ModelSpec
+
+REPAIRS = 1
+ASK_LEFT = "`rebut resume ID --ask-left` asks it again, while nothing was said after it."
+FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An answer that stands."""
+
+    value: Any
+    complaints: tuple[str, ...]
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """No answer, and why."""
+
+    kind: str
+    message: str
+    hint: str = ""
+    recorded: bool = False
+
+
+async def settle(room: Room, q: Question) -> Answered | GivenUp:
+    """Bring a question to its answer or its failure. Never asks what the record holds."""
+    call = room.record.call(q.key)
+    if done := _on_record(room, q, call):
+        return done
+    if room.offline:
+        if room.parent and (gone := left(room, q.key, q.fp)):  # what a fork would take over is counted
+            return GivenUp(LEFT, gone, ASK_LEFT)
+        raise NotOnRecord(f"{q.key} was never answered on this record", "Go on with `rebut resume`, or fork.")
+    if q.refused:
+        return GivenUp("missing tool", q.refused)
+    while True:
+        gone = left(room, q.key, q.fp)  # decided by hand: what it had said by then still counts
+        step = (await _best(q, call) or GivenUp(LEFT, gone, ASK_LEFT)) if gone else await _next(room, q, call)
+        if isinstance(step, Next):
+            connection = room.connection(step.spec)
+            worst = worst_case(q, step, connection)
+            refusal = _refused(room, q, worst, connection)
+            if not refusal:
+                await call_once(room, q, call, step, connection, worst)
+                continue
+            step = await _best(q, call) or refusal
+        if isinstance(step, GivenUp):
+            return step
+        answered = Answered(
+            key=q.key,
+            seat=q.who.seat,
+            fp=q.fp,
+            value=step.value.model_dump(mode="json") if q.schema else step.value,
+            schema=q.schema_name,
+            complaints=step.complaints,
+            model=step.attempt.model,
+            family=step.attempt.family,
+            unread=step.attempt.unread,
+            ms=sum(a.ms for _, a in call.returned),
+        )
+        await room.append(answered)
+        return answered
+
+
+def _on_record(room: Room, q: Question, call: Call) -> Answered | GivenUp | None:
+    """What this record, or the one it was forked from, already says."""
+    if call.answered:
+        _same_question(room, q, call.answered.fp, call.answered)
+        return call.answered
+    if call.failed and (not call.failed.reopened or room.offline):
+        return GivenUp(call.failed.failure, call.failed.message, call.failed.hint, recorded=True)
+    if call.asked and not room.offline:
+        _same_question(room, q, next(iter(call.asked.values())).fp, None)
+    if room.parent and (old := room.parent.calls.get(q.key)) and old.answered and old.answered.fp == q.fp:
+        found = old.answered
+        if q.schema is None or fits(q.schema, found.value):
+            came_from = found.copied_from or room.parent.opened.id
+            copied = replace(found, copied_from=came_from)
+            room.write(copied)
+            return copied
+    return None
+
+
+def _same_question(room: Room, q: Question, fp: str, answered: Answered | None) -> None:
+    """Hold the protocol to determinism; after an upgrade, keep the recorded answer if it still fits."""
+    still = answered is None or q.schema is None or fits(q.schema, answered.value)
+    if fp == q.fp and still:
+        return
+    session = room.record.opened.id
+    if not room.upgraded:
+        raise ReplayMismatch(
+            f"{q.key}: the question is not the one on record, though nothing was upgraded",
+            "The protocol looks at something besides its topic, settings, seats and earlier answers (a clock, a set's "
+            f"order, a file), or its file was edited. Mend that, or go on with `rebut fork {session}`.",
+        )
+    if not still:
+        raise ReplayMismatch(
+            f"{q.key}: the recorded answer no longer fits its form ({room.upgraded})",
+            f"`rebut fork {session}` asks again what no longer fits and reuses the rest.",
+        )
+    room.notes.append(f"{q.key}: the question changed ({room.upgraded}); the recorded answer was kept")
+
+
+async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next:
+    """Read what came back so far and say what follows."""
+    # Each model once: one that is named twice would be asked for ever.
+    specs = list({str(s): s for s in (q.who.spec, *room.fallbacks.get(q.who.seat, ()))}.values())
+    at, why, followup = _spoke_last(room, q.who.seat, len(specs)), "ask", ""
+    best: Settled | None = None
+    repairs, sent_back, served = 0, False, False
+    for asked, attempt in call.returned:
+        if attempt.again:
+            continue
+        if attempt.outcome != "ok":
+            tried = next((n for n, s in enumerate(specs) if asked and str(s) == asked.spec), at)
+            if attempt.outcome in FALLBACK_FOR and best is None and tried + 1 < len(specs):
+                at = max(at, tried + 1)
+                _fall_back(room, q, at, specs[at], attempt)
+                continue
+            return best or GivenUp(attempt.outcome, attempt.message, attempt.hint)
+        try:
+            value = _read(q, attempt)
+        except Unreadable as error:
+            # People and callers may try until it fits: each try is an act of theirs, and costs nobody anything.
+            patient = asked is not None and asked.patient
+            repairs += not patient
+            if repairs > REPAIRS or (best and not patient):
+                return best or GivenUp("bad reply", f"the reply did not fit what was asked for: {error}")
+            why = "repair"
+            quoted = prompts.quote(room.fence_key, "your earlier reply", cut(attempt.text, 2000))
+            problem = prompts.quote(room.fence_key, "what is wrong with it", str(error))
+            followup = prompts.fill(prompts.REPAIR, problem=problem, reply=quoted)
+            continue
+        complaints = await _complaints(q, value)
+        settled = Settled(value, complaints, attempt)
+        needs = [str(n) for n in getattr(value, "need", ())]
+        if needs and not served and room.view is not None:
+            served, best, why = True, settled, "context"
+            text = await _serve(room, q.key, needs)
+            followup = prompts.fill(prompts.SERVED, served=prompts.quote(room.fence_key, "served context", text))
+            continue
+        if best is not None and sent_back and len(complaints) > len(best.complaints):
+            return best
+        if not complaints or sent_back:
+            return settled
+        sent_back, best, why = True, settled, "send-back"
+        quoted = prompts.quote(room.fence_key, "your earlier reply", attempt.text)
+        wrong = prompts.quote(room.fence_key, "what is wrong with it", "\n".join(f"- {c}" for c in complaints))
+        followup = prompts.fill(prompts.SEND_BACK, complaints=wrong, reply=quoted)
+    return Next(why, followup, specs[at])
+
+
+def _read(q: Question, attempt: Attempt) -> Any:
+    if q.schema:
+        return parse(attempt.text, q.schema, truncated=attempt.truncated)
+    if attempt.truncated:
+        raise Unreadable("the reply was cut off at the output limit; answer again, shorter")
+    return attempt.text
+
+
+async def _complaints(q: Question, value: Any) -> tuple[str, ...]:
+    found = q.check(value) if q.check else ()
+    return tuple(await found if inspect.isawaitable(found) else found)
+
+
+async def _best(q: Question, call: Call) -> Settled | None:
+    """The last reply that can be read, for when the money for a better one is gone."""
+    for _, attempt in reversed(call.returned):
+        if attempt.outcome != "ok":
+            continue
+        try:
+            value = _read(q, attempt)
+        except Unreadable:
+            continue
+        return Settled(value, await _complaints(q, value), attempt)
+    return None
+
+
+def _spoke_last(room: Room, seat: str, count: int) -> int:
+    """Which of a seat's models speaks for it now: a fallback lasts for the rest of the debate."""
+    fact = room.record.facts.get(f"fallback@{seat}")
+    position = fact.value.get("position", 0) if fact and isinstance(fact.value, dict) else 0
+    return position if isinstance(position, int) and position < count else 0
+
+
+def _fall_back(room: Room, q: Question, at: int, spec: ModelSpec, attempt: Attempt) -> None:
+    if _spoke_last(room, q.who.seat, at + 1) >= at:
+        return
+    value: dict[str, Json] = {"position": at, "spec": str(spec), "why": f"{attempt.outcome}: {attempt.message}"}
+    room.write(Fact(key=f"fallback@{q.who.seat}", cls="limit", value=value))
+
+
+async def _serve(room: Room, key: str, needs: Sequence[str]) -> str:
+    """Answer a reply's `need` from the snapshot, once, on record."""
+    from rebut.evidence.context import serve
+
+    fact_key, of = f"{key}#served", fingerprint(list(needs))
+    fact = room.record.facts.get(fact_key)
+    if fact and fact.of == of and isinstance(fact.value, str):
+        return fact.value
+    assert room.view is not None
+    text = await serve(room.view, needs, never=room.never)
+    room.write(Fact(key=fact_key, of=of, value=text))
+    return text
+
+
+def _refused(room: Room, q: Question, worst: Amount, connection: Connection) -> GivenUp | None:
+    """Whether a limit forbids the call; the closing call draws on what was set aside for it."""
+    room.control.check()
+    if connection.patient:
+        return None
+    kept = Amount() if q.closing else room.closing
+    name = room.limits.refuses(room.record.committed, worst, kept)
+    if not name and room.seconds_left(closing=q.closing) <= 0:
+        name = "minutes"
+    if not name:
+        return None
+    cap = getattr(room.limits, name)
+    return GivenUp(
+        "budget", f"the limit of {shown(name, cap)} leaves no room for this call", f"Raise it with {flag(name)}."
+    )

@@ -1,0 +1,235 @@
+"""Calling: one call to a backend, reserved and on record before it starts, on record when it comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from rebut.domain.limits import MAX_OUTPUT, flag, shown
+from rebut.engine.steering import Cut
+from rebut.core.errors import ParticipantFailed
+from rebut.record.events import (Asked, Attempt, Fact, Failed)
+from rebut.engine.live_answer import listen
+from rebut.engine.helm import left
+from rebut.record.record import Amount, Call
+from rebut.engine.runtime import Connection, Room
+from rebut.core.text import fingerprint, tokens, unescaped
+from rebut.core.types import (LEFT, NO_MATERIAL, Json, Material, ModelSpec, Participant, Request, ignore)
+
+if TYPE_CHECKING:
+    from rebut.domain.forms import Form
+
+Check = Callable[[Any], Sequence[str] | Awaitable[Sequence[str]]]
+"""Says what is wrong with a reply. It looks only at the reply and at what is on record."""
+SCHEMA_TOKENS = 1500
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to one seat."""
+
+    key: str
+    who: Participant
+    prompt: str
+    schema: type[Form] | None = None
+    check: Check | None = None
+    closing: bool = False
+    max_output: int = MAX_OUTPUT
+    material: Material = NO_MATERIAL
+    refused: str = ""
+    """Why it must not be asked: a failure at once, on record like any other."""
+
+    @property
+    def schema_name(self) -> str:
+        return f"{self.schema.__name__}/{self.schema.version}" if self.schema else ""
+
+    @cached_property
+    def fp(self) -> str:
+        return fingerprint([self.who.fingerprint, self.prompt, self.schema_name])
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """A call to make."""
+
+    why: str
+    followup: str
+    spec: ModelSpec
+
+
+def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
+    persona = tokens(q.who.persona) if q.who.persona else 0
+    sent = persona + tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
+    back = q.max_output + connection.thinking
+    return Amount(1, sent + back, connection.worst(sent, back))
+
+
+async def call_once(room: Room, q: Question, call: Call, step: Next, connection: Connection, worst: Amount) -> None:
+    """One call: reserved and on record before it starts, on record when it comes back, whatever comes back."""
+    if full := room.no_room():
+        raise full
+    number = call.next_attempt
+    asked = Asked(
+        key=q.key,
+        seat=q.who.seat,
+        fp=q.fp,
+        attempt=number,
+        why=step.why,
+        spec=str(step.spec),
+        prompt=q.prompt if number == 1 else "",
+        followup=step.followup,
+        schema=q.schema_name,
+        tokens=0 if connection.patient else worst.tokens,
+        usd=worst.usd,
+        patient=connection.patient,
+    )
+    if not connection.patient:  # waiting for a person is not in doubt
+        await room.append(asked)
+    on_wait, left = room.control.on_wait, room.seconds_left(closing=q.closing)
+    who, prompt = connection.handed(q.who, q.prompt)
+    sending = _Sending(room, asked, connection, worst, Amount() if q.closing else room.closing)
+    request = Request(
+        key=q.key,
+        # A fallback has an effort of its own.
+        participant=who if who.spec == step.spec else replace(who, spec=step.spec),
+        prompt=prompt,
+        followup=step.followup,
+        attempt=number,
+        schema=_json_schema(q.schema) if q.schema else None,
+        schema_name=q.schema.__name__ if q.schema else "",
+        timeout=min(room.limits.timeout, max(1.0, left)),
+        patience=max(1.0, left),
+        max_output=q.max_output + connection.thinking,
+        thinking=connection.thinking,
+        material=q.material,
+        on_text=listen(room, q.key, q.schema) or ignore,
+        on_wait=(lambda words: on_wait(q.key, words)) if on_wait else ignore,
+        on_spawn=lambda pid: _spawned(room, q.key, number, pid),
+        on_again=sending.again,
+    )
+    began = time.monotonic()
+    try:
+        attempt = await _attempt(room, request, sending)
+    finally:
+        sending.over = True
+    took = time.monotonic() - began
+    if attempt.outcome == "timeout" and (request.timeout < room.limits.timeout or took >= request.patience):
+        cap = shown("minutes", room.limits.minutes or 0)
+        hint = f"Raise it with {flag('minutes')}."
+        attempt = replace(attempt, message=f"the limit of {cap} cut this call off after {took:.0f} s", hint=hint)
+    if connection.patient:
+        room.waited += took
+        room.write(asked)
+    room.write(attempt)
+
+
+@dataclass(slots=True)
+class _Sending:
+    """One call on its way. Each time that its request goes out is an attempt of its own on record."""
+
+    room: Room
+    asked: Asked
+    connection: Connection
+    worst: Amount
+    kept: Amount
+    """What is set aside for the closing call and must not be drawn on."""
+    began: float = field(default_factory=time.monotonic)
+    over: bool = False
+    """What came of it is on record: a backend that was cut off and works on by itself sends nothing more."""
+    held: bool = False
+    """It was lost and must not go out again from here: whoever asks next says why, a limit, a full disk or a stop."""
+
+    @property
+    def ms(self) -> int:
+        return round((time.monotonic() - self.began) * 1000)
+
+    def failed(self, error: ParticipantFailed, *, again: bool = False) -> Attempt:
+        usage = getattr(error, "usage", None)
+        return Attempt(
+            key=self.asked.key,
+            attempt=self.asked.attempt,
+            outcome=error.kind,
+            message=self.room.door(error.message),
+            hint=error.hint,
+            input=usage.input if usage else None,
+            output=usage.output if usage else None,
+            usd=0.0 if self.connection.free else getattr(error, "usd", None),
+            ms=self.ms,
+            patient=self.connection.patient,
+            again=again,
+        )
+
+    async def again(self, error: ParticipantFailed) -> bool:
+        """Put a request that was lost on record, and that it goes out once more; False if it must not."""
+        room = self.room
+        if self.over:
+            return False
+        # The lost one is held to have cost what was reserved for it, so there must be room for another.
+        full = room.limits.refuses(room.record.committed, self.worst, self.kept) or room.no_room()
+        self.held = room.control.draining or bool(full)
+        if self.held:
+            return False
+        room.write(self.failed(error, again=True))
+        sent = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
+        room.write(sent)
+        self.asked, self.began = sent, time.monotonic()
+        await room.sync()
+        return True
+
+
+@lru_cache(maxsize=256)
+def _json_schema(form: type[Form]) -> Mapping[str, Json]:
+    """Made once for each form: pydantic takes longer to make one than the whole of the rest of a call does."""
+    return form.model_json_schema()
+
+
+async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
+    key, connection, control = request.key, sending.connection, room.control
+    work = connection.backend.complete(request)
+    try:
+        reply = await (control.person(key, work) if connection.patient else control.call(key, work))
+    except TimeoutError as error:
+        return sending.failed(ParticipantFailed("timeout", f"timed out ({error})"))
+    except Cut as cut:
+        sending.over = True  # before it is on record: while that waits for the disk, nothing may go out again
+        number, usd = sending.asked.attempt, 0.0 if connection.free else None
+        if cut.why == "left":
+            return Attempt(key=key, attempt=number, outcome=LEFT, message=left(room, key, ""), usd=usd, ms=sending.ms)
+        if connection.patient:  # a person who has not answered yet is no failure
+            raise control.late() from None
+        seat, why = request.participant.seat, "cut off by the deadline"
+        late = Attempt(key=key, attempt=number, outcome="timeout", message=why, usd=usd, ms=sending.ms)
+        failed = Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True, attempt=number)
+        await room.append(late, failed)
+        raise control.late() from None
+    except ParticipantFailed as error:
+        return sending.failed(error, again=sending.held)
+    text = room.door(unescaped(reply.text) if request.schema else reply.text)
+    return Attempt(
+        key=key,
+        attempt=sending.asked.attempt,
+        text=text,
+        outcome="ok" if text.strip() else "bad reply",
+        message="" if text.strip() else "the reply is empty",
+        model=room.door(reply.model)[:200],
+        family=reply.family,
+        input=reply.usage.input,
+        output=reply.usage.output,
+        cached=reply.usage.cached,
+        usd=0.0 if reply.usd is None and connection.free else reply.usd,
+        ms=sending.ms,
+        truncated=reply.truncated,
+        patient=connection.patient,
+        notes=reply.notes,
+        unread=room.door(reply.unread),
+    )
+
+
+def _spawned(room: Room, key: str, attempt: int, pid: int) -> None:
+    from rebut.core.processes import started
+
+    value: dict[str, Json] = {"pid": pid, "started": started(pid), "attempt": attempt}
+    room.write(Fact(key=f"{key}#process.{attempt}.{pid}", cls="limit", value=value))

@@ -1,0 +1,378 @@
+"""The debate: all that a protocol sees. Ask, note what was said, look at the ledger, go round, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from rebut.domain import prompts
+from rebut.domain.answers import (Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure)
+from rebut.engine.ask import (Check, GivenUp, Question, settle)
+from rebut.engine.booked import Booked
+from rebut.domain.limits import MAX_OUTPUT, shown
+from rebut.core.errors import (DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies)
+from rebut.record.events import (Answered, Fact, FactClass, Failed)
+from rebut.engine.helm import settled
+from rebut.engine.outside import Outside
+from rebut.record.record import Amount
+from rebut.engine.runtime import Room, Rounds
+from rebut.engine.steered import Steered
+from rebut.core.text import as_recorded, at_the_door, fingerprint
+from rebut.core.types import (LEFT, NO_MATERIAL, Json, Material, Participant)
+
+if TYPE_CHECKING:
+    from rebut.domain.forms import Form
+
+CLOSING_WORDS = 3000
+V = TypeVar("V")
+F = TypeVar("F", bound="Form")
+
+
+@dataclass
+class _Course:
+    """Where a debate and its scopes stand; shared by them all."""
+
+    stopped: str = ""
+    minutes: object = None
+
+
+@dataclass
+class Debate(Booked, Steered, Outside):
+    """One debate, or one scope of it. Between asks, look only at topic, settings, seats and earlier answers."""
+
+    topic: str
+    settings: Any
+    """The protocol's `Settings`, validated."""
+    _room: Room
+    context: str = ""
+    """The files that the user gave, as text with line numbers; empty for none."""
+    _prefix: str = ""
+    _course: _Course = field(default_factory=_Course)
+
+    # seats
+
+    def seat(self, role: str) -> Participant:
+        """The one participant in this role."""
+        found = self.seats(role)
+        if len(found) != 1:
+            seats = ", ".join(p.seat for p in self._room.seats)
+            raise ProtocolError(f"{len(found)} seats are called {role!r}; there are {seats}")
+        return found[0]
+
+    def seats(self, role: str) -> list[Participant]:
+        """All participants in this role: `author` finds `author.1` and `author.2`."""
+        return [p for p in self._room.seats if p.seat == role or p.seat.startswith(f"{role}.")]
+
+    # asking
+
+    @overload
+    async def ask(
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: type[F],
+        check: Check | None = ...,
+        closing: bool = ...,
+        material: Material = ...,
+        max_output: int = ...,
+    ) -> Answer[F]: ...
+    @overload
+    async def ask(
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: None = ...,
+        check: Check | None = ...,
+        closing: bool = ...,
+        material: Material = ...,
+        max_output: int = ...,
+    ) -> Answer[str]: ...
+    async def ask(
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: type[Any] | None = None,
+        check: Check | None = None,
+        closing: bool = False,
+        material: Material = NO_MATERIAL,
+        max_output: int = MAX_OUTPUT,
+    ) -> Answer[Any]:
+        """Ask one participant. Raises `ParticipantFailed`; then the question is open again for resume."""
+        ask = Ask(who, prompt, schema, check, "", material, max_output)
+        got = await self._one(self._question(ask, step, closing), reopen=True)
+        if isinstance(got, Failure):
+            raise ParticipantFailed(got.kind, got.message, got.hint)
+        return got
+
+    @overload
+    async def try_ask(
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: type[F],
+        check: Check | None = ...,
+        closing: bool = ...,
+        material: Material = ...,
+        max_output: int = ...,
+    ) -> Answer[F] | Failure: ...
+    @overload
+    async def try_ask(
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: None = ...,
+        check: Check | None = ...,
+        closing: bool = ...,
+        material: Material = ...,
+        max_output: int = ...,
+    ) -> Answer[str] | Failure: ...
+    async def try_ask(
+        self,
+        who: Participant,
+        step: str,
+        prompt: str,
+        *,
+        schema: type[Any] | None = None,
+        check: Check | None = None,
+        closing: bool = False,
+        material: Material = NO_MATERIAL,
+        max_output: int = MAX_OUTPUT,
+    ) -> Answer[Any] | Failure:
+        """Ask one participant; a failure comes back as a value, is on record, and stays one on resume."""
+        ask = Ask(who, prompt, schema, check, "", material, max_output)
+        return await self._one(self._question(ask, step, closing), reopen=False)
+
+    async def ask_all(
+        self, step: str, asks: Sequence[Ask[V]], *, need: int = 1, unreadable: bool = False
+    ) -> Answers[V]:
+        """Ask several at once. With fewer than `need` answers: `TooFewReplies`, and the failed are open for resume.
+
+        Siblings finish and are kept before a fatal error leaves. With `unreadable`, a reply that could not be read
+        counts towards `need` too.
+        """
+
+        def count() -> int:
+            return sum(1 for g in got if isinstance(g, Answer) or (unreadable and g.raw))
+
+        questions = [self._question(ask, step) for ask in asks]
+        got = await self._gather(questions)
+        if count() < need and not self._room.offline:
+            # Failures that an earlier run left on record, and that would end this one: ask again at once.
+            old = self._room.failed_before
+            again = [n for n, g in enumerate(got) if isinstance(g, Failure) and g.key in old and g.kind != LEFT]
+            if again:
+                for n in again:
+                    self._fail(questions[n], cast(Failure, got[n]), reopened=True)
+                for n, g in zip(again, await self._gather([questions[n] for n in again]), strict=True):
+                    got[n] = g
+        answers: Answers[V] = Answers(tuple(got))
+        if count() < need:
+            for question, g in zip(questions, got, strict=True):
+                if isinstance(g, Failure):
+                    self._fail(question, g, reopened=True)
+            await self._room.sync()
+            who = "; ".join(f"{f.who.seat} ({self.speaker(f.who)}): {f.kind}, {f.message}" for f in answers.failed)
+            raise TooFewReplies(f"{step}: {len(answers.answered)} of {len(asks)} answered, {need} needed. {who}")
+        return answers
+
+    async def _gather(self, questions: Sequence[Question]) -> list[Answer[Any] | Failure]:
+        done = await asyncio.gather(*(self._one(q, reopen=False) for q in questions), return_exceptions=True)
+        for result in done:
+            if isinstance(result, BaseException):
+                raise result
+        return cast(list[Answer[Any] | Failure], done)
+
+    def _question(self, ask: Ask[Any], step: str, closing: bool = False) -> Question:
+        part = f".{ask.part}" if ask.part else ""
+        key = f"{self._prefix}{step}{part}@{ask.who.seat}"
+        if key in self._room.keys:
+            raise DuplicateKey(f"{key} is asked twice in one run", "Give the step another name, or a `part`.")
+        self._room.keys.add(key)
+        more = (ask.check, closing, ask.max_output, ask.material, ask.refused)
+        return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), *more)
+
+    async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
+        got = await settle(self._room, q)
+        if isinstance(got, GivenUp):
+            raw = self._room.record.call(q.key).unread if got.kind == "bad reply" else ""
+            failure = Failure(q.who, q.key, got.kind, got.message, got.hint, raw)
+            if not got.recorded:
+                self._fail(q, failure, reopened=reopen)
+                await self._room.sync()
+            return failure
+        return _answer(q, got)
+
+    def _fail(self, q: Question, f: Failure, *, reopened: bool) -> None:
+        if not self._room.offline:
+            self._room.write(
+                Failed(
+                    key=q.key,
+                    seat=q.who.seat,
+                    fp=q.fp,
+                    failure=f.kind,
+                    message=f.message,
+                    hint=f.hint,
+                    reopened=reopened,
+                )
+            )
+
+    @property
+    def answers(self) -> Mapping[str, Json]:
+        """Every answer on record so far by its key; for the result at a deadline, when the protocol was cut short."""
+        return {key: c.answered.value for key, c in self._room.record.calls.items() if c.answered}
+
+    def stand_in(self, who: Participant) -> str:
+        """The fallback that spoke for a seat; empty while its own model did."""
+        return self._room.record.stand_in(who.seat)
+
+    def speaker(self, who: Participant) -> str:
+        """Who speaks for a seat now, for messages: its own model, or the fallback that took its place."""
+        other = self.stand_in(who)
+        return f"{other}, in place of {who.label}" if other else who.label
+
+    # facts
+
+    async def once(
+        self, key: str, fn: Callable[[], Json | Awaitable[Json]], *, of: Json = None, cls: FactClass = "derived"
+    ) -> Json:
+        """The one way to look at anything besides answers: computed once, then read from the record.
+
+        `of` names the inputs: when they differ, a derived fact is computed anew.
+        """
+        room, full, print_of = self._room, self._prefix + key, fingerprint(of)
+        if f"#{full}" in room.keys:
+            raise DuplicateKey(f"{full} is settled twice in one run", "Give the second one another key.")
+        room.keys.add(f"#{full}")
+        for record, copied in ((room.record, False), (room.parent, True)):
+            fact = record.facts.get(full) if record else None
+            if fact is None or fact.of != print_of or (copied and cls == "limit"):
+                continue
+            if copied:
+                room.write(fact)
+            if (why := room.elder if copied else room.upgraded) and fact.cls == "derived":
+                room.carried[full] = why
+            return fact.value
+        if room.offline and room.parent is None:
+            was = room.record.facts.get(full)
+            if was and was.cls == cls == "derived" and room.upgraded:  # of what this version would not have made of it
+                room.carried[full] = room.upgraded
+                return was.value
+            why = f" ({room.upgraded})" if room.upgraded else ""
+            raise NotOnRecord(f"{full} was never settled on this record{why}")
+        value = fn()
+        if inspect.isawaitable(value):
+            value = await value
+        if cls == "input":
+            value = at_the_door(value, room.door)
+        value = as_recorded(value)  # else the first run would see a tuple where a resumed one sees a list
+        room.write(Fact(key=full, cls=cls, of=print_of, value=value))
+        return value
+
+    # rounds
+
+    def rounds(self, limit: int, *, least: int = 1) -> Iterator[Round]:
+        """Rounds 1 to `limit`, until one stops, a limit leaves no room for another, or they are settled by hand.
+
+        At least `least` are held before that. Rounds that are added by hand come on top: `planned` counts them in.
+        """
+        room, n = self._room, 0
+        room.rounds = Rounds()
+        try:
+            while (n := n + 1) <= self.planned(limit):
+                by_hand = settled(room.record)
+                if by_hand and n > max(by_hand.round, least):
+                    self.settle(f"after round {n - 1}" if n > 1 else "before round 1")
+                    return
+                if reason := self._limit_reached(n):
+                    self.stop(reason)
+                    return
+                room.rounds.now = n
+                own = f"{self._prefix}r{n}/"
+                yield Round(self.topic, self.settings, room, self.context, own, self._course, n=n)
+                if self._course.stopped:
+                    return
+        finally:
+            room.rounds.over = True
+
+    async def spare(self, step: str, why: str) -> None:
+        """Leave out a call whose answer could not change the outcome any more; the record and the reader are told."""
+        await self.once(f"{step}#spared", lambda: why, of=why)
+        self._room.notes.append(f"not asked, since it could change nothing: {why}")
+
+    def _limit_reached(self, n: int) -> str:
+        room, key = self._room, f"{self._prefix}r{n}/limits"
+        fact = room.record.facts.get(key)
+        if fact is None:
+            if room.offline and room.parent is None:
+                raise NotOnRecord(f"{key} was never settled on this record")
+            name = "minutes" if room.seconds_left() <= 0 else ""
+            reason = f"the limit of {shown(name, getattr(room.limits, name))} was reached" if name else ""
+            fact = Fact(key=key, cls="limit", value=reason)
+            room.write(fact)
+        return str(fact.value or "")
+
+    def keep_for_closing(self, tokens: int) -> None:
+        """Set aside enough for a closing call that must read this many tokens and what one more turn may add."""
+        room = self._room
+        wanted = tokens + CLOSING_WORDS + 2 * MAX_OUTPUT + room.closing_thinking
+        if room.closing.tokens and wanted > room.closing.tokens:
+            usd = room.closing.usd * wanted / room.closing.tokens
+            room.closing = Amount(room.closing.calls, wanted, usd)
+
+    def scope(self, name: str) -> Debate:
+        """A part of the debate with keys of its own, so that parallel parts cannot mix them up."""
+        return Debate(self.topic, self.settings, self._room, self.context, f"{self._prefix}{name}/", self._course)
+
+    def stop(self, reason: str) -> None:
+        """End the rounds after this one."""
+        self._course.stopped = self._course.stopped or reason
+
+    @property
+    def stopped(self) -> str:
+        """Why the rounds ended early; empty if they did not."""
+        return self._course.stopped
+
+    @property
+    def minutes(self) -> object:
+        """What the protocol has noted so far, for its `partial` to find when a deadline cuts it short."""
+        return self._course.minutes
+
+    @minutes.setter
+    def minutes(self, noted: object) -> None:
+        self._course.minutes = noted
+
+    # prompts
+
+    def quote(self, label: str, text: str) -> str:
+        """Put text of others into a prompt as data that it cannot break out of (C7)."""
+        return prompts.quote(self._room.fence_key, label, text)
+
+
+@dataclass
+class Round(Debate):
+    """A debate's nth round: the same object, with keys that begin `rN/`."""
+
+    n: int = 0
+
+    def settled_before(self, step: str) -> bool:
+        """Whether somebody ended the rounds in this one, before this step of it was begun."""
+        by_hand = settled(self._room.record)
+        return by_hand is not None and by_hand.round == self.n and step not in by_hand.steps
+
+
+def _answer(q: Question, got: Answered) -> Answer[Any]:
+    value = q.schema.model_validate(got.value) if q.schema else got.value
+    return Answer(q.who, q.key, value, tuple(got.complaints), got.model, got.family, got.ms)

@@ -1,0 +1,168 @@
+"""Playing: one run of a protocol over a room, to its outcome, its best result so far, or what stopped it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rebut.engine.debate import Debate
+from rebut.domain.endings import (ALONE, caveats, described, seated, unread)
+from rebut.core.errors import (Aborted, DeadlineReached, ParticipantFailed, ProtocolError, TooFewReplies)
+from rebut.record.events import Closed
+from rebut.engine.helm import Helm, added, settled
+from rebut.engine.leaving import leave
+from rebut.domain.ledger import NOTHING_KEPT, Move
+from rebut.domain.outcome import Outcome, so_far
+from rebut.engine.plan import Plan, Table
+from rebut.engine.protocol import Ended
+from rebut.record.record import Record
+from rebut.engine.runtime import Room
+from rebut.core.text import cut
+from rebut.domain.worth import Worth
+
+MOST_ROUNDS = 20
+"""No protocol of ours has as many; the search for a bound ends there."""
+
+
+async def run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
+    table.control.calls = plan.protocol.calls(as_decided(plan.settings, room.record)) if plan.protocol.calls else {}
+    if table.on_ready:
+        table.on_ready(room.record, folder)
+    control = table.control
+    control.begin()
+    helm = _helm(room, plan)
+    control.helms.append(helm)
+
+    async def publish() -> list[str]:
+        return await _leave(room, plan, Ended(room.record, plan.settings))
+
+    room.publish = publish
+    try:
+        return await played(room, plan)
+    finally:
+        control.helms.remove(helm)
+
+
+async def played(room: Room, plan: Plan) -> Outcome:
+    debate = debate_of(room, plan)
+    try:
+        outcome = await plan.protocol.run(debate)
+    except DeadlineReached as error:
+        partial = _partial(room, plan, debate, str(error.message))
+        await _leave(room, plan, Ended(room.record, plan.settings, outcome=partial))
+        await room.sync()
+        return partial
+    except (ParticipantFailed, TooFewReplies, Aborted) as error:
+        for note in await _leave(room, plan, Ended(room.record, plan.settings, error=error)):
+            error.add_note(note)
+        raise
+    finally:
+        await close(room)
+    if not isinstance(outcome, Outcome):
+        raise ProtocolError(f"{plan.protocol.name} returned {outcome!r:.60}, not an Outcome", "Mend it, then resume.")
+    outcome = filled(outcome, room, plan)
+    ended = Ended(room.record, plan.settings, outcome=outcome)
+    notes = await _leave(room, plan, ended)
+    outcome = outcome.filled(notes=(*outcome.notes, *notes))
+    await room.append(Closed(outcome=outcome.to_json()))
+    return outcome
+
+
+def _helm(room: Room, plan: Plan) -> Helm:
+    """The hand on this debate. How many rounds it may have at most, its own settings know."""
+    name, planned = plan.protocol.name, _rounds(plan.settings)
+    most, why = planned, ""
+    while planned and most < MOST_ROUNDS:
+        if plan.most_rounds is not None and most >= plan.most_rounds:
+            why = f"this repository permits at most {most} rounds"
+            break
+        try:
+            wider = type(plan.settings).model_validate({**plan.settings.model_dump(), "rounds": most + 1})
+        except ValueError:
+            break
+        if _rounds(wider) != most + 1:
+            break
+        most += 1
+    return Helm(room, name, planned, most, why)
+
+
+def as_decided(settings: Any, record: Record) -> Any:
+    """The settings with as many rounds as there will be by what was decided by hand; for counting calls, no more."""
+    planned, by_hand = _rounds(settings), settled(record)
+    rounds = planned + added(record)
+    rounds = max(1, min(rounds, by_hand.round)) if by_hand else rounds
+    return settings.model_copy(update={"rounds": rounds}) if planned and rounds != planned else settings
+
+
+def _rounds(settings: Any) -> int:
+    rounds = getattr(settings, "rounds", 0)
+    return rounds if isinstance(rounds, int) else 0
+
+
+def debate_of(room: Room, plan: Plan) -> Debate:
+    fact = room.record.facts.get("context") or (room.parent.facts.get("context") if room.parent else None)
+    context = ""
+    if fact and isinstance(fact.value, dict):
+        from rebut.evidence.context import Gathered
+
+        context = Gathered.from_json(fact.value).text
+    return Debate(room.record.opened.topic, plan.settings, room, context)
+
+
+def filled(outcome: Outcome, room: Room, plan: Plan) -> Outcome:
+    record = room.record
+    found = caveats(record, plan.protocol.judge or "", plan.protocol.silent)
+    told = [one for one in found if one != ALONE or not outcome.caveats]  # a protocol may have said it in its own words
+    notes = [*outcome.notes, *described(record), *room.notes]
+    if carried := list(room.carried):
+        more = f" and {len(carried) - 3} more" if len(carried) > 3 else ""
+        why = room.carried[carried[-1]]
+        notes.append(f"{', '.join(carried[:3])}{more}: as an earlier version worked it out ({why})")
+    if (by_hand := settled(record)) and not room.rounds.cut:
+        notes.append(f"settled by hand in round {by_hand.round}, which was the last one: nothing was left out")
+    if any(e.note == NOTHING_KEPT for e in room.ledger.evidence):
+        notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
+    unplaced = room.ledger.unplaced
+    if unplaced:
+        notes.append(_unplaced(unplaced))
+    return outcome.filled(
+        conclusive=outcome.conclusive and not unplaced and not unread(record),
+        heading=", ".join([outcome.heading, *told]),
+        caveats=(*outcome.caveats, *told),
+        ledger=room.ledger,
+        seats=seated(record),
+        spent=record.spent(),
+        rounds=record.spent_in_rounds(),
+        session=record.opened.id,
+        notes=tuple(dict.fromkeys(notes)),
+        worth=outcome.worth.paid(record) if outcome.worth else None,
+    )
+
+
+def _unplaced(objections: Sequence[Move]) -> str:
+    """An objection that cannot be placed is not a new point, and a run that lost one is not a clean one."""
+    count = f"{len(objections)} objections name" if len(objections) > 1 else "1 objection names"
+    said = "; ".join(f"{m.by} on {cut(m.point, 20)}: {cut(m.reason, 80)}" for m in objections[:5])
+    return f"{count} a point that does not exist, and nobody weighed what it says: {said}"
+
+
+def _partial(room: Room, plan: Plan, debate: Debate, why: str) -> Outcome:
+    """The best typed result at a deadline. The session stays open."""
+    outcome = plan.protocol.partial(debate) if plan.protocol.partial else so_far(room.record.answers)
+    worth = outcome.worth or Worth(caveat="the debate is not over")
+    return filled(outcome.filled(complete=False, conclusive=False, stopped=why, worth=worth), room, plan)
+
+
+async def _leave(room: Room, plan: Plan, ended: Ended) -> list[str]:
+    """Write the protocol's artifacts, and record which files are ours."""
+    files = plan.protocol.artifacts(ended) if plan.protocol.artifacts else ()
+    return (await leave(room, files))[1] if files else []
+
+
+async def close(room: Room) -> None:
+    for looking in list(room.aside):  # what was looked up for the screen alone is wanted no longer
+        looking.cancel()
+    await asyncio.gather(*room.aside, return_exceptions=True)
+    await room.sides.close()

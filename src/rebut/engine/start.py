@@ -1,0 +1,291 @@
+"""The engine: begin a debate, take it up again, branch it, or run it anew from its record alone.
+
+All four do one thing: run the protocol's coroutine from the top over a `Room`. What differs is what the room holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rebut import __version__
+from rebut.record import sessions as session
+from rebut.core.disk_threads import aside
+from rebut.domain.limits import MAX_OUTPUT, Limits
+from rebut.domain.endings import target_of
+from rebut.core.errors import (Aborted, NotOnRecord, ParticipantFailed, RecordError, TooFewReplies, UsageError)
+from rebut.record.events import Fact, Resumed
+from rebut.engine.helm import decisions
+from rebut.record.journal import Journal
+from rebut.domain.ledger import Ledger
+from rebut.engine.opening import (keys_of, redactor_of, snapshot, view_of)
+from rebut.domain.outcome import Outcome
+from rebut.engine.plan import (ASKED, Plan, Table, opened, sound)
+from rebut.engine.run import (as_decided, close, debate_of, filled, run)
+from rebut.engine.protocol import Protocol
+from rebut.record.record import Amount, Record
+from rebut.core.redaction import Redactor
+from rebut.engine.resume import (AGAIN, amend, ask_again, end_orphans, parent_of)
+from rebut.engine.runtime import Room
+from rebut.core.text import at_the_door
+from rebut.core.types import Json
+
+if TYPE_CHECKING:
+    from rebut.workspace.targets import Target
+    from rebut.workspace.view import View
+
+
+async def start(plan: Plan, table: Table) -> Outcome:
+    """Open a new session and run it."""
+    sound(plan)
+    keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
+    redactor = Redactor(keys["redaction"], table.known_secrets)
+    topic = redactor.door(plan.topic).strip()
+    async with _new_session(table) as (folder, journal):
+        facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
+        if plan.asked:
+            facts[ASKED] = dict(plan.asked)
+        # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
+        view = await snapshot(plan, folder, redactor.door, table, facts)
+        if plan.target is not None:
+            facts["target"] = _entered(plan.target, redactor.door, plan.searched)
+        if plan.protocol.folder:
+            facts["folder"] = await _claimed(plan, folder, topic)
+        journal.write(opened(plan, folder, topic, alias=_alias(plan)))
+        facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `keys_of`
+        for name, value in facts.items():
+            journal.write(Fact(key=name, cls="input", value=value))
+        await journal.sync()
+        room = _room(journal.record, plan, table, journal=journal, view=view)
+        return await run(room, plan, table, folder)
+
+
+async def resume(
+    plan: Plan, table: Table, folder: Path, raised: Mapping[str, float] | None = None, *, ask_left: bool = False
+) -> Outcome:
+    """Take a session up again: run from the top, ask only what is not on record."""
+    journal = Journal.open(folder, table.listener)
+    try:
+        record = journal.record
+        if not record.lines:
+            raise RecordError(f"session {folder.name} is empty: its process died before anything was on record")
+        if record.closed:
+            if raised:
+                raise UsageError(
+                    f"session {folder.name} is closed, so its limits cannot change any more",
+                    f"Go on with `rebut fork {folder.name}` and the new limits: what still fits is reused.",
+                )
+            return Outcome.from_json(record.closed.outcome)
+        keys_of(record)
+        orphans = end_orphans(record)
+        journal.write(
+            Resumed(rebut=__version__, protocol_version=plan.protocol.version, torn=journal.torn, orphans=orphans)
+        )
+        if raised:
+            amend(journal, raised)
+        if ask_left:
+            ask_again(journal)
+        await journal.sync()
+        parent = parent_of(record, table)
+        room = _room(record, plan, table, journal=journal, view=view_of(record, folder, table), parent=parent)
+        return await run(room, plan, table, folder)
+    finally:
+        journal.close()
+
+
+async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -> Outcome:
+    """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew; `again`: all."""
+    sound(plan)
+    old = session.load(parent)
+    async with _new_session(table) as (folder, journal):
+        if (parent / "snapshot").is_dir():
+            # A thread of its own: it may take long, and what goes `aside` would wait for it, the records of others too.
+            await asyncio.to_thread(_copied, parent / "snapshot", folder / "snapshot")
+        topic = redactor_of(old, table.known_secrets).door(plan.topic).strip()
+        journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
+        if plan.notes:
+            journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
+        if plan.protocol.folder:
+            journal.write(Fact(key="folder", cls="input", value=await _claimed(plan, folder, topic)))
+        if again:
+            journal.write(Fact(key=AGAIN, cls="limit", value=True))  # for resume, too
+        for fact in decisions(old) if plan.decided else ():
+            journal.write(fact)
+        for name in ("snapshot", "target", "context", "keys"):  # the keys last: with them it can be taken up again
+            if name in old.facts:
+                journal.write(old.facts[name])
+        await journal.sync()
+        view = view_of(journal.record, folder, table)
+        room = _room(journal.record, plan, table, journal=journal, view=view, parent=None if again else old)
+        return await run(room, plan, table, folder)
+
+
+@asynccontextmanager
+async def _new_session(table: Table) -> AsyncIterator[tuple[Path, Journal]]:
+    """A session of one's own, which goes again if it is refused before anybody was asked: there is nothing to keep."""
+    folder = await aside(lambda: session.create(table.root))  # it waits for the disk, and others may be debating
+    journal = Journal.open(folder, table.listener)
+    try:
+        yield folder, journal
+    except asyncio.CancelledError:
+        if "keys" not in journal.record.facts:
+            shutil.rmtree(folder, ignore_errors=True)  # it cannot be taken up again
+        raise
+    except UsageError as refused:
+        # What a fork has taken over is still with its parent.
+        if all(c.answered and c.answered.copied_from for c in journal.record.calls.values()):
+            shutil.rmtree(folder, ignore_errors=True)
+            refused.add_note(f"session {folder.name} was not kept: nobody was asked")
+        raise
+    except RecordError as error:
+        if "keys" in journal.record.facts:
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+        raise UsageError(error.message, "Nothing was called. Make room, then start it again.") from error
+    finally:
+        journal.close()
+
+
+def _copied(kept: Path, into: Path) -> None:
+    try:
+        shutil.copytree(kept, into)
+    except (shutil.Error, OSError) as error:
+        raise UsageError(
+            f"the snapshot of session {kept.parent.name} could not be copied: {error}", "Nothing was called."
+        ) from error
+
+
+async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
+    """How many answers a fork would take over, and about how many it would ask anew; calls nothing."""
+    sound(plan)
+    old = session.load(parent)
+    topic = redactor_of(old, table.known_secrets).door(plan.topic).strip()
+    record = Record()
+    room = _room(record, plan, table, view=view_of(old, parent, table), parent=old)
+    room.write(opened(plan, parent, topic, parent=old.opened.id))
+    for fact in decisions(old) if plan.decided else ():
+        room.write(fact)
+    whole_on_record = False
+    with suppress(NotOnRecord, ParticipantFailed, TooFewReplies, Aborted):
+        await plan.protocol.run(debate_of(room, plan))
+        whole_on_record = True
+    await close(room)
+    if whole_on_record:
+        return record.answers, 0
+    each = plan.protocol.calls(as_decided(plan.settings, record)) if plan.protocol.calls else None
+    whole = sum(each.get(p.seat.partition(".")[0], 0) for p in plan.seats) if each else old.answers
+    return record.answers, max(1, whole - record.answers)
+
+
+async def replay(plan: Plan, table: Table, record: Record) -> Outcome:
+    """Run the protocol again over the record alone: no model, no network, nothing written."""
+    room = _room(record, plan, table, view=None)
+    try:
+        outcome = await plan.protocol.run(debate_of(room, plan))
+    finally:
+        await close(room)
+    if not outcome.complete:
+        return outcome
+    return filled(outcome, room, plan)
+
+
+# what a run needs
+
+
+def _room(
+    record: Record,
+    plan: Plan,
+    table: Table,
+    *,
+    view: View | None,
+    journal: Journal | None = None,
+    parent: Record | None = None,
+) -> Room:
+    from rebut.workspace.sides import Sides
+
+    keys = keys_of(parent or record)
+    redactor = redactor_of(parent or record, table.known_secrets)
+    target = target_of(parent or record)
+    closing, thinking = _closing(plan, table)
+    return Room(
+        record=record,
+        seats=plan.seats,
+        connect=table.connect,
+        redact=redactor.redact,
+        reach=redactor.reach,
+        fence_key=base64.b64decode(keys["fence"]),
+        limits=Limits.from_json(record.limits) if record.lines else plan.limits,
+        closing=closing,
+        closing_thinking=thinking,
+        fallbacks=plan.fallbacks,
+        journal=journal,
+        parent=parent,
+        upgraded=_upgraded(record, plan.protocol),
+        elder=_upgraded(parent, plan.protocol) if parent else "",
+        control=table.control,
+        sides=Sides.of(view, target, redactor.door, str(plan.workspace), table.never),
+        target=target,
+        root=table.root,
+        never=table.never,
+        ledger=Ledger(plan.protocol.letter),
+        folder=str(record.facts["folder"].value) if "folder" in record.facts else "",
+        trips=table.trips,
+        failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
+    )
+
+
+def _entered(target: Target, door: Callable[[str], str], searched: bool) -> Json:
+    """The target as it goes on record. What was read by this session's key passes unchanged; other texts may not."""
+    if not searched:
+        return at_the_door(target.to_json(), door)
+    bare = tuple(replace(change, before=None, after=None) for change in target.changes)
+    data = at_the_door(replace(target, changes=bare).to_json(), door)
+    assert isinstance(data, dict) and isinstance(data["changes"], list)
+    for row, change in zip(data["changes"], target.changes, strict=True):
+        assert isinstance(row, dict)
+        row |= {"before": change.before, "after": change.after}
+    return data
+
+
+async def _claimed(plan: Plan, folder: Path, topic: str) -> str:
+    assert plan.protocol.folder is not None
+    place = plan.protocol.folder
+    return str(await asyncio.to_thread(place, plan.settings, plan.workspace, folder, session.slug(topic)))
+
+
+def _alias(plan: Plan) -> str:
+    return plan.protocol.claim(plan.settings, datetime.now(), os.getpid()) if plan.protocol.claim else ""
+
+
+def _closing(plan: Plan, table: Table) -> tuple[Amount, int]:
+    """The worst case of the closing call, set aside from the start, and how much of that is for thinking."""
+    size = plan.protocol.closing_tokens
+    if not size:
+        return Amount(), 0
+    closer = next((p for p in plan.seats if p.seat == plan.protocol.judge), None)
+    limited = plan.limits.usd is not None or plan.limits.tokens is not None
+    connection = table.connect(closer.spec) if closer and limited else None
+    if connection is None:
+        return Amount(1, size), 0
+    usd = connection.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT + connection.thinking)
+    return Amount(1, size + connection.thinking, usd or 0.0), connection.thinking
+
+
+def _upgraded(record: Record, protocol: Protocol) -> str:
+    if not record.lines:
+        return ""
+    was = record.opened
+    if was.rebut != __version__:
+        return f"rebut was {was.rebut}, is {__version__}"
+    if was.protocol_version != protocol.version:
+        return f"the protocol was {was.protocol_version}, is {protocol.version}"
+    return ""

@@ -1,0 +1,202 @@
+"""Context: what the program serves to debaters, who have no tools of their own. Always from a kept workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rebut.evidence.citation_syntax import understand
+from rebut.workspace.snapshot import is_never_sent
+from rebut.core.types import Json
+from rebut.workspace.tree import (NEVER_READ, Folder, Missing, Read, Text, Workspace)
+
+BUDGET = 200_000
+CAP = 40_000
+MOST_ITEMS = 8
+MOST_LISTED = 400
+MOST_HITS = 60
+LONGEST_LINE = 2_000
+FORMS = "Ask for path:10-40, path, grep:PATTERN or tree:DIR."
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One file as it goes into a prompt, each line with its number."""
+
+    path: str
+    bytes: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The files that the user gave as context, and those that did not go in."""
+
+    files: tuple[Piece, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def total(self) -> int:
+        return sum(piece.bytes for piece in self.files)
+
+    @property
+    def text(self) -> str:
+        """All of it, for a prompt; what was left out is named, so that a debater can ask for it."""
+        parts = [f"{shown(piece.path)}\n{piece.text}" for piece in self.files]
+        if self.left_out:
+            parts.append("Left out:\n" + "\n".join(f"  {shown(path)} ({why})" for path, why in self.left_out))
+        return "\n\n".join(parts)
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "files": [{"path": piece.path, "bytes": piece.bytes, "text": piece.text} for piece in self.files],
+            "left_out": [[path, why] for path, why in self.left_out],
+            "total": self.total,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Gathered:
+        files, left_out = data.get("files"), data.get("left_out")
+        pieces = [item for item in files if isinstance(item, dict)] if isinstance(files, list) else []
+        pairs = [item for item in left_out if isinstance(item, list)] if isinstance(left_out, list) else []
+        return cls(
+            tuple(Piece(str(p["path"]), _whole(p["bytes"]), str(p["text"])) for p in pieces),
+            tuple((str(path), str(why)) for path, why in pairs),
+        )
+
+
+def _whole(value: Json) -> int:
+    return value if isinstance(value, int) else 0
+
+
+async def gather(
+    view: Workspace, paths: Sequence[str], *, budget_bytes: int = BUDGET, never: Sequence[str] = ()
+) -> Gathered:
+    """Files, and all files of folders, whole and numbered, as long as they fit; the rest is named with the reason."""
+    files: list[Piece] = []
+    left_out: dict[str, str] = {}
+    seen: set[str] = set()
+    left = budget_bytes
+    async for path, read in _files(view, paths):
+        if path in seen:
+            continue
+        seen.add(path)
+        if is_never_sent(path, never):
+            left_out[path] = NEVER_READ
+        elif isinstance(read, Text):
+            text = "\n".join(numbered(read, 1, len(read.lines)))
+            size = len(text.encode("utf-8", "replace"))
+            if size <= left:
+                files.append(Piece(read.path, size, text))
+                left -= size
+            else:
+                left_out[path] = f"{size:,} bytes, more than the {left:,} left of {budget_bytes:,}"
+        elif not isinstance(read, Folder):
+            left_out[path] = read.why
+    return Gathered(tuple(files), tuple(left_out.items()))
+
+
+async def _files(view: Workspace, paths: Sequence[str]) -> AsyncIterator[tuple[str, Read]]:
+    for path in paths:
+        read = await view.read(path)
+        if not isinstance(read, Folder):
+            yield read.path, read
+            continue
+        prefix = "" if read.path == "." else f"{read.path}/"
+        for name in await view.names():
+            if name.startswith(prefix):
+                yield name, await view.read(name)
+
+
+async def serve(
+    view: Workspace,
+    needs: Sequence[str],
+    *,
+    cap_bytes: int = CAP,
+    max_items: int = MOST_ITEMS,
+    never: Sequence[str] = (),
+) -> str:
+    """Answer what a reply asked for: `path:10-40`, `path`, `grep:PATTERN` (plain text, case counts) and `tree:DIR`.
+
+    Room is shared out evenly among the items that are still to come, so that one large file cannot crowd out the rest.
+    """
+    asked = list(dict.fromkeys(need.strip() for need in needs if need.strip()))
+    answers: list[str] = []
+    left = cap_bytes
+    for index, need in enumerate(asked[:max_items]):
+        share = left // (min(len(asked), max_items) - index)
+        answer = f"{shown(view.redact(need))[:200]}\n" + await _answer(view, need, share, never)
+        left -= len(answer.encode("utf-8", "replace"))
+        answers.append(answer)
+    if len(asked) > max_items:
+        answers.append(f"Only the first {max_items} of {len(asked)} requests were answered.")
+    return "\n\n".join(answers)
+
+
+async def _answer(view: Workspace, need: str, room: int, never: Sequence[str]) -> str:
+    room = max(0, room - 320)  # the request itself and the line that says where an answer was cut
+    if need.startswith("grep:"):
+        pattern = need[5:].strip()
+        hits = [hit for hit in await view.grep(pattern, MOST_HITS + 1) if not is_never_sent(hit.path, never)]
+        lines = [f"  {shown(hit.path)}:{hit.line}: {_cut(hit.text.strip())}" for hit in hits[:MOST_HITS]]
+        more = "More lines hold it; search for something longer." if len(hits) > MOST_HITS else ""
+        return _fit(lines, room, more) if lines else "  Nothing in the workspace holds this text, as it is written."
+    if need.startswith("tree:"):
+        listed = await view.tree(need[5:].strip().strip("/"), MOST_LISTED)
+        if isinstance(listed, Missing):
+            return f"  There is {listed.why} in the workspace."
+        return _fit([f"  {shown(name)}" for name in listed if not is_never_sent(name.partition(" (")[0], never)], room)
+    return await _file(view, need.removeprefix("path:"), room, never)
+
+
+async def _file(view: Workspace, need: str, room: int, never: Sequence[str]) -> str:
+    place = understand(need)
+    if place.kind not in ("file", "other") or not place.path:
+        return f"  This cannot be looked up. {FORMS}"
+    read: Read = await view.read(place.path)
+    if isinstance(read, Folder):
+        return f"  This is a folder. Ask for tree:{shown(read.path)}."
+    if is_never_sent(read.path, never):
+        return f"  Not served: {NEVER_READ}."
+    if not isinstance(read, Text):
+        return f"  Not served: {read.why}."
+    count = len(read.lines)
+    if not count:
+        return "  The file is empty."
+    start, end = place.start or 1, min(place.end or count, count)
+    if start > count:
+        return f"  The file ends at line {count}."
+    return _fit(list(numbered(read, start, end)), room, count=True, start=start)
+
+
+def numbered(text: Text, start: int, end: int) -> Iterator[str]:
+    """Lines of a text, each with its number before it."""
+    width = max(4, len(str(end)))
+    for number in range(max(1, start), end + 1):
+        yield f"{number:>{width}}| {_cut(text.lines[number - 1])}"
+
+
+def _fit(lines: Sequence[str], room: int, more: str = "", *, count: bool = False, start: int = 1) -> str:
+    """As many lines as there is room for, and a word about those that are not there."""
+    kept: list[str] = []
+    for line in lines:
+        size = len(line.encode("utf-8", "replace")) + 1
+        if size > room:
+            where = f"; ask again from line {start + len(kept)}" if count else ""
+            more = f"Cut here, {len(lines) - len(kept)} more lines{where}."
+            break
+        room -= size
+        kept.append(line)
+    return "\n".join([*kept, f"  {more}"] if more else kept)
+
+
+def _cut(line: str) -> str:
+    """A line of bearable length: minified code has no line worth a whole budget."""
+    more = len(line) - LONGEST_LINE
+    return line if more <= 0 else f"{line[:LONGEST_LINE]}… ({more:,} more characters)"
+
+
+def shown(path: str) -> str:
+    """A name on one line, whatever it is made of."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda m: m[0].encode("unicode_escape").decode(), path)

@@ -1,0 +1,307 @@
+"""Evidence: what became of a citation when the program looked it up.
+
+A mark says where words stand, never whether a claim holds. Only *absent* counts against one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rebut.evidence.citation_syntax import (Citation, Found, Place, find)
+from rebut.core.types import Json
+from rebut.workspace.tree import (Missing, Text, Unreadable, Workspace)
+
+Verdict = Literal["found", "moved", "located", "absent", "uncheckable"]
+
+SHORTEST = 3
+SHOWN = 60
+MOST_PARTS = 20
+MOST_HITS = 1_000
+LARGE = 100_000
+"""Characters of a file from which on it is searched in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What checking one citation showed."""
+
+    mark: Verdict
+    place: str
+    note: str = ""
+    moved_to: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        return {"mark": self.mark, "place": self.place, "note": self.note, "moved_to": self.moved_to}
+
+
+async def check(
+    citation: Citation,
+    view: Workspace,
+    *,
+    artifact: str | None = None,
+    other: Workspace | None = None,
+    base: str = "",
+) -> Mark:
+    """Look one citation up.
+
+    `artifact` is the text under discussion, cited by section. `other` is the far side of a diff, tried when this side
+    has nothing. `base` is the folder that a relative path may also start from.
+    """
+    mark = await _check(citation, view, artifact, base)
+    if mark.mark == "absent" and other is not None:
+        there = await _check(citation, other, None, base)
+        if there.mark in ("found", "moved", "located"):
+            note = "on the old side of the diff" + (f"; {there.note}" if there.note else "")
+            return Mark(there.mark, there.place, note, there.moved_to)
+    return mark
+
+
+async def check_text(text: str, view: Workspace, base: str = "") -> list[tuple[Found, Mark]]:
+    """Find and look up every citation in a text. `base` is the text's own folder in the workspace."""
+    results: list[tuple[Found, Mark]] = []
+    for found in find(view.redact(text)):
+        mark = await check(found.citation, view, base=base)
+        if mark.mark == "absent" and found.planned:
+            mark = Mark("uncheckable", mark.place, "spoken of as something to be made")
+        results.append((found, mark))
+    return results
+
+
+async def _check(citation: Citation, view: Workspace, artifact: str | None, base: str) -> Mark:
+    place = citation.parsed
+    if place.kind == "url":
+        return Mark("uncheckable", citation.place, "a URL: not opened")
+    if place.kind == "commit":
+        return await _commit(citation, place, view)
+    if place.kind == "section":
+        return _section(citation, place, artifact)
+    if place.path and (mark := await _file(citation, place, view, base)):
+        return mark
+    section = _section(citation, Place("section", name=citation.place), artifact)
+    if section.mark in ("found", "moved", "located"):
+        return section
+    return Mark("uncheckable", citation.place, "not a place that can be looked up")
+
+
+async def _file(citation: Citation, place: Place, view: Workspace, base: str) -> Mark | None:
+    """The mark of a path; None if it is not there and may well have been meant as something else."""
+    read, note = await _open(place.path, view, base)
+    if isinstance(read, Missing):
+        return Mark("absent", citation.place, f"{read.path}: {read.why}") if place.kind == "file" else None
+    if isinstance(read, Unreadable):
+        return Mark("uncheckable", citation.place, read.why)
+    if not isinstance(read, Text):
+        return Mark("located", citation.place, "a folder")
+    large = sum(map(len, read.lines)) > LARGE
+    # The debate goes on meanwhile: what a large file says takes its time to be searched.
+    mark = await asyncio.to_thread(_in_lines, citation, place, read) if large else _in_lines(citation, place, read)
+    return Mark(mark.mark, mark.place, "; ".join(filter(None, (mark.note, note, read.note))), mark.moved_to)
+
+
+async def _open(path: str, view: Workspace, base: str) -> tuple[object, str]:
+    """Read a path as written; else from the text's folder, without a diff's `a/` or `b/`, or as the end of one."""
+    read = first = await view.read(path)
+    if not isinstance(first, Missing):
+        return first, ""
+    tries = [posixpath.join(folder, path) for folder in (base, view.folder) if folder and not path.startswith("/")]
+    tries += [path[2:]] if path.startswith(("a/", "b/")) else []
+    for candidate in tries:
+        if not isinstance(read := await view.read(candidate), Missing):
+            return read, ""
+    tail = "/" + posixpath.normpath(path).removeprefix("./")
+    if path.startswith(("/", "~", "..")) or "\0" in path:
+        return first, ""
+    names = await view.names()
+    longer = {name for name in names if name.endswith(tail)}
+    longer |= {name[: name.index(tail + "/")] + tail for name in names if tail + "/" in name} if not longer else set()
+    if len(longer) == 1:
+        return await view.read(longer.copy().pop()), f"read as {longer.pop()}"
+    if longer:
+        return Unreadable(path, f"{len(longer)} paths end like this, such as {min(longer)}"), ""
+    return first, ""
+
+
+def _in_lines(citation: Citation, place: Place, text: Text) -> Mark:
+    count, start, end = len(text.lines), place.start, place.end
+    beyond = "" if start <= count else f"the file ends at line {count}"
+    if re.search(r":0+(?:-|$)", citation.place.strip()):
+        beyond = "there is no line 0"
+    if not citation.quote.strip():
+        if beyond:
+            return Mark("absent", citation.place, beyond)
+        return Mark("located", citation.place, f"the file ends at line {count}" if end > count else "")
+    if _too_short(citation.quote):
+        mark: Verdict = "absent" if beyond else "located"
+        return Mark(mark, citation.place, beyond or "too little is quoted to be looked for")
+    lines = list(_stands_at(citation.quote, text.lines))
+    if not lines:
+        return Mark("absent", citation.place, beyond or _really(start, text))
+    if not start or any(start <= line <= end for line in lines):
+        return Mark("found", citation.place)
+    nearest = min(lines, key=lambda line: (abs(line - start), line))
+    return Mark("moved", citation.place, f"stands at line {nearest}", f"{text.path}:{nearest}")
+
+
+def _really(start: int, text: Text) -> str:
+    line = text.line(start) if start else None
+    if line is None:
+        return f"the quoted text is nowhere in {text.path}"
+    shown = " ".join(line.split())
+    if not shown:
+        return f"line {start} is empty"
+    return f"line {start} is: {shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + '…'}"
+
+
+async def _commit(citation: Citation, place: Place, view: Workspace) -> Mark:
+    history = await view.history()
+    if history == "none":
+        return Mark("uncheckable", citation.place, "the workspace is no git repository")
+    if not await view.commit_exists(place.name):
+        if history == "shallow":
+            return Mark("uncheckable", citation.place, "not in this shallow clone")
+        return Mark("absent", citation.place, f"no commit {place.name}")
+    if not citation.quote.strip() or _too_short(citation.quote):
+        return Mark("located", citation.place)
+    texts = await view.commit_texts(place.name)
+    if texts is None:
+        return Mark("located", citation.place, "too large to be searched for the quote")
+    if any(True for text in texts for _ in _stands_at(citation.quote, text.split("\n"))):
+        return Mark("found", citation.place)
+    return Mark("absent", citation.place, "the quoted text is neither in its message nor in its change")
+
+
+HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<name>.*)|\*\*(?P<bold>[^*]+)\*\*:?\s*$")
+NUMBER = re.compile(r"(?:\d+[.)]?)+\s+")
+
+
+def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
+    if artifact is None:
+        return Mark("uncheckable", citation.place, "there is no text under discussion to look it up in")
+    text = Text.of("the text", artifact)
+    if place.start:
+        mark = _in_lines(citation, place, text)
+        return Mark(mark.mark, mark.place, mark.note, mark.moved_to.replace(f"{text.path}:", "line "))
+    sections = list(_sections(text.lines))
+    wanted = _bare(place.name)
+    number = re.match(r"[\d.]*\d", place.name)
+    meant = [s for s in sections if _bare(s.name) == wanted]
+    meant = meant or [s for s in sections if number and re.match(re.escape(number[0]) + r"(?![\d])", s.name)]
+    meant = meant or [s for s in sections if wanted and _bare(s.name).startswith(wanted)]
+    if not meant:
+        return Mark("absent", citation.place, "no section of that name")
+    if not citation.quote.strip() or _too_short(citation.quote):
+        return Mark("located", citation.place)
+    lines = list(_stands_at(citation.quote, text.lines))
+    if any(section.start <= line <= section.end for section in meant for line in lines):
+        return Mark("found", citation.place)
+    if not lines:
+        return Mark("absent", citation.place, "the quoted text is nowhere in the text under discussion")
+    home = [section.name for section in sections if section.start <= lines[0] <= section.end]
+    moved_to = f"§ {home[-1]}" if home else f"line {lines[0]}"
+    return Mark("moved", citation.place, f"stands at line {lines[0]}", moved_to)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    name: str
+    start: int
+    end: int
+
+
+def _sections(lines: Sequence[str]) -> Iterator[_Part]:
+    """Headings with the lines that they govern: up to the next one that is as high."""
+    heads: list[tuple[int, int, str]] = []
+    fenced = False
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced and (head := HEADING.match(line)):
+            depth = len(head["marks"]) if head["marks"] else 7
+            heads.append((number, depth, (head["name"] or head["bold"] or "").strip(" #*`")))
+    for index, (number, depth, name) in enumerate(heads):
+        following = [n for n, d, _ in heads[index + 1 :] if d <= depth]
+        yield _Part(name, number, following[0] - 1 if following else len(lines))
+
+
+def _bare(name: str) -> str:
+    """A heading without its number, marks and case."""
+    return " ".join(re.findall(r"\w+", NUMBER.sub("", name, count=1).casefold()))
+
+
+def _too_short(quote: str) -> bool:
+    return len("".join(quote.split())) < SHORTEST
+
+
+def _stands_at(quote: str, lines: Sequence[str]) -> Iterator[int]:
+    """The lines where a quote begins, white space aside. Tried as it is, then as models tend to dress it up."""
+    body, offsets, numbers = _canonical(lines)
+    for form in _forms(quote):
+        parts = [part for part in (_canonical(p.split("\n"))[0] for p in form) if part]
+        if not parts or max(map(len, parts)) < SHORTEST:
+            continue
+        hits = list(_in_order(parts, body))
+        if hits:
+            yield from sorted({numbers[bisect_right(offsets, at) - 1] for at in hits})
+            return
+
+
+def _forms(quote: str) -> Iterator[list[str]]:
+    yield [quote]
+    lines = quote.split("\n")
+    full = [line for line in lines if line.strip()]
+    if all(re.match(r"\s*\d+\|", line) for line in full):  # copied with the line numbers of served context
+        yield ["\n".join(re.sub(r"^\s*\d+\|", "", line) for line in lines)]
+    if any(line[0] in "+-" for line in full) and all(line[0] in "+- " for line in full):  # copied from a diff
+        yield ["\n".join(line[1:] for line in lines)]
+    bare = quote.strip()
+    if len(bare) > 2 and bare[0] == bare[-1] and bare[0] in "`\"'":
+        yield [bare.strip(bare[0])]
+    if "..." in quote or "…" in quote:
+        yield re.split(r"\.{3,}|…", quote)[:MOST_PARTS]
+
+
+def _in_order(parts: Sequence[str], body: str) -> Iterator[int]:
+    start = body.find(parts[0])
+    for _ in range(MOST_HITS):
+        at = start
+        for index, part in enumerate(parts):
+            if at >= 0 and index:
+                at = body.find(part, at)
+            at = at + len(part) if at >= 0 else -1
+        if start < 0 or at < 0:
+            return  # what does not follow this one cannot follow a later one
+        yield start
+        start = body.find(parts[0], start + 1)
+
+
+LOOKALIKE = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "\u00a0": " ", "–": "-", "—": "-"})
+
+
+def _canonical(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
+    """Text with white space only between words, and where in it each line that has any begins."""
+    pieces: list[str] = []
+    offsets, numbers = [], []
+    size, last = 0, ""
+    for number, line in enumerate(lines, 1):
+        text = re.sub(r"\s+", " ", line.translate(LOOKALIKE)).strip()
+        text = re.sub(r" (?=\W)|(?<=\W) ", "", text)
+        if not text:
+            continue
+        if _is_word(last) and _is_word(text[0]):
+            pieces.append(" ")
+            size += 1
+        offsets.append(size)
+        numbers.append(number)
+        pieces.append(text)
+        size, last = size + len(text), text[-1]
+    return "".join(pieces), offsets, numbers
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"

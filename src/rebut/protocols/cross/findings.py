@@ -1,0 +1,116 @@
+"""Weighing: what the ledger says of each finding once the judge has spoken and its evidence is held against it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from rebut.domain.review_result import Held
+from rebut.domain.ledger import (Ledger, MoveKind, Point, Slip)
+from rebut.core.types import Finding
+
+MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missing evidence": "maintain"}
+RULINGS: Mapping[MoveKind, str] = {move: ruling for ruling, move in MOVES.items()}
+OVER = ("resolved", "withdrawn")
+GRAVE = ("P1", "P2")
+
+
+def lines_of(place: str) -> tuple[str, int, int] | None:
+    """The path, the first and the last line that a place names; None where it names no line."""
+    path, _, lines = place.rpartition(":")
+    first, _, last = lines.partition("-")
+    return (path, int(first), int(last if last.isdecimal() else first)) if first.isdecimal() else None
+
+
+def severity(ledger: Ledger, point: Point) -> str:
+    """As the judge weighed it, and never P1 on a citation that is absent, whatever anybody says."""
+    weighed = ledger.severity(point.id)
+    return "P2" if weighed == "P1" and point.struck else weighed
+
+
+def ruling(ledger: Ledger, point: Point) -> str:
+    """The judge's last word that holds; what it raised itself it holds to be valid. A concession is held (C12)."""
+    word = "valid" if "judge" in point.voices else ""
+    for move in ledger.moves:
+        mine = move.point == point.id and move.by == "judge" and move.kind in RULINGS
+        if mine and Slip("walked back", point.id, "judge", move.round) not in ledger.slips:
+            word = "valid" if word == "valid" and move.kind == "maintain" else RULINGS[move.kind]
+    return word
+
+
+def reason(ledger: Ledger, point: Point) -> str:
+    said = [m.reason for m in ledger.moves if m.point == point.id and m.by == "judge" and m.reason]
+    return said[-1] if said else ""
+
+
+def is_grave(ledger: Ledger, point: Point) -> bool:
+    """P1 or P2 as weighed, and not thrown out."""
+    return severity(ledger, point) in GRAVE and ruling(ledger, point) != "invalid"
+
+
+def stands(ledger: Ledger, point: Point) -> bool:
+    """Neither thrown out nor done away with."""
+    return ruling(ledger, point) != "invalid" and ledger.status(point.id) not in OVER
+
+
+def unmended(ledger: Ledger) -> Ledger:
+    """The same without what later versions did away with: how it stands against the first one."""
+    return replace(ledger, moves=tuple(m for m in ledger.moves if m.kind != "mend"))
+
+
+def unweighed(ledger: Ledger) -> tuple[Point, ...]:
+    """Grave findings on which the judge never ruled."""
+    return tuple(p for p in ledger.points if is_grave(ledger, p) and stands(ledger, p) and not ruling(ledger, p))
+
+
+def raised_in(ledger: Ledger, n: int) -> tuple[Point, ...]:
+    """What was raised in a round, or raised again."""
+    pressed = {m.point for m in ledger.moves if m.round == n and m.by == "critic" and m.kind == "maintain"}
+    return tuple(p for p in ledger.points if (p.round == n and "critic" in p.voices) or p.id in pressed)
+
+
+def held(ledger: Ledger, mended: Collection[str] = ()) -> tuple[Held, ...]:
+    """Every finding for the ending. `mended`: those whose lines the final version changes."""
+    out = []
+    for p in ledger.points:
+        first = p.evidence[0] if p.evidence else None
+        out.append(
+            Held(
+                id=p.id,
+                severity=severity(ledger, p),
+                raised_as=p.severity,
+                category=p.category,
+                text=p.text,
+                place=first.place if first else "",
+                quote=first.quote if first else "",
+                mark=first.mark if first else "",
+                marks=tuple(e.mark for e in p.evidence),
+                ruling=ruling(ledger, p),
+                reason=reason(ledger, p),
+                action=p.action,
+                fix=p.fix,
+                status=ledger.final_status(p.id),
+                voices=p.voices,
+                round=p.round,
+                struck=p.struck,
+                mended=p.id in mended,
+            )
+        )
+    return tuple(out)
+
+
+def for_programs(ledger: Ledger, rule_based: bool) -> tuple[Finding, ...]:
+    """The findings for a judge that is a program."""
+    return tuple(
+        Finding(
+            id=p.id,
+            severity=severity(ledger, p),
+            category=p.category,
+            text=p.text,
+            marks=tuple(e.mark for e in p.evidence),
+            status=ledger.status(p.id),
+            rule_based=rule_based,
+            has_fix=bool(p.fix),
+        )
+        for p in ledger.points
+    )

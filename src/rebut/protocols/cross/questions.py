@@ -1,0 +1,177 @@
+"""What critic, judge and decider are asked in a round, and what of it goes on the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rebut.engine.debate import (Answer, Answers, Ask, Round)
+from rebut.domain.forms import cited
+from rebut.domain.ledger import (Entry, Move, Point, Slip)
+from rebut.domain.prompts import FENCES, fill
+from rebut.protocols.cross import (reply_checks as rules, render as synthesis, findings as weighing, prompts as words)
+from rebut.protocols.cross.state import Course
+from rebut.protocols.cross.forms import (Chosen, CodeCritique, Judgement, ProposalCritique, Raised, Rebuttal)
+from rebut.protocols.cross.settings import DIFF_TOKENS
+from rebut.protocols.cross.versions import PROGRAMS, Version
+from rebut.workspace.targets import Target, split, whole_files
+from rebut.core.text import tokens
+from rebut.core.types import Changed, Material
+
+MOST_CITES = 100
+
+
+def artifact(r: Round, version: Version, part: Target, *, text: bool = True) -> str:
+    """The artifact as it stands, quoted: the given part of its files, whole, with what this version changed."""
+    parts = list[str]()
+    if part.diff:
+        parts.append("The change:\n\n" + r.quote("diff", part.diff))
+    files = whole_files(replace(part, changes=_changes(r.target, version, part))).text
+    if files:
+        parts.append("The changed files as they stand now, with line numbers:\n\n" + r.quote("files", files))
+    if version.patch:
+        parts.append(
+            f"Version {version.n} is under review. What it changed of the first one:\n\n"
+            + r.quote("changes of this version", version.patch)
+        )
+    if text and version.text:
+        parts.append(_text(r, version))
+    return "\n\n".join(parts)
+
+
+def _text(r: Round, version: Version) -> str:
+    """The text, with what the program found of its citations. Those of a later version nobody has looked up."""
+    said = "The text:\n\n" + r.quote(f"text, version {version.n}", version.text)
+    if version.n > 1 or not r.target.cites:
+        return said
+    return f"{said}\n\n{words.CITES}\n\n" + r.quote("citations of the text", "\n".join(r.target.cites[:MOST_CITES]))
+
+
+def _changes(target: Target, version: Version, part: Target) -> tuple[Changed, ...]:
+    """The files of a part as this version has them; files that are new in it belong to every part."""
+    mine, known = {c.path for c in part.changes}, {c.path for c in target.changes}
+    return tuple(c for c in version.change(target) if c.path in mine or c.path not in known)
+
+
+def for_judge(r: Round, version: Version) -> str:
+    """The whole artifact where it fits, else the lines around what is cited."""
+    whole = artifact(r, version, r.target)
+    if tokens(whole) <= 2 * DIFF_TOKENS:
+        return whole
+    changes = version.change(r.target)
+    return "The change is too large to be shown whole. The lines around what is cited:\n\n" + r.quote(
+        "cited lines", synthesis.cited(r.ledger, changes)
+    )
+
+
+async def critique(r: Round, course: Course) -> Answers[Any]:
+    """All parts of the critique, side by side."""
+    target, version, critic = r.target, course.now, r.seat("critic")
+    check, asks = rules.critique(r.ledger), list[Ask[Any]]()
+    shared = {"rule": words.EVIDENCE_RULE, "severities": words.SEVERITIES, "fences": FENCES}
+    shared |= {"context": _context(r), "before": _before(r, course), "again": words.AGAIN if r.ledger.points else ""}
+    if target.kind != "proposal":
+        parts = split(replace(target, text=""), DIFF_TOKENS)
+        for n, part in enumerate(parts, 1):
+            shown = artifact(r, version, part, text=target.kind == "code")
+            name = "" if len(parts) == 1 and target.kind == "code" else f"code{n if len(parts) > 1 else ''}"
+            material = Material(change=_changes(target, version, part))
+            prompt = fill(words.CODE, **shared, artifact=shown)
+            asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
+    if target.kind != "code":
+        prompt = fill(words.PROPOSAL, **shared, artifact=_text(r, version))
+        asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else ""))
+    # A first round without any answer is open for resume; in a later one there is something to go by.
+    return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)
+
+
+def _context(r: Round) -> str:
+    return f"\n\nMore files to read and to cite:\n\n{r.quote('files', r.context)}" if r.context else ""
+
+
+def _before(r: Round, course: Course) -> str:
+    if not r.ledger.points:
+        return ""
+    said = r.quote("earlier findings", synthesis.weighed(r.ledger, r.ledger.points))
+    parts = [f"\n\nWhat was found in earlier rounds:\n\n{said}"]
+    if course.rebuttal:
+        parts.append("The answer to the last critique:\n\n" + r.quote("rebuttal", course.rebuttal))
+    return "\n\n".join(parts)
+
+
+async def enter(r: Round, course: Course, replies: Sequence[CodeCritique], agreed: bool) -> None:
+    """The findings of a round, and what becomes of those that were not raised again."""
+    await r.note("critique", [_point(f, "critic", r.n) for reply in replies for f in reply.findings if f.text])
+    pressed = {p.id for p in weighing.raised_in(r.ledger, r.n)}
+    entries: list[Entry] = []
+    for p in r.ledger.points:
+        if p.round == r.n or p.id in pressed or r.ledger.status(p.id) in weighing.OVER:
+            continue
+        if course.changed:
+            entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {course.now.n}"))
+        elif agreed and course.rebuttal and weighing.ruling(r.ledger, p) != "valid":
+            # What the judge holds to be valid stands for as long as no version mends it, whoever loses interest in it.
+            entries.append(Move(p.id, "withdraw", "critic", r.n, "the critic agrees after the answer to it"))
+        elif Slip("dropped", p.id, "critic", r.n - 1) not in r.ledger.slips:
+            entries.append(Slip("dropped", p.id, "critic", r.n))
+    if entries:
+        await r.note("settled", entries)
+
+
+def _point(f: Raised, by: str, n: int) -> Point:
+    evidence = cited(f.evidence)
+    return Point(f.text, by, n, f.severity, f.category, evidence, same_as=f.same_as, action=f.action, fix=f.fix)
+
+
+async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:
+    who, version = r.seat("judge"), course.now
+    fresh = weighing.raised_in(r.ledger, r.n)
+    earlier = [p for p in r.ledger.points if p not in fresh]
+    before = "Findings of earlier rounds:\n\n" + r.quote("earlier findings", synthesis.weighed(r.ledger, earlier))
+    prompt = fill(
+        words.JUDGE,
+        fences=FENCES,
+        artifact=for_judge(r, version),
+        round=str(r.n),
+        critique=r.quote("critique", said),
+        before=before if earlier else "",
+        ids=", ".join(p.id for p in fresh) or "none",
+    )
+    by_rule = r.seat("critic").spec.provider in PROGRAMS
+    material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule))
+    check = rules.judgement(r.ledger, r.n)
+    answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
+    form = answer.value
+    entries: list[Entry] = [
+        Move(w.id, weighing.MOVES[w.ruling], "judge", r.n, w.reason, severity=w.severity) for w in form.findings
+    ]
+    entries += [_point(f, "judge", r.n) for f in form.missed if f.text]
+    await r.note("judgement", entries)
+    return answer
+
+
+async def rebuttal(r: Round, course: Course, said: str) -> str:
+    """The judge's answer to the critique, where its word on it came without one and somebody else chose to rebut."""
+    prompt = fill(words.REBUTTAL, fences=FENCES, artifact=for_judge(r, course.now), critique=r.quote("critique", said))
+    return (await r.ask(r.seat("judge"), "rebuttal", prompt, schema=Rebuttal)).value.text
+
+
+async def decide(r: Round, form: Judgement) -> tuple[str, str]:
+    """The choice that is taken, and the seat that took it: whoever sits as decider, else the judge."""
+    deciders = r.seats("decider")
+    if not deciders:
+        return form.choice, "judge"
+    findings = [f for f in weighing.held(r.ledger) if f.status not in weighing.OVER]
+    recommends = f"{form.choice}, {words.CHOICES[form.choice]}"
+    prompt = fill(
+        words.DECIDER,
+        round=str(r.n),
+        findings=r.quote("findings", synthesis.weighed(r.ledger, r.ledger.points)),
+        choice=recommends,
+        reason=form.reason,
+    )
+    shown = f"judge recommends  {form.choice}  {words.CHOICES[form.choice]}: {form.reason}\n\n{words.KEYS}"
+    material = Material(table=synthesis.table(findings), question=shown)
+    answer = await r.ask(deciders[0], "decision", prompt, schema=Chosen, material=material)
+    return answer.value.choice, deciders[0].seat

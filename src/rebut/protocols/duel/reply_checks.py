@@ -1,0 +1,133 @@
+"""What can be checked of a duel's replies. Each check says what is wrong, for the one send-back; pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from rebut.domain.ledger import Ledger, Point, same
+from rebut.protocols.duel.forms import (Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary)
+from rebut.core.text import squeeze, tokens
+
+MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a third too high
+
+
+def opening(reply: Opening) -> list[str]:
+    wrong = []
+    if not reply.position:
+        wrong.append("the position is empty: take a clear stance")
+    if not any(c.text for c in reply.claims):
+        wrong.append("no claim is made: say what the position rests on, one claim each")
+    return wrong
+
+
+def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
+    def check(reply: Challenge) -> list[str]:
+        wrong = []
+        if not any(f.text for f in reply.flaws):
+            wrong.append("no flaw is named: at least one genuine flaw or omission comes before any agreement")
+        if not any(reply.alternatives):
+            wrong.append("no alternative is proposed: at least one, concretely")
+        for name in ("correctness", "security", "developer_experience"):
+            if not getattr(reply.coverage, name):
+                wrong.append(f"{name.replace('_', ' ')} is not covered: say what you found, or that you found nothing")
+        for n, agreed in enumerate(reply.agreements, 1):
+            if not agreed.evidence:
+                wrong.append(f"agreement {n} cites no evidence: agree only with what you can cite, or leave it out")
+            if not agreed.risk:
+                wrong.append(f"agreement {n} names no remaining risk")
+        called = set(reply.unsupported)
+        claims = {c.id for c in ledger.claims}
+        for id in sorted((called | {f.about for f in reply.flaws if f.about}) - claims):
+            wrong.append(f"there is no claim {id}: the claims are {', '.join(sorted(claims))}")
+        for claim in ledger.unsupported:
+            if claim.by == "proposer" and claim.id not in called:
+                wrong.append(f"{claim.id} cites nothing and is not called out under `unsupported`")
+        return wrong
+
+    return check
+
+
+def defense(ledger: Ledger) -> Callable[[Defense], list[str]]:
+    def check(reply: Defense) -> list[str]:
+        answered = {r.id for r in reply.responses if r.argument}
+        wrong = [f"{p.id} is not answered: concede, rebut or trade off" for p in ledger.open if p.id not in answered]
+        wrong += _unknown(answered, ledger)
+        if not reply.position:
+            wrong.append("the position is empty: say where you stand now")
+        return wrong
+
+    return check
+
+
+def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
+    def check(reply: FollowUp) -> list[str]:
+        ruled = {r.id for r in reply.rulings}
+        wrong = [f"{p.id} is not ruled on" for p in ledger.open if p.id not in ruled]
+        wrong += _unknown(ruled, ledger)
+        for ruling in reply.rulings:
+            if ruling.ruling == "resolved" and not ruling.evidence:
+                wrong.append(f"{ruling.id} is called resolved without evidence: cite what convinced you")
+        certified = any(r.ruling == "resolved" and r.evidence for r in reply.rulings)
+        if not any(f.text and not _again(f, ledger) for f in reply.flaws) and not certified:
+            wrong.append("neither a new weakness is named nor an earlier one certified as resolved with evidence")
+        return wrong
+
+    return check
+
+
+def summary(earlier: Sequence[str]) -> Callable[[Summary], list[str]]:
+    """Concessions must be verbatim: substrings of what was really said, white space aside."""
+    said = [squeeze(text) for text in earlier]
+
+    def check(reply: Summary) -> list[str]:
+        wrong = [
+            f"this concession was never said in these words: {quote!r}"
+            for quote in reply.concessions
+            if not is_verbatim(quote, said)
+        ]
+        size = tokens(reply.model_dump_json())
+        if size > MOST_SUMMARY_TOKENS:
+            wrong.append(f"the summary is about {size * 3 // 4} tokens long; 500 to 800 are asked for")
+        return wrong
+
+    return check
+
+
+def is_verbatim(quote: str, said: Sequence[str]) -> bool:
+    words = plain(quote)
+    return bool(words) and any(words in text for text in said)
+
+
+def plain(quote: str) -> str:
+    """The quoted words, without white space and quotation marks around them."""
+    return squeeze(quote).strip(" \"'“”")
+
+
+def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:
+    def check(reply: Decision) -> list[str]:
+        wrong = []
+        named = set(re.findall(r"\b[CD]\d+\b", reply.reasoning))
+        if ledger.ids() and not named & ledger.ids():
+            wrong.append("the reasoning names no claim or point by its id")
+        wrong += [f"the reasoning names {id}, which does not exist" for id in sorted(named - ledger.ids())]
+        if not reply.recommendation:
+            wrong.append("there is no recommendation: say what to do")
+        return wrong
+
+    return check
+
+
+def _again(flaw: Flaw, ledger: Ledger) -> bool:
+    """Whether a flaw only repeats a point that is already on the ledger, by its place and category."""
+    cited = tuple(c.evidence() for c in flaw.evidence)
+    repeated = Point(flaw.text, "challenger", 0, category=flaw.category, evidence=cited)
+    return any(same(repeated, p) for p in ledger.points if ledger.status(p.id) not in ("resolved", "withdrawn"))
+
+
+def _unknown(ids: set[str], ledger: Ledger) -> list[str]:
+    known = {p.id for p in ledger.points}
+    return [
+        f"there is no point {id}: the open ones are {', '.join(p.id for p in ledger.open)}"
+        for id in sorted(ids - known)
+    ]

@@ -1,0 +1,261 @@
+"""The end of a panel: consensus, partial consensus or trade-off, in the fixed format, with its audit trail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rebut.engine.debate import Debate
+from rebut.domain.ledger import Ledger, Slip
+from rebut.domain.outcome import Outcome
+from rebut.protocols.panel.state import Challenger, Course
+from rebut.protocols.panel.worth import weighed
+from rebut.core.text import squeeze, tame
+from rebut.core.types import Json
+
+ORDER = ("low", "medium", "high")
+
+
+def outcome(debate: Debate, course: Course) -> Outcome:
+    """What came of it. Seats that never answered stay in the denominator (C6)."""
+    ledger, asked = debate.ledger, debate.planned(debate.settings.rounds)
+    ok, of = len(course.validated), len(course.challengers)
+    heading, kind, conclusive = "CONSENSUS", "consensus", True
+    if course.dissenters:
+        kind, heading = "tradeoff", "TRADEOFF"
+        heard = of - len(course.missing)
+        if debate.stopped:
+            heading = f"TRADEOFF AFTER {course.rounds} OF {asked} ROUNDS"
+        if course.missing:
+            heading += f" ({heard} OF {of} HEARD)"
+        conclusive = not debate.stopped and not course.missing and not course.unsaid
+    elif not ok:
+        kind, heading, conclusive = "no consensus", f"NO CONSENSUS (0 of {of})", False
+    elif ok < of:
+        kind, heading, conclusive = "partial consensus", f"PARTIAL CONSENSUS ({ok} of {of})", False
+    body = _tradeoff(debate, course) if course.dissenters else _consensus(course, ledger)
+    final = "\n\n".join([f"## DEBATE OUTCOME: {heading}", *body, *_trail(course, ledger)]) + "\n"
+    return Outcome(
+        kind=kind,
+        heading=heading,
+        decision=course.position.text,
+        conclusive=conclusive,
+        stopped=(debate.stopped or course.unsaid) if course.dissenters else "",
+        final=final,
+        data={
+            **course.to_json(),
+            "confidence": confidence(course),
+            "held": held(course, ledger),
+        },
+        notes=tuple(course.notes),
+        rows=tuple(_rows(course, ledger)),
+        worth=weighed(course, ledger, _lacking(course, debate.stopped)),
+    )
+
+
+def _lacking(course: Course, stopped: str) -> str:
+    """What an account of this panel leaves out."""
+    if course.missing:
+        return f"{len(course.missing)} of {len(course.challengers)} not heard"
+    return "it ended early" if stopped and course.dissenters else ""
+
+
+def partial(debate: Debate) -> Outcome:
+    """The best that can be said at a deadline: the last position, and what is open against it."""
+    answers, course = debate.answers, debate.minutes
+    said = [v for k, v in answers.items() if k.endswith("@lead") and isinstance(v, dict) and v.get("position")]
+    rounds = course.rounds if isinstance(course, Course) else 0  # a round in which somebody is still asked is not over
+    challenges = [v for k, v in answers.items() if k.startswith("r1/challenge@") and isinstance(v, dict)]
+    position = str(said[-1]["position"]) if said else ""
+    # Ids are given when a round is over; what was raised in one that is not has none yet.
+    early = (
+        [p for form in challenges for p in _rows_of(form.get("points")) if isinstance(p, dict)] if not rounds else []
+    )
+    rows = [f"- {p.id}: {squeeze(p.text)}" for p in debate.ledger.open] + [
+        f"- {squeeze(str(p['text']))}" for p in early
+    ]
+    left = "\n".join(rows) or "- none was raised yet"
+    return Outcome(
+        kind="partial",
+        heading=f"NO CONSENSUS YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
+        decision=position,
+        basis=f"round {rounds}"
+        if rounds
+        else _before_round_1(bool(said), len(challenges), len(debate.seats("challenger"))),
+        final=f"## Position so far\n\n{tame(position) or 'none yet'}\n\n## Open points\n\n{left}\n",
+        data={"position": position, "round": rounds},
+    )
+
+
+def _before_round_1(opened: bool, heard: int, of: int) -> str:
+    if heard:
+        return f"the opening and {heard} of {of} challenges"
+    return "the opening alone" if opened else "nothing yet"
+
+
+def confidence(course: Course) -> str:
+    """The lead's own, which a contested or unheard position cannot have in full."""
+    if course.rounds == 1 and all(c.stand == "agree" for c in course.challengers):
+        return "high"
+    own = course.position.confidence
+    whole = len(course.validated) == len(course.challengers)
+    return own if whole else min(own, "medium", key=ORDER.index)
+
+
+def held(course: Course, ledger: Ledger) -> dict[str, Json]:
+    """How the panel kept to its word: changes of mind without a cause, and concessions taken back."""
+    return {
+        "flips_without_cause": len(flips(ledger)),
+        "flips": [_slip(s, course) for s in flips(ledger)],
+        "walked_back": [_slip(s, course) for s in ledger.slips if s.kind == "walked back"],
+        "unexplained_versions": [p.version for p in course.positions if p.unexplained],
+        "citations": dict(ledger.marks()),
+        "claims_unsupported": [c.id for c in ledger.unsupported],
+        "points_unsupported": [p.id for p in ledger.points if not p.evidence],
+        "unmatched": [f"{m.by} answered {m.point}" for m in ledger.unmatched],
+    }
+
+
+def flips(ledger: Ledger) -> list[Slip]:
+    """Objections that were dropped without a reason, each once."""
+    return list(dict.fromkeys(s for s in ledger.slips if s.kind == "dropped"))
+
+
+def _slip(slip: Slip, course: Course) -> str:
+    return f"{slip.point} by {course.lens_of(slip.by)} in round {slip.round}"
+
+
+def _consensus(course: Course, ledger: Ledger) -> list[str]:
+    head = [
+        f"**Final position:** {tame(course.position.text)}",
+        f"**Confidence:** {confidence(course).upper()}",
+        f"**Rounds to consensus:** {course.rounds}",
+    ]
+    rows = [f"**Perspectives validated:** {len(course.validated)} of {len(course.challengers)}"]
+    for c in course.challengers:
+        if c.content:
+            seen = f", v{c.validated}" + (
+                " of v" + str(course.position.version) if c.validated < course.position.version else ""
+            )
+            rows.append(f"- ✅ {c.shown}{seen}: {squeeze(c.summary) or 'no summary given'}")
+        else:
+            rows.append(f"- ❌ {c.shown}: {_absent(c)}")
+    return ["  \n".join(head), "\n".join(rows), _changed(course, ledger)]
+
+
+def _tradeoff(debate: Debate, course: Course) -> list[str]:
+    ledger = debate.ledger
+    head = [
+        f"**Final position:** {tame(course.position.text)} (contested)",
+        f"**Confidence:** {confidence(course).upper()}",
+        f"**Rounds:** {course.rounds} of {debate.planned(debate.settings.rounds)} (no consensus)",
+    ]
+    rows = ["**Perspective Breakdown:**"]
+    for c in course.challengers:
+        word = {"agree": "AGREE", "minor": "AGREE", "dissent": "DISAGREE", "unknown": "UNKNOWN"}.get(
+            c.stand, "NO ANSWER"
+        )
+        said = f"v{c.validated}: {squeeze(c.summary)}" if c.content else f"{c.strength}: {squeeze(c.concern)}"
+        if c.stand == "dissent" and c.why:
+            said += f" (last not heard: {c.why})"
+        rows.append(f"- {c.shown}: {word} - {_absent(c) if c in course.missing else said}")
+    names = ", ".join(c.shown for c in course.dissenters)
+    core = squeeze(course.core) or f"{names} did not accept the position"
+    table = ["**Assumptions exposed:**", "", "| Assumption | Held by | Denied by |", "|---|---|---|"]
+    for row in course.mapped:
+        if isinstance(row, dict):
+            table.append(f"| {_cell(row['text'])} | {_cell(row['held_by'])} | {_cell(row['denied_by']) or '–'} |")
+    if not course.mapped:
+        table = ["**Assumptions exposed:** none, since nobody could be asked"]
+    parts = ["  \n".join(head), "\n".join(rows), f"**Core disagreement:** {core}", "\n".join(table)]
+    return [*parts, *_cruxes(course), _changed(course, ledger)]
+
+
+def _cruxes(course: Course) -> list[str]:
+    rows = []
+    for g in course.grounds:
+        if not isinstance(g, dict):
+            continue
+        rows.append(
+            f"- {g['party']}: the other side would be right, it says: {squeeze(str(g['other_right'])) or 'never'}"
+        )
+        for x in g["cruxes"] if isinstance(g["cruxes"], list) else ():
+            if isinstance(x, dict):
+                mark = "[ ] " if x["checkable"] else ""
+                how = f" (find out: {squeeze(str(x['how']))})" if x["how"] else ""
+                rows.append(f"  - {mark}{squeeze(str(x['question']))}{how}")
+    return ["**What would change minds:**\n" + "\n".join(rows)] if rows else []
+
+
+def _changed(course: Course, ledger: Ledger) -> str:
+    rows = []
+    for c in course.challengers:
+        for p in ledger.points:
+            if c.seat in p.voices and any(
+                m.point == p.id and m.by == "lead" and m.kind in ("concede", "partly") for m in ledger.moves
+            ):
+                part = (
+                    "accepted"
+                    if any(m.point == p.id and m.kind == "concede" for m in ledger.moves)
+                    else "accepted in part"
+                )
+                rows.append(f"- {c.lens}: {p.id} {squeeze(p.text)} ({part})")
+    return "**What changed:**\n" + "\n".join(rows or ["- nothing: no critique was accepted"])
+
+
+def _trail(course: Course, ledger: Ledger) -> list[str]:
+    rows = ["**Position history:**"]
+    for p in course.positions:
+        when = "opening" if not p.after else f"after round {p.after}"
+        rows.append(f"- v{p.version} ({when}): {squeeze(p.text)}")
+        rows += [f"  └── Changed because: {c.lens} raised {c.point}: {squeeze(c.text)}" for c in p.causes]
+        if p.unexplained:
+            rows.append("  └── Changed, and no point was named that changed it")
+    kept = held(course, ledger)
+    told = [f"- flips without cause: {kept['flips_without_cause']}{_named(kept['flips'])}"]
+    told.append(f"- concessions walked back: {len(_rows_of(kept['walked_back']))}{_named(kept['walked_back'])}")
+    marks = ", ".join(f"{n} {name}" for name, n in sorted(ledger.marks().items())) or "none was made"
+    told.append(f"- citations: {marks}")
+    bare = [*_rows_of(kept["claims_unsupported"]), *_rows_of(kept["points_unsupported"])]
+    told.append(f"- unsupported: {', '.join(map(str, bare)) or 'none'}")
+    parts = ["\n".join(rows), "**Held to evidence:**\n" + "\n".join(told)]
+    if course.notes:
+        parts.append("**Notes:**\n" + "\n".join(f"- {squeeze(n)}" for n in course.notes))
+    return parts
+
+
+def _rows(course: Course, ledger: Ledger) -> list[tuple[str, str]]:
+    """What the screen shows beside the ledger: a name and a text each."""
+    of = len(course.challengers)
+    rows: list[tuple[str, str]] = [("validated", f"{len(course.validated)} of {of} perspectives")]
+    for c in course.challengers:
+        if c.content:
+            rows.append(("", f"{c.shown} v{c.validated}: {squeeze(c.summary)}"))
+        else:
+            said = _absent(c) if c in course.missing else f"{c.strength}, {squeeze(c.concern)}"
+            rows.append(("", f"{c.shown} not: {said}"))
+    rows.append(("position", f"v{course.position.version}, confidence {confidence(course)}"))
+    if found := flips(ledger):
+        rows.append(("flips", f"{len(found)} without cause: {', '.join(_slip(s, course) for s in found)}"))
+    return rows
+
+
+def _absent(c: Challenger) -> str:
+    return (
+        "answered in a form that nobody could read"
+        if c.stand == "unknown"
+        else f"did not answer ({squeeze(c.why) or 'not asked'})"
+    )
+
+
+def _named(rows: Json) -> str:
+    found = _rows_of(rows)
+    return f" ({'; '.join(map(str, found))})" if found else ""
+
+
+def _rows_of(rows: Json) -> Sequence[Json]:
+    return rows if isinstance(rows, list) else ()
+
+
+def _cell(value: Json) -> str:
+    text = ", ".join(str(v) for v in value) if isinstance(value, list) else str(value)
+    return squeeze(text).replace("|", "\\|")

@@ -1,0 +1,184 @@
+"""The course of a panel: its challengers and where each stands, the position's versions with their causes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+from rebut.protocols.panel.forms import Persona
+from rebut.core.types import Json, Participant
+
+Stand = Literal["unheard", "agree", "minor", "dissent", "unknown", "failed"]
+"""minor: agrees but for minor points. unknown: it spoke, and nobody could read it. failed: it never answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why something in the position changed."""
+
+    point: str
+    lens: str
+    text: str
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """One version of the lead's position."""
+
+    version: int
+    after: int
+    """The round after which it was taken; 0 for the opening."""
+    text: str
+    confidence: str
+    causes: tuple[Cause, ...] = ()
+    unexplained: bool = False
+    """It changed, and no point was named that changed it, not even when asked."""
+
+
+@dataclass(slots=True)
+class Challenger:
+    """One expert of the panel and where it stands."""
+
+    who: Participant
+    name: str
+    """As its files are called."""
+    lens: str
+    persona: Persona
+    text: str = ""
+    """Its persona's file."""
+    file: str = ""
+    tool_file: str = ""
+    """The name under which its tool reads a persona; empty if it reads none."""
+    reads: bool = True
+    stand: Stand = "unheard"
+    verdict: str = ""
+    """As it said it."""
+    strength: str = ""
+    validated: int = 0
+    """The version that it accepted; 0 for none."""
+    summary: str = ""
+    concern: str = ""
+    why: str = ""
+    """Why it did not answer."""
+    doubted: bool = False
+    """It agreed at first without naming what it had examined."""
+    silent: int = 0
+    """Rebuttals in a row that it did not give."""
+
+    @property
+    def seat(self) -> str:
+        return self.who.seat
+
+    @property
+    def shown(self) -> str:
+        """`Architect (Gemini)`."""
+        return f"{self.lens} ({self.who.spec.name or self.who.spec.provider.capitalize()})"
+
+    @property
+    def content(self) -> bool:
+        return self.stand in ("agree", "minor")
+
+    def accepts(self, version: int, stand: Literal["agree", "minor"], summary: str) -> None:
+        self.stand, self.validated, self.summary, self.concern = stand, version, summary, ""
+
+    def objects(self, strength: str, summary: str, concern: str) -> None:
+        self.stand, self.strength, self.validated = "dissent", strength, 0
+        self.summary, self.concern = summary, concern
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "seat": self.seat,
+            "name": self.name,
+            "model": str(self.who.spec),
+            "lens": self.lens,
+            "shown": self.shown,
+            "persona_file": self.file,
+            "persona_in": "file" if self.tool_file and self.reads else "prompt",
+            "stand": self.stand,
+            "verdict": self.verdict,
+            "objection_strength": self.strength,
+            "validated_version": self.validated or None,
+            "summary": self.summary,
+            "concern": self.concern,
+            "failure": self.why,
+            "doubted": self.doubted,
+        }
+
+
+@dataclass(slots=True)
+class Course:
+    """Everything that a panel's state file tells besides the ledger."""
+
+    challengers: list[Challenger]
+    domain: str = ""
+    positions: list[Position] = field(default_factory=list)
+    rounds: int = 0
+    """Rounds that are over."""
+    at_once: int = 0
+    """Challengers who accepted the first position before anybody had answered anything."""
+    notes: list[str] = field(default_factory=list)
+    weaknesses: list[str] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
+    """Of the opening."""
+    core: str = ""
+    mapped: list[Json] = field(default_factory=list)
+    """Core assumptions with who holds and who denies each."""
+    grounds: list[Json] = field(default_factory=list)
+    """What each party said at the end of a panel that did not agree."""
+    unsaid: str = ""
+    """Why not every party said what it takes to be so."""
+
+    @property
+    def position(self) -> Position:
+        return self.positions[-1]
+
+    @property
+    def dissenters(self) -> list[Challenger]:
+        return [c for c in self.challengers if c.stand == "dissent"]
+
+    @property
+    def validated(self) -> list[Challenger]:
+        return [c for c in self.challengers if c.content]
+
+    @property
+    def missing(self) -> list[Challenger]:
+        return [c for c in self.challengers if c.stand in ("unheard", "failed", "unknown")]
+
+    def lens_of(self, seat: str) -> str:
+        return next((c.lens for c in self.challengers if c.seat == seat), "the lead" if seat == "lead" else seat)
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "domain": self.domain,
+            "round": self.rounds,
+            "challengers": [c.to_json() for c in self.challengers],
+            "position_history": [_version(p) for p in self.positions],
+            "opening_weaknesses": list(self.weaknesses),
+            "opening_assumptions": list(self.assumptions),
+            "core_disagreement": self.core,
+            "assumptions": list(self.mapped),
+            "grounds": list(self.grounds),
+            "notes": list(self.notes),
+        }
+
+
+def _version(position: Position) -> Json:
+    row: dict[str, Json] = asdict(position)
+    row["causes"] = [asdict(cause) for cause in position.causes]
+    return row
+
+
+def names(seats: Sequence[Participant]) -> list[str]:
+    """A name for each challenger's files: the one given, else its provider's; a second of the same gets a number."""
+    out: list[str] = []
+    for who in seats:
+        plain = re.sub(r"[^A-Za-z0-9_.-]", "-", who.spec.name or who.spec.provider)
+        n, name = 1, plain
+        while name.casefold() in {o.casefold() for o in out}:
+            n += 1
+            name = f"{plain}-{n}"
+        out.append(name)
+    return out

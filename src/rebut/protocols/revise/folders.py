@@ -1,0 +1,107 @@
+"""Phases: the numbered folders under `.kiln/tracks`, and which of them a debate takes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from rebut.engine.debate import Debate
+from rebut.core.errors import UsageError
+from rebut.protocols.revise.files import LOG
+from rebut.protocols.revise.settings import Settings
+from rebut.protocols.revise.stages import STAGES, Stage
+from rebut.core.types import Json
+
+NAME = re.compile(r"phase-([1-9]\d{0,8})")
+CRITIQUE = {
+    "plan": re.compile(r"critique_of_(?!review_).+_r\d+\.md"),
+    "review": re.compile(r"critique_of_review_.+_r\d+\.md"),
+}
+
+
+async def taken(debate: Debate) -> int:
+    """The phase of this debate: chosen and claimed once. A fork is another debate and takes one of its own."""
+    value = await debate.once("phase", lambda: _take(debate), cls="limit")
+    assert isinstance(value, dict) and isinstance(value["phase"], int)
+    return value["phase"]
+
+
+def folder(settings: Settings, phase: int) -> Path:
+    return Path(settings.tracks) / f"phase-{phase}"
+
+
+def existing(tracks: Path) -> list[int]:
+    """The phases that are there, the highest first."""
+    try:
+        found = [NAME.fullmatch(path.name) for path in tracks.iterdir() if path.is_dir()]
+    except FileNotFoundError:
+        return []
+    return sorted((int(match[1]) for match in found if match), reverse=True)
+
+
+def debated(place: Path, stage: Stage, strategy: str) -> str:
+    """The file that shows that this was done here already; empty if nothing does."""
+    try:
+        names = sorted(path.name for path in place.iterdir())
+    except FileNotFoundError:
+        return ""
+    if strategy != "debate":
+        result = "review.md" if strategy == "single" else stage.result
+        return result if result in names else ""
+    if held := next((name for name in names if CRITIQUE[stage.name].fullmatch(name)), ""):
+        return held
+    try:
+        log = (place / LOG).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return LOG if re.search(rf"^## {stage.title}\s*$", log, re.M) else ""
+
+
+def _take(debate: Debate) -> Json:
+    settings: Settings = debate.settings
+    stage = STAGES[settings.stage]
+    if not settings.shared:
+        return {"phase": settings.phase or 1}
+    named = settings.phase and not debate.is_fork
+    try:
+        there = existing(Path(settings.tracks))
+        for phase in [settings.phase] if named else _candidates(there, settings.phase):
+            place = folder(settings, phase)
+            if done := debated(place, stage, settings.strategy):
+                if named:
+                    raise _refused(stage, phase, f"{done} stands there")
+                continue
+            holder = _claim(debate, place, stage, new=phase not in there, named=bool(named))
+            if not holder:
+                return {"phase": phase}
+            if named:
+                raise _refused(stage, phase, f"session {holder} holds it; see `rebut show {holder}`")
+    except OSError as error:
+        raise UsageError(f"{settings.tracks} cannot be used: {error.strerror}", "Nothing was called.") from error
+    raise AssertionError("there is always a next phase")
+
+
+def _candidates(there: list[int], least: int) -> Iterator[int]:
+    """Those that exist, the highest first; then those that do not."""
+    yield from (phase for phase in there if phase >= least)
+    yield from itertools.count(max([*there, least - 1, 0]) + 1)
+
+
+def _claim(debate: Debate, place: Path, stage: Stage, *, new: bool, named: bool) -> str:
+    """Who holds the place for this stage; empty if it is ours now."""
+    strategy = debate.settings.strategy
+    other = next(s for s in stage.strategies if s != strategy)
+    # Whoever wrote drafts here without a debate does not keep one out that was told to come here.
+    if not named and not new and (holder := debate.claimed(str(place), f"{stage.name} {other}", shared=[LOG])):
+        return holder
+    # Whether the log holds a debate of this stage was looked up before.
+    return debate.claim(str(place), f"{stage.name} {strategy}", new=new, shared=[LOG])
+
+
+def _refused(stage: Stage, phase: int, why: str) -> UsageError:
+    return UsageError(
+        f"phase {phase} already has a {stage.name} debate: {why}",
+        "Leave out --phase to take the next one, or name another; what is there is not touched.",
+    )

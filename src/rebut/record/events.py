@@ -1,0 +1,215 @@
+"""The kinds of event that a journal holds (schema 1, frozen): what they carry, and how a line is read and written.
+
+A line is one JSON object: `seq`, `prev` (hash of the line before), `at` (UTC), `kind`, and the fields of that kind.
+A field that has its default value is left out. A reader ignores fields it does not know, so fields may be added
+within schema 1; none may change its meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar, Literal
+
+from rebut.core.types import Json
+
+SCHEMA = 1
+
+FactClass = Literal["input", "derived", "limit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The debate begins: everything it was given."""
+
+    kind: ClassVar[str] = "opened"
+    id: str
+    protocol: str
+    topic: str
+    schema: int = SCHEMA
+    rebut: str = ""
+    protocol_version: str = ""
+    source: str = ""
+    """The protocol's file, where it is the user's own."""
+    slug: str = ""
+    workspace: str = ""
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    seats: Sequence[Mapping[str, Json]] = ()
+    limits: Mapping[str, Json] = field(default_factory=dict)
+    aliases: Sequence[str] = ()
+    forked_from: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """Another process took the debate up again."""
+
+    kind: ClassVar[str] = "resumed"
+    rebut: str = ""
+    protocol_version: str = ""
+    torn: int = 0
+    """Bytes of an unfinished last line that were set aside."""
+    orphans: Sequence[str] = ()
+    """Tools of the earlier process that were still running and were ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amended:
+    """Limits were changed on resume: name → new value."""
+
+    kind: ClassVar[str] = "amended"
+    limits: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A call is about to start; its worst case is reserved. Without an `attempt` after it, it is in doubt."""
+
+    kind: ClassVar[str] = "asked"
+    key: str
+    seat: str
+    fp: str
+    attempt: int = 1
+    why: str = "ask"
+    """ask, repair, context, send-back, or again after a request that was lost on its way."""
+    spec: str = ""
+    """Who is called: the seat's own spec, or its fallback's."""
+    prompt: str = ""
+    """The whole question; empty on later attempts, which repeat it."""
+    followup: str = ""
+    schema: str = ""
+    tokens: int = 0
+    usd: float | None = None
+    patient: bool = False
+    """A person is asked: no call is made, nothing is reserved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A backend came back, with an answer or a failure."""
+
+    kind: ClassVar[str] = "attempt"
+    key: str
+    attempt: int = 1
+    outcome: str = "ok"
+    """`ok`, or the class of the failure."""
+    text: str = ""
+    message: str = ""
+    hint: str = ""
+    model: str = ""
+    family: str = ""
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    usd: float | None = None
+    ms: int = 0
+    truncated: bool = False
+    patient: bool = False
+    """A person answered: the time is not the debate's."""
+    notes: Sequence[str] = ()
+    unread: str = ""
+    """What of the question it was not shown or could not read."""
+    again: bool = False
+    """Lost on its way, perhaps paid for, and no failure yet: it is sent once more, which is the next attempt, unless a
+    limit or a stop comes first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The settled answer to a key."""
+
+    kind: ClassVar[str] = "answered"
+    key: str
+    seat: str
+    fp: str
+    value: Json = None
+    schema: str = ""
+    complaints: Sequence[str] = ()
+    model: str = ""
+    family: str = ""
+    ms: int = 0
+    unread: str = ""
+    """What of the question whoever answered was not shown or could not read."""
+    copied_from: str = ""
+    """The session from which a fork took this answer, at no cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The settled failure of a key; with `reopened`, resume asks again."""
+
+    kind: ClassVar[str] = "failed"
+    key: str
+    seat: str
+    fp: str
+    failure: str = "crashed"
+    message: str = ""
+    hint: str = ""
+    reopened: bool = False
+    attempt: int = 0
+    """When set, only this attempt is void; what came before it still speaks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """Something learnt outside the asks. A fork copies `input`, `derived` if `of` is the same, never `limit`."""
+
+    kind: ClassVar[str] = "fact"
+    key: str
+    cls: FactClass = "derived"
+    of: str = ""
+    value: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrote:
+    """A file is about to be written outside the journal; the hash shows later whether it is still ours."""
+
+    kind: ClassVar[str] = "wrote"
+    path: str
+    sha: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """The end. What comes after goes into a fork."""
+
+    kind: ClassVar[str] = "closed"
+    outcome: Mapping[str, Json] = field(default_factory=dict)
+
+
+Event = Opened | Resumed | Amended | Asked | Attempt | Answered | Failed | Fact | Wrote | Closed
+KINDS: dict[str, type[Event]] = {
+    c.kind: c for c in (Opened, Resumed, Amended, Asked, Attempt, Answered, Failed, Fact, Wrote, Closed)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An event as it stands in the journal."""
+
+    seq: int
+    at: str
+    event: Event
+
+
+_DEFAULTS: dict[type[Event], list[tuple[str, object]]] = {
+    kind: [(f.name, f.default) for f in fields(kind)] for kind in KINDS.values()
+}
+
+
+def to_json(event: Event) -> dict[str, Json]:
+    """The event's own fields, without those that have their default value."""
+    out: dict[str, Json] = {"kind": event.kind}
+    for name, default in _DEFAULTS[type(event)]:
+        value = getattr(event, name)
+        if value is default or (default is not MISSING and value == default):
+            continue
+        out[name] = value
+    return out
+
+
+def from_json(data: Mapping[str, Any]) -> Event:
+    """Read an event; raises KeyError or TypeError when it is none."""
+    kind = KINDS[data["kind"]]
+    return kind(**{name: data[name] for name, _ in _DEFAULTS[kind] if name in data})

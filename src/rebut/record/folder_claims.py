@@ -1,0 +1,100 @@
+"""Claims: which session writes into a folder that others may want too. Kept beside the sessions, not in the folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rebut.record import sessions as session
+from rebut.core.errors import RecordError
+
+
+def claim(root: Path, folder: Path, purpose: str, id: str, shared: Collection[str] = ()) -> str:
+    """Take `folder` for a purpose. Returns the session that holds it now: `id` itself, or the one that was first.
+
+    The name appears with its content or not at all: a process that dies in between leaves no claim that nobody holds.
+    Call it in `alone`: a claim that is void gives way.
+    """
+    place = _place(root, folder)
+    own = place / f".{id}.{secrets.token_hex(4)}"
+    wanted = place / purpose.replace("/", "-")
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own.write_text(id, encoding="utf-8")
+        try:
+            if not holder(root, folder, purpose, shared):
+                wanted.unlink(missing_ok=True)
+            os.link(own, wanted)
+        except FileExistsError:
+            return wanted.read_text(encoding="utf-8")
+        finally:
+            own.unlink(missing_ok=True)
+    except OSError as error:
+        raise RecordError(f"{folder} could not be claimed: {error.strerror}", f"Look at {place}.") from error
+    return id
+
+
+def holder(root: Path, folder: Path, purpose: str, shared: Collection[str] = ()) -> str:
+    """Who holds a folder for a purpose; empty for nobody.
+
+    A claim is void when its session was deleted, or has ended and nothing of what it wrote there is left. Files that
+    others write to as well, `shared`, do not tell.
+    """
+    try:
+        id = (_place(root, folder) / purpose.replace("/", "-")).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    return "" if _void(root, folder, id, shared) else id
+
+
+def _void(root: Path, folder: Path, id: str, shared: Collection[str]) -> bool:
+    if not (root / id).is_dir():
+        return True
+    try:
+        record = session.load(root / id)
+    except RecordError:
+        return False  # it is being opened, or cannot be read: nobody can say that it has ended
+    wrote = [path for path in map(Path, record.wrote) if path.parent == folder and path.name not in shared]
+    return record.closed is not None and not any(path.is_symlink() or path.exists() for path in wrote)
+
+
+def holders(root: Path, folder: Path) -> list[str]:
+    """The sessions that hold a folder for one purpose or another."""
+    try:
+        found = [path for path in sorted(_place(root, folder).iterdir()) if not path.name.startswith(".")]
+        return [path.read_text(encoding="utf-8") for path in found]
+    except OSError:
+        return []
+
+
+def forget(root: Path, folder: Path) -> None:
+    """Drop the claims on a folder that is no more."""
+    for path in _place(root, folder).glob("[!.]*"):
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(root: Path, folder: Path) -> Iterator[None]:
+    """Whoever changes a file that several sessions share does so while nobody else of them does."""
+    import fcntl
+
+    place = _place(root, folder)
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(place / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise RecordError(f"{folder} could not be locked: {error.strerror}", f"Look at {place}.") from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _place(root: Path, folder: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:24]
+    return root.parent / "claims" / name

@@ -1,0 +1,296 @@
+"""The journal: one debate's events on disk, appended durably, each line carrying the hash of the line before.
+
+The seam is small (`read`, `Journal.open`, `append`), so that a database could stand behind it. Three rules hold it:
+
+* number, hash and write happen without an await in between, so that lines cannot interleave or overtake each other;
+* what arrived together is made durable by one fdatasync, before any of it is handed on;
+* a short write is cut back to the last whole line; after a failed sync nothing is written any more, because what
+  stands on disk is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from rebut.core.disk_threads import of_loop
+from rebut.core.errors import (RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy)
+from rebut.record.events import (SCHEMA, Event, Line, from_json, to_json)
+from rebut.core.processes import own_start
+from rebut.record.record import Record
+from rebut.core.text import encoded
+
+NAME = "journal.jsonl"
+QUICK = 0.002
+"""Seconds that the event loop may stand still for a sync."""
+ROOM = 8_000_000
+"""Bytes that must be free before a call: twice the longest reply. One that finds no room was paid for in vain."""
+OTHER_HANDS = "The file was changed by something other than rebut. Nothing was written to it."
+_sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a journal file held."""
+
+    lines: list[Line]
+    good: int
+    """Bytes up to the end of the last whole line."""
+    torn: bytes
+    """An unfinished tail: the process died while writing it."""
+    last_hash: str
+
+
+def digest(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()[:32]
+
+
+def read(folder: Path) -> Read:
+    """Read a journal without the lock. Splits on the newline byte only: U+2028 in a text is no line end."""
+    try:
+        data = (folder / NAME).read_bytes()
+    except OSError as error:
+        raise RecordError(f"{folder.name}: the journal cannot be read ({error.strerror})") from error
+    lines: list[Line] = []
+    prev, start = "", 0
+    while (end := data.find(b"\n", start)) >= 0:
+        raw = data[start:end]
+        found = None
+        try:
+            found = json.loads(raw.decode())  # of bytes, it would first guess their encoding
+            if not lines and found.get("schema", SCHEMA) > SCHEMA:
+                raise RecordNewer(
+                    f"{folder.name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
+                    "Update rebut to read this session.",
+                )
+            line, follows = Line(found["seq"], found["at"], from_json(found)), found["prev"]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            if end == len(data) - 1 and lines and not isinstance(found, dict):
+                break  # the last line is garbage: a block that was never flushed
+            raise RecordAltered(
+                f"{folder.name}: line {len(lines) + 1} of the journal is no event", OTHER_HANDS
+            ) from error
+        if follows != prev or line.seq != len(lines) + 1:
+            raise RecordAltered(
+                f"{folder.name}: line {len(lines) + 1} of the journal does not follow from the line before it",
+                OTHER_HANDS,
+            )
+        lines.append(line)
+        prev, start = digest(raw), end + 1
+    if lines and lines[0].event.kind != "opened":
+        raise RecordAltered(f"{folder.name}: the journal does not begin with its opening", OTHER_HANDS)
+    return Read(lines, start, data[start:], prev)
+
+
+def _set_aside(folder: Path, found: Read) -> None:
+    """Keep a torn tail in a file of its own; two may be torn at one place, when a resume dies as well."""
+    for n in range(1000):
+        with (
+            suppress(FileExistsError),
+            (folder / f"journal.torn-{found.good}{f'.{n}' if n else ''}").open("xb") as file,
+        ):
+            file.write(found.torn)
+            file.flush()
+            os.fsync(file.fileno())
+            return
+    raise RecordError(f"{folder.name}: there are too many torn tails already", f"Look at {folder}.")
+
+
+def take_lock(folder: Path) -> int:
+    """Take the session for oneself; `SessionBusy` while another process has it. Closing the number gives it back."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise RecordError(
+            f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        owner = os.pread(lock, 64, 0).decode(errors="replace").partition(" ")[0]
+        os.close(lock)
+        by = f" (process {owner})" if owner else ""
+        raise SessionBusy(
+            f"session {folder.name} is being run by another process{by}",
+            f"Wait for it to end, or watch it with `rebut show {folder.name}`.",
+        ) from error
+    return lock
+
+
+class Journal:
+    """The writing end. Holds the session's lock from `open` to `close`."""
+
+    _open: ClassVar[int] = 0
+    """How many there are in this process: a sync in the loop is harmless to one debate, not to many."""
+
+    def __init__(self, folder: Path, lock: int, fd: int, found: Read, listener: Callable[[Line], None] | None) -> None:
+        self.folder = folder
+        self.record = Record(found.lines)
+        self.torn = len(found.torn)
+        self._lock, self._fd = lock, fd
+        self._seq, self._prev, self._good = len(found.lines), found.last_hash, found.good
+        self._synced = found.good
+        self._syncing: asyncio.Future[None] | None = None
+        self._poison = ""
+        self._quick = False
+        """The last sync took so little time that going to a thread and back would take longer."""
+        Journal._open += 1
+        self._listener = listener
+
+    @classmethod
+    def open(cls, folder: Path, listener: Callable[[Line], None] | None = None) -> Journal:
+        """Lock the session and open its journal, new or not. A torn tail is set aside, never thrown away."""
+        lock = take_lock(folder)
+        fd = -1
+        try:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()} {own_start(os.getpid())}".encode(), 0)
+            fd = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            found = read(folder)
+            if found.torn:
+                _set_aside(folder, found)
+                os.ftruncate(fd, found.good)
+        except (OSError, RecordError) as error:
+            for opened in (fd, lock):
+                if opened >= 0:
+                    os.close(opened)
+            if isinstance(error, RecordError):
+                raise
+            raise RecordError(
+                f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
+            ) from error
+        return cls(folder, lock, fd, found, listener)
+
+    def write(self, event: Event) -> None:
+        """Put an event into the file now. Durable only after the next `sync`."""
+        self._check()
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        seq = self._seq + 1
+        raw = encoded({"seq": seq, "prev": self._prev, "at": at, **to_json(event)})
+        self._put(raw + b"\n")
+        self._seq, self._prev = seq, digest(raw)
+        line = Line(seq, at, event)
+        self.record.add(line)
+        if self._listener:
+            self._listener(line)
+
+    def _check(self) -> None:
+        if self._poison:
+            raise RecordPoisoned(
+                f"session {self.folder.name}: the record stopped at event {self._seq} because {self._poison}",
+                f"Look at the disk, then `rebut resume {self.folder.name}`.",
+            )
+
+    def _put(self, data: bytes) -> None:
+        done = 0
+        try:
+            while done < len(data):
+                done += os.write(self._fd, data[done:])
+        except OSError as error:
+            try:
+                os.ftruncate(self._fd, self._good)
+            except OSError:  # half a line stands there: another one after it would make the record unreadable
+                self._poison = f"half an event could not be taken back ({error.strerror})"
+            raise RecordError(
+                f"session {self.folder.name}: an event could not be recorded ({error.strerror})",
+                f"Everything before it is kept. Make room, then `rebut resume {self.folder.name}`.",
+            ) from error
+        self._good += len(data)
+
+    def no_room(self) -> RecordError | None:
+        """Why what comes next could not be kept, if so. A file system that tells nothing is trusted."""
+        try:
+            disk = os.fstatvfs(self._fd)
+        except OSError:
+            return None
+        free = disk.f_frsize * (disk.f_bavail if os.geteuid() else disk.f_bfree)
+        if not disk.f_blocks or free >= ROOM:
+            return None
+        return RecordError(
+            f"session {self.folder.name}: the disk has {free // 1000:,} kB left, "
+            f"and an answer may take {ROOM // 1000:,}",
+            "It was not asked: what cannot be kept is paid for in vain. "
+            f"Make room, then `rebut resume {self.folder.name}`.",
+        )
+
+    async def append(self, *events: Event) -> None:
+        """Write events and wait until they are on disk."""
+        for event in events:
+            self.write(event)
+        await self.sync()
+
+    async def sync(self) -> None:
+        """Wait until everything written so far is on disk. Callers that come while a sync runs share the next one."""
+        target = self._good
+        while self._synced < target:
+            # After a failed sync the next one may succeed without the pages that were lost.
+            self._check()
+            if self._syncing is None and self._quick and Journal._open == 1:
+                await asyncio.sleep(0)  # whoever is ready as well writes first: one sync then serves them all
+                if self._syncing is None and self._synced < target:
+                    self._sync_here()
+                continue
+            if self._syncing is None:
+                self._syncing = self._sync_aside()
+            # Shielded: a caller that is cancelled must not take the sync away from the others.
+            await asyncio.shield(self._syncing)
+
+    def _sync_here(self) -> None:
+        try:
+            self._timed_sync()
+        except OSError as error:
+            raise self._poisoned(error) from error
+        self._synced = self._good
+
+    def _sync_aside(self) -> asyncio.Future[None]:
+        upto = self._good
+        syncing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def then(result: None, failed: Exception | None) -> None:
+            # Settled here and now: whoever comes before those who wait are woken finds it so.
+            self._syncing = None
+            if failed is None:
+                self._synced = upto
+                syncing.set_result(None)
+            else:
+                syncing.set_exception(self._poisoned(failed))
+                syncing.exception()  # those who wait may all have been cancelled
+
+        of_loop().run(self._timed_sync, then)
+        return syncing
+
+    def _poisoned(self, error: Exception) -> RecordPoisoned:
+        self._poison = f"the disk refused to sync ({getattr(error, 'strerror', error)})"
+        return RecordPoisoned(
+            f"session {self.folder.name}: {self._poison}; what was written last may be lost",
+            f"Look at the disk, then `rebut resume {self.folder.name}`.",
+        )
+
+    def _timed_sync(self) -> None:
+        began = time.perf_counter()
+        _sync(self._fd)
+        self._quick = time.perf_counter() - began < QUICK
+
+    def close(self) -> None:
+        """Flush and let go of the lock."""
+        if self._fd < 0:
+            return
+        with suppress(OSError):
+            if not self._poison and self._synced < self._good:
+                _sync(self._fd)
+        with suppress(OSError):
+            os.ftruncate(self._lock, 0)
+        os.close(self._fd)
+        os.close(self._lock)
+        self._fd = self._lock = -1
+        Journal._open -= 1

@@ -1,0 +1,54 @@
+"""Round trips: who answered a few minutes ago, kept in the user's own state so that nobody is tried twice in a row."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rebut.core import files as whole
+
+FRESH = 600.0
+"""Seconds for which a round trip says something about now."""
+MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """That somebody answered, and whether it had read its persona, where that was tried."""
+
+    at: float
+    reads: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trips:
+    """Successful round trips by model spec. A failure is not kept: whoever mends a login wants to try again at once."""
+
+    path: Path
+
+    def known(self, spec: str) -> Trip | None:
+        trip = self._read().get(spec)
+        return trip if trip and 0 <= time.time() - trip.at < FRESH else None
+
+    def keep(self, spec: str, reads: bool | None = None) -> None:
+        """Note a success. That it cannot be written costs a round trip later, and nothing else."""
+        known = self.known(spec)
+        if reads is None and known:
+            reads = known.reads
+        trips = {**self._read(), spec: Trip(time.time(), reads)}
+        newest = sorted(trips.items(), key=lambda item: item[1].at)[-MOST:]
+        text = json.dumps({name: {"at": trip.at, "reads": trip.reads} for name, trip in newest}, indent=1)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            whole.write(self.path, text.encode(), 0o600)
+        except OSError:
+            return
+
+    def _read(self) -> dict[str, Trip]:
+        try:
+            rows = json.loads(self.path.read_text(encoding="utf-8"))
+            return {str(name): Trip(float(row["at"]), row.get("reads")) for name, row in rows.items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}

@@ -1,0 +1,263 @@
+"""The record of a debate in memory: events folded into what was asked, answered, learnt and spent.
+
+Readers and the engine both stand on this. It never touches a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from rebut.record.events import (Amended, Answered, Asked, Attempt, Closed, Fact, Failed, Line, Opened, Resumed, Wrote)
+from rebut.core.types import Json
+
+IN_ROUND = re.compile(r"r[1-9]\d*/")
+TURNED_AWAY = ("auth", "rate limit", "missing tool")
+
+
+@dataclass(slots=True)
+class Call:
+    """Everything on record under one key."""
+
+    key: str
+    asked: dict[int, Asked] = field(default_factory=dict)
+    attempts: dict[int, Attempt] = field(default_factory=dict)
+    answered: Answered | None = None
+    failed: Failed | None = None
+    void: set[int] = field(default_factory=set)
+    """Attempts that a deadline cut off: they count, but they are no answer and no failure."""
+    past: int = 0
+    """Attempts up to this number belong to a failure that was reopened: they count, but they no longer speak."""
+
+    @property
+    def in_doubt(self) -> list[Asked]:
+        """Calls that were started and never seen to come back."""
+        return [a for n, a in self.asked.items() if n not in self.attempts]
+
+    @property
+    def returned(self) -> list[tuple[Asked | None, Attempt]]:
+        """The attempts that came back and still speak, in order."""
+        return [
+            (self.asked.get(n), self.attempts[n]) for n in sorted(self.attempts) if n > self.past and n not in self.void
+        ]
+
+    @property
+    def unread(self) -> str:
+        """The last reply that came back, as it stood; empty if none did."""
+        said = [attempt.text for _, attempt in self.returned if attempt.outcome == "ok"]
+        return said[-1] if said else ""
+
+    @property
+    def tokens(self) -> int:
+        """What its attempts took together, as far as it was reported."""
+        return sum((a.input or 0) + (a.output or 0) for a in self.attempts.values())
+
+    @property
+    def usd(self) -> float | None:
+        """What its attempts cost together; None as soon as one has no known price."""
+        costs = [a.usd for a in self.attempts.values() if a.usd is not None]
+        return sum(costs) if len(costs) == len(self.attempts) else None
+
+    @property
+    def next_attempt(self) -> int:
+        return max([0, *self.asked, *self.attempts]) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Calls, tokens and dollars that are spent or set aside."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.calls + other.calls, self.tokens + other.tokens, self.usd + other.usd)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.calls - other.calls, self.tokens - other.tokens, self.usd - other.usd)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a debate took. `usd` is None as soon as one paid call has no known price."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    in_doubt: int = 0
+    unmetered: int = 0
+    """Replies whose provider reported no tokens; they are not in `tokens`, though limits count their worst case."""
+
+
+class Record:
+    """A fold over events, grown one line at a time."""
+
+    def __init__(self, lines: Iterable[Line] = ()) -> None:
+        self.lines: list[Line] = []
+        self.calls: dict[str, Call] = {}
+        self.facts: dict[str, Fact] = {}
+        self.wrote: dict[str, Wrote] = {}
+        self.limits: dict[str, Json] = {}
+        self.closed: Closed | None = None
+        self.committed = Amount()
+        """Settled, in flight and in doubt, all told: what the limits are held against."""
+        self._opened: Opened | None = None
+        for line in lines:
+            self.add(line)
+
+    @property
+    def opened(self) -> Opened:
+        if self._opened is None:
+            raise ValueError("a record without its first event")
+        return self._opened
+
+    def add(self, line: Line) -> None:
+        self.lines.append(line)
+        match line.event:
+            case Asked() as e:
+                self.call(e.key).asked[e.attempt] = e
+                self.committed += reserved(e)
+            case Attempt() as e:
+                call = self.call(e.key)
+                call.attempts[e.attempt] = e
+                asked = call.asked.get(e.attempt)
+                self.committed += settled(asked, e) - (reserved(asked) if asked else Amount())
+            case Answered() as e:
+                self.call(e.key).answered = e
+            case Failed() as e:
+                call = self.call(e.key)
+                call.failed = e
+                if e.reopened and e.attempt:
+                    call.void.add(e.attempt)
+                elif e.reopened:
+                    call.past = max([0, *call.asked, *call.attempts])
+            case Fact() as e:
+                self.facts[e.key] = e
+            case Wrote() as e:
+                self.wrote[e.path] = e
+            case Opened() as e:
+                self._opened = e
+                self.limits = dict(e.limits)
+            case Amended() as e:
+                self.limits.update(e.limits)
+            case Closed() as e:
+                self.closed = e
+            case Resumed():
+                pass
+
+    def call(self, key: str) -> Call:
+        """The call under `key`, made when it is new."""
+        found = self.calls.get(key)
+        if found is None:
+            found = self.calls[key] = Call(key)
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What was to be said before the first call."""
+        fact = self.facts.get("notes")
+        return [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
+
+    def stand_in(self, seat: str) -> str:
+        """The fallback that spoke for a seat; empty while its own model did."""
+        fact = self.facts.get(f"fallback@{seat}")
+        return str(fact.value["spec"]) if fact and isinstance(fact.value, dict) else ""
+
+    @property
+    def answers(self) -> int:
+        return sum(1 for c in self.calls.values() if c.answered)
+
+    @property
+    def in_doubt(self) -> list[Asked]:
+        return [a for c in self.calls.values() for a in c.in_doubt]
+
+    def spent(self) -> Spent:
+        """The cost of all that is on record, copied answers being free. Only what was reported; nothing estimated."""
+        returned = [a for c in self.calls.values() for a in c.attempts.values()]
+        metered = [a for a in returned if a.input is not None or a.output is not None]
+        # A call without a price makes the sum unknown, never smaller, unless it was turned away at the door.
+        unknown = any(a.usd is None and a.outcome not in TURNED_AWAY for a in returned)
+        return Spent(
+            calls=sum(1 for c in self.calls.values() for a in c.asked.values() if not a.patient),
+            tokens=sum((a.input or 0) + (a.output or 0) for a in metered),
+            usd=None if unknown else sum(a.usd or 0.0 for a in returned),
+            seconds=self.active_seconds(),
+            in_doubt=len(self.in_doubt),
+            unmetered=sum(1 for a in returned if a.outcome == "ok" and not a.patient and a.input is a.output is None),
+        )
+
+    def spent_in_rounds(self) -> Spent:
+        """What the rounds alone took; what came before and after them left out."""
+        part = Record()
+        part.calls = {key: call for key, call in self.calls.items() if IN_ROUND.match(key)}
+        took, last = 0.0, 0.0
+        for line in self.lines:
+            now = seconds(line.at)
+            if isinstance(line.event, Attempt) and IN_ROUND.match(line.event.key):
+                took += max(0.0, now - last)
+            last = now
+        return replace(part.spent(), seconds=took)
+
+    def active_seconds(self) -> float:
+        """Seconds during which a process worked on this debate, people's thinking time left out."""
+        total, began, last = 0.0, 0.0, 0.0
+        for line in self.lines:
+            now = seconds(line.at)
+            match line.event:
+                case Opened() | Resumed():
+                    total += max(0.0, last - began)
+                    began = now
+                case Attempt(patient=True, ms=ms):
+                    total -= ms / 1000
+                case _:
+                    pass
+            last = now
+        return max(0.0, total + max(0.0, last - began))
+
+
+def seat_of(key: str) -> str:
+    """The seat that a key asks."""
+    return key.rpartition("@")[2]
+
+
+def step_of(key: str) -> str:
+    """Scope and step of a key, without the part that tells its siblings apart: they share it.
+
+    A ledger entry of several seats is under a key that names none.
+    """
+    return (key.rpartition("@")[0] or key).partition(".")[0]
+
+
+def name_of_step(key: str) -> str:
+    """The step of a key alone, whatever its scope."""
+    return key.rpartition("@")[0].rpartition("/")[2].partition(".")[0]
+
+
+def reserved(asked: Asked) -> Amount:
+    """What a call may cost at worst."""
+    return Amount() if asked.patient else Amount(1, asked.tokens, asked.usd or 0.0)
+
+
+def settled(asked: Asked | None, attempt: Attempt) -> Amount:
+    """What a call is held to have cost. Where nothing was reported, what was reserved: never less than the truth.
+
+    A call that timed out or broke off may well be billed; only one that was turned away at the door is not.
+    """
+    if attempt.patient:
+        return Amount()
+    worst = Amount() if asked is None or attempt.outcome in TURNED_AWAY else reserved(asked)
+    metered = attempt.input is not None and attempt.output is not None
+    counted = (attempt.input or 0) + (attempt.output or 0) if metered else worst.tokens
+    return Amount(1, counted, attempt.usd if attempt.usd is not None else 0.0 if metered else worst.usd)
+
+
+def seconds(at: str) -> float:
+    """A journal's time stamp as seconds since the epoch."""
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        return 0.0  # a time that is none: the hash chain is what tells whether somebody touched it

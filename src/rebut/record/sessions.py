@@ -1,0 +1,192 @@
+"""Where sessions live: one private folder each, found by id, prefix, alias or `last`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rebut.record import journal
+from rebut.core.errors import RecordError, UnknownSession, UsageError
+from rebut.record.events import Opened, from_json
+from rebut.core.processes import is_zombie, started
+from rebut.record.record import Record
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session as a listing shows it."""
+
+    id: str
+    folder: Path
+    at: str
+    opened: Opened
+
+
+def home(env: Mapping[str, str] | None = None) -> Path:
+    """The folder that holds all sessions: `REBUT_HOME`, else the user's state folder."""
+    env = os.environ if env is None else env
+    if moved := env.get("REBUT_HOME"):
+        return Path(moved).expanduser() / "sessions"
+    state = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".local" / "state")
+    return Path(state) / "rebut" / "sessions"
+
+
+def repository(folder: Path) -> Path:
+    """The root of the repository that `folder` lies in, else the folder itself; found without running git."""
+    return next((above for above in (folder, *folder.parents) if _is_repository(above)), folder)
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / ".git").exists()
+    except OSError:  # a folder above that is closed to us
+        return False
+
+
+def slug(topic: str, limit: int = 40) -> str:
+    """A short, safe name for a topic: ASCII words joined by hyphens, never empty."""
+    plain = unicodedata.normalize("NFKD", topic[:400]).encode("ascii", "ignore").decode().lower()
+    words = re.findall(r"[a-z0-9]+", plain)
+    out = ""
+    for word in words:
+        if len(out) + len(word) + 1 > limit:
+            break
+        out = f"{out}-{word}" if out else word
+    return out or (words[0][:limit] if words else "debate")
+
+
+def create(root: Path) -> Path:
+    """Claim a new session folder by exclusive mkdir, so that two processes never share one."""
+    try:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        while True:
+            folder = root / "".join(secrets.choice(ALPHABET) for _ in range(8))
+            try:
+                folder.mkdir(mode=0o700)
+            except FileExistsError:
+                continue
+            (folder / journal.NAME).touch(mode=0o600)
+            for made in (folder, root):
+                _sync_folder(made)
+            return folder
+    except OSError as error:
+        raise UsageError(
+            f"no session can be kept in {root}: {error.strerror}",
+            "Nothing was called. Set REBUT_HOME to a folder that can be written.",
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)  # else a power cut may forget the new entry, whatever was synced below it
+    finally:
+        os.close(fd)
+
+
+def first_event(folder: Path) -> Found | None:
+    """Read only the opening line: cheap enough for a listing of thousands."""
+    try:
+        with (folder / journal.NAME).open("rb") as file:
+            data = json.loads(file.readline())
+        opened = from_json(data)
+        return Found(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def sessions(root: Path) -> list[Found]:
+    """All sessions, newest first."""
+    if not root.is_dir():
+        return []
+    found = (first_event(folder) for folder in root.iterdir() if not folder.name.startswith("."))
+    return sorted((f for f in found if f), key=lambda f: (f.at, f.id), reverse=True)
+
+
+def is_here(found: Found, folder: Path) -> bool:
+    """Whether a session was started in this workspace: the same repository, or else the same folder."""
+    there = Path(found.opened.workspace)
+    return there == folder or repository(there) == repository(folder)
+
+
+def find(root: Path, name: str, workspace: Path | None = None) -> Path:
+    """The folder of the session called `name`: an id, a unique prefix of one, a slug, an alias, or `last`."""
+    exact = root / name
+    if re.fullmatch(r"[a-z2-7]{8}", name) and (exact / journal.NAME).is_file():
+        return exact
+    every = sessions(root)
+    if name == "last":
+        here = workspace or Path.cwd()
+        for one in every:
+            if is_here(one, here):
+                return one.folder
+        raise UnknownSession(f"no session was started in {here}", "`rebut list --all` shows those of other folders.")
+    matches = [f for f in every if f.id.startswith(name)] if name else []
+    if not matches:
+        matches = [f for f in every if name in (f.opened.slug, *f.opened.aliases)]
+    if len(matches) == 1:
+        return matches[0].folder
+    if not matches:
+        raise UnknownSession(f"no session is called {name!r}", "`rebut list` shows those of this folder.")
+    shown = ", ".join(f.id for f in matches[:6])
+    raise UnknownSession(f"{len(matches)} sessions answer to {name!r}: {shown}", "Give more letters of the id.")
+
+
+def load(folder: Path) -> Record:
+    """Read a session for showing it: events only, no lock, no protocol code."""
+    lines = journal.read(folder).lines
+    if not lines:
+        raise RecordError(
+            f"session {folder.name} is empty: its process died before the first event was written",
+            f"Nothing was called. Start it anew; `rebut delete {folder.name}` takes what is left away.",
+        )
+    return Record(lines)
+
+
+def delete(folder: Path) -> None:
+    """Take a session away. Its lock is held meanwhile: nobody goes on with it, and one that runs is left alone."""
+    lock = journal.take_lock(folder)
+    gone = folder.with_name(f".deleted-{folder.name}-{secrets.token_hex(4)}")
+    try:
+        folder.rename(gone)  # at once: half a session must never be found
+        shutil.rmtree(gone)
+    except OSError as error:
+        raise UsageError(f"session {folder.name} cannot be deleted: {error.strerror}", f"Look at {gone}.") from error
+    finally:
+        os.close(lock)
+
+
+def running(folder: Path) -> str:
+    """The number of the process that works on a session; empty for none.
+
+    It is told by what the holder wrote into the lock file, since trying the lock, even shared, would get in the way of
+    a process that is about to take it.
+    """
+    try:
+        pid, _, since = (folder / "lock").read_text(errors="replace").partition(" ")
+    except OSError:
+        return ""
+    if not (pid.isdigit() and since and started(int(pid)) == since):
+        return ""
+    return "" if is_zombie(int(pid)) else pid  # killed, and whoever started it has not looked yet
+
+
+def short(root: Path, id: str) -> str:
+    """The shortest prefix of an id, four letters or more, that no other session begins with."""
+    try:
+        others = [entry.name for entry in root.iterdir() if entry.name != id]
+    except OSError:
+        others = []
+    for n in range(4, len(id)):
+        if not any(other.startswith(id[:n]) for other in others):
+            return id[:n]
+    return id

@@ -1,0 +1,144 @@
+"""Side by side: a fork and the session it was taken from, how each ended, and what the fork reused."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+
+from rebut.domain.amounts import (counted, money, size, spent)
+from rebut.domain.outcome import Outcome
+from rebut.domain.session_status import headline_of, outcome_of, status
+from rebut.record.record import Record, Spent
+from rebut.core.text import cut
+from rebut.core.types import Json
+from rebut.domain.worth import fates
+
+NARROW = 70
+LABELS = ("", "ended", "side", "decision", "points", "cost")
+LONGEST = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two."""
+
+    id: str
+    heading: str
+    side: str
+    """Who won, or what stands against it."""
+    decision: str
+    points: tuple[tuple[str, int], ...]
+    spent: Spent
+
+    @classmethod
+    def of(cls, record: Record, outcome: Outcome | None) -> Side:
+        if outcome is None:
+            return cls(record.opened.id, status(record), "", "", (), record.spent())
+        won = outcome.verdict.winner if outcome.verdict else headline_of(outcome)
+        told = outcome.worth.points if outcome.worth and outcome.worth.points else fates(outcome.ledger)
+        return cls(record.opened.id, outcome.heading, won, outcome.decision, told, outcome.spent)
+
+    def to_json(self) -> dict[str, Json]:
+        said = {"id": self.id, "heading": cut(self.heading, 200), "side": cut(self.side, 200)}
+        return {
+            **said,
+            "decision": cut(self.decision, LONGEST),
+            "points": dict(self.points),
+            "spent": asdict(self.spent),
+        }
+
+    def cells(self, name: str, width: int) -> tuple[str, ...]:
+        """What the labels stand for; a short text where there is room for no more."""
+        tally = ", ".join(f"{count} {fate}" for fate, count in self.points)
+        points = f"{sum(count for _, count in self.points)}: {tally}" if tally else "none"
+        decision = cut(self.decision, width * 3)
+        return (f"{name} {self.id}", self.heading, self.side or "–", decision or "–", points, spent(self.spent))
+
+
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """Answers that a fork took over, and what they had cost where they were given."""
+
+    answers: int = 0
+    tokens: int = 0
+    usd: float | None = 0.0
+    """None where a price is unknown, or the session that paid for it is gone."""
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        if not self.answers:
+            return "nothing: every answer was asked for anew"
+        if self.usd is None and not self.tokens:
+            return f"{counted(self.answers, 'answer')}, at a cost that is not known here"
+        what = f"{size(self.tokens)} tokens, {money(self.usd)}"
+        return f"{counted(self.answers, 'answer')}, which would have cost {what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Both."""
+
+    parent: Side | None
+    """None where it is deleted."""
+    fork: Side
+    from_id: str
+    reused: Reused
+
+    def to_json(self) -> dict[str, Json]:
+        gone: dict[str, Json] = {"id": self.from_id, "deleted": True}
+        return {"parent": self.parent.to_json() if self.parent else gone, "reused": asdict(self.reused)}
+
+    def rows(self, width: int) -> list[str]:
+        """In two columns, or one below the other where there is no room for two. Without layout for a plain reader."""
+        told = textwrap.wrap(f"  {'reused':<10}{self.reused.line()}", width - 2, subsequent_indent=" " * 12)
+        if self.parent is None:
+            return [f"  {'parent':<10}{self.from_id}, which is deleted", *told]
+        if width < NARROW or width > 1000:
+            return [*_stacked("parent", self.parent, width), "", *_stacked("this fork", self.fork, width), "", *told]
+        room = (width - 2 - 12 - 3) // 2
+        rows: list[str] = []
+        sides = (self.parent.cells("parent", room), self.fork.cells("this fork", room))
+        for label, left, right in zip(LABELS, *sides, strict=True):
+            lines = zip_longest(textwrap.wrap(left, room), textwrap.wrap(right, room), fillvalue="")
+            for n, (one, other) in enumerate(lines):
+                rows.append(f"  {label if not n else '':<10}{one:<{room}}   {other}".rstrip())
+        return [*rows, *told]
+
+
+def _stacked(name: str, side: Side, width: int) -> list[str]:
+    rows: list[str] = []
+    for label, text in zip(LABELS, side.cells(name, width), strict=True):
+        line = f"    {label:<10}{text}" if label else f"  {text}"
+        rows += textwrap.wrap(line, max(30, width - 2), subsequent_indent=" " * 14)
+    return rows
+
+
+def paired(fork: Record, load: Callable[[str], Record | None], outcome: Outcome | None = None) -> Pair | None:
+    """A fork beside its parent; None for a session that is no fork. `load` gives a session, or None if it is gone."""
+    if not fork.opened.forked_from:
+        return None
+    parent = load(fork.opened.forked_from)
+    return Pair(
+        Side.of(parent, outcome_of(parent)) if parent else None,
+        Side.of(fork, outcome or outcome_of(fork)),
+        fork.opened.forked_from,
+        reused(fork, load),
+    )
+
+
+def reused(fork: Record, load: Callable[[str], Record | None]) -> Reused:
+    """What was taken over, and its price in the session that paid for it, which need not be the parent."""
+    copied = {k: c.answered.copied_from for k, c in fork.calls.items() if c.answered and c.answered.copied_from}
+    paid = {id: load(id) for id in dict.fromkeys(copied.values())}
+    part, gone = Record(), False
+    for key, id in copied.items():
+        record = paid[id]
+        if record and key in record.calls and record.calls[key].attempts:
+            part.calls[key] = record.calls[key]
+        else:
+            gone = True
+    cost = part.spent()
+    took = sum(0 if a.patient else a.ms for call in part.calls.values() for a in call.attempts.values()) / 1000
+    return Reused(len(copied), cost.tokens, None if gone else cost.usd, took)

@@ -1,0 +1,316 @@
+"""Reports: events and outcomes as text for a terminal and as Markdown. Reads only; needs no protocol code."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from rebut.reports import account
+from rebut.domain import amounts as figures
+from rebut.domain.limits import shown
+from rebut.domain.review_result import Contract
+from rebut.domain.endings import ledger_of
+from rebut.record.events import Answered, Fact, Opened
+from rebut.domain.amounts import (duration as duration, money as money, size as size, spent as spent)
+from rebut.domain.ledger import Evidence, Ledger, Point
+from rebut.domain.outcome import Outcome
+from rebut.record.record import Record
+from rebut.core.text import cut
+from rebut.core.types import LEFT, ModelSpec
+from rebut.domain.worth import fate_of
+
+MOST_NOTES = 6
+MOST_LEFT_OUT = 3
+PROGRAMS = "rules"
+"""The family of participants that are programs."""
+
+
+def header(record: Record, *, width: int = 80) -> list[str]:
+    """Who sits where and what is set, before the first call."""
+    opened = record.opened
+    rows = [f"{opened.protocol:<6} {cut(opened.topic, width - 10)}"]
+    notes = record.notes
+    if opened.forked_from:
+        rows.append(f"{'fork of':<12} {opened.forked_from}")
+    for row in opened.seats:
+        seat = str(row["seat"])
+        family = str(row.get("family") or "")
+        mine = next((n for n in notes if n.startswith(f"the {seat} is ")), "")
+        about = mine.partition(" is ")[2] if mine else _kind(family, str(row["spec"]))
+        rows += wrapped(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
+    if target := _target_line(record):
+        rows += wrapped(f"{'target':<12} {target}", width, 13)
+    if context := _context_line(record):
+        rows += wrapped(f"{'context':<12} {context}", width, 13)
+    rows += wrapped(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}", width, 13)
+    if (place := record.facts.get("folder")) and str(place.value).startswith(f"{opened.workspace}/"):
+        rows += wrapped(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
+    rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
+    rows += [line for n in notes if not n.startswith("the ") for line in wrapped(f"{'note':<12} {n}", width, 13)]
+    return [f"  {row}" for row in rows]
+
+
+def _kind(family: str, spec: str) -> str:
+    """The family as a third column, where it tells more than the spec beside it."""
+    if family == PROGRAMS:
+        return "a program, not a model"
+    return "" if family == ModelSpec.parse(spec).provider else family
+
+
+def _label(spec: str) -> str:
+    """A seat's spec as shown: the name that the user gave comes first, a long file path is cut at its front."""
+    name, equals, rest = spec.partition("=")
+    name, rest = (name, rest) if equals else ("", spec)
+    provider, _, model = rest.partition(":")
+    if len(rest) > 30 and "/" in model:
+        rest = f"{provider}:…/{model.rpartition('/')[2]}"
+    return f"{name} ({rest})" if name else rest
+
+
+def _target_line(record: Record) -> str:
+    fact = record.facts.get("target")
+    if not fact or not isinstance(fact.value, dict):
+        return ""
+    value = fact.value
+    return f"{value.get('kind')} ({value.get('confidence')} confidence: {value.get('why')})"
+
+
+def _context_line(record: Record) -> str:
+    fact = record.facts.get("context")
+    if not fact or not isinstance(fact.value, dict):
+        return ""
+    from rebut.evidence.context import Gathered, shown as shown_path
+    from rebut.core.redaction import PLACEHOLDER
+
+    given = Gathered.from_json(fact.value)
+    count = len(given.files)
+    secrets = len({found for piece in given.files for found in PLACEHOLDER.findall(piece.text)})
+    out = f"{count} file{'' if count == 1 else 's'}, {size(given.total, 'B')}"
+    out += f", {secrets} secret{'' if secrets == 1 else 's'} removed" if secrets else ""
+    if not given.left_out:
+        return out
+    named = [f"{shown_path(path)} ({why})" for path, why in given.left_out[:MOST_LEFT_OUT]]
+    more = ["…"] if len(given.left_out) > MOST_LEFT_OUT else []
+    return out + f", {len(given.left_out)} left out: {'; '.join([*named, *more])}"
+
+
+def _limits(opened: Opened, limits: Mapping[str, Any]) -> list[str]:
+    rounds = opened.settings.get("rounds")
+    order = ("timeout", "minutes", "usd", "tokens", "calls")
+    said = [f"{rounds} round{'' if rounds == 1 else 's'}"] if rounds else []
+    return said + [shown(name, limits[name]) for name in order if limits.get(name) is not None]
+
+
+def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *, width: int = 80) -> str:
+    """One line for a settled answer: who, what, how long, how much, and what it brought."""
+    step, _, seat = answered.key.rpartition("/")[2].rpartition("@")
+    call = record.calls[answered.key]
+    cost = ""
+    if answered.copied_from:
+        took = f"reused from {answered.copied_from[:4]}"
+    else:
+        took = f"{duration(answered.ms / 1000):>8}"
+        cost = f"{size(call.tokens):>5} tokens"
+        cost += "" if call.usd is None else f"  {money(call.usd)}"
+    tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
+    brought = "; ".join([*tries, *(counted(ledger_fact, ledger_of(record).ids()) if ledger_fact else [])])
+    head = f"    {seat:<{column(record)}} {step:<11} {took}"
+    if len(head) + len(cost) + 2 > width:  # a narrow terminal
+        brought = "; ".join(part for part in (cost.strip(), brought) if part)
+    else:
+        head = f"{head}  {cost}".rstrip()
+    if not brought or len(head) + len(brought) + 3 <= width:
+        return f"{head}   {brought}".rstrip()
+    # What does not fit beside it stands below it, in one piece.
+    return "\n".join([head, *wrapped(f"{'':16} {brought}", width, 17)])
+
+
+def column(record: Record) -> int:
+    """How wide the seats are: those of many with their numbers are wider."""
+    return max(11, *(len(str(row["seat"])) for row in record.opened.seats))
+
+
+def entered_by(fact: Fact) -> set[str]:
+    """Whose a ledger entry is."""
+    rows: Sequence[Any] = fact.value.get("entries", ()) if isinstance(fact.value, dict) else ()  # type: ignore[assignment]
+    return {str(row.get("by")) for row in rows}
+
+
+def counted(fact: Fact, known: Collection[str]) -> list[str]:
+    """What a turn entered in the ledger. What it says on an id that nobody was given is counted as that."""
+    value = fact.value
+    rows: Sequence[Any] = value.get("entries", ()) if isinstance(value, dict) else ()  # type: ignore[assignment]
+    parts = []
+    claims = [r for r in rows if r["entry"] == "claim"]
+    points = [r for r in rows if r["entry"] == "point"]
+    moves = [r for r in rows if r["entry"] == "move"]
+    if moves:
+        words = ((RULINGS if m["by"] == "judge" else VERBS).get(m["kind"], m["kind"]) for m in moves)
+        parts.append(
+            _tally(w if m["point"] in known else "on no known point" for m, w in zip(moves, words, strict=True))
+        )
+    if points:
+        noun = "finding" if isinstance(value, dict) and value.get("letter") == "F" else "point"
+        parts.append(f"{len(points)} {noun}{'' if len(points) == 1 else 's'}: " + _tally(p["severity"] for p in points))
+    if claims:
+        bare = sum(1 for c in claims if not c["evidence"])
+        said = f"{len(claims)} claim{'' if len(claims) == 1 else 's'}"
+        parts.append(said + (f", {bare} unsupported" if bare else ""))
+    marks = [e["mark"] for r in rows for e in r.get("evidence", ())]
+    if marks:
+        parts.append("citations: " + _tally(marks))
+    return parts
+
+
+def decided(fact: Fact) -> str:
+    """What was decided by hand, or need not be asked any more, in a line; empty for any other fact."""
+    if fact.key == "settle" and isinstance(fact.value, dict):
+        return f"settled by hand in round {fact.value['round']}: no further rounds"
+    if fact.key == "more":
+        return f"by hand: {fact.value} round{'' if fact.value == 1 else 's'} more than planned"
+    if fact.key.endswith("#spared"):
+        return f"not asked, since it could change nothing: {fact.value}"
+    return ""
+
+
+VERBS = {
+    "concede": "conceded",
+    "defend": "rebutted",
+    "partly": "trade-off",
+    "resolve": "resolved",
+    "maintain": "unresolved",
+    "withdraw": "withdrawn",
+    "mend": "mended",
+}
+RULINGS = {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"}
+"""A judge's moves while a review goes on."""
+
+
+def _tally(names: Iterable[str]) -> str:
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return ", ".join(f"{n} {name}" for name, n in counts.items())
+
+
+def ending(
+    outcome: Outcome,
+    *,
+    width: int = 80,
+    short: str = "",
+    told: Sequence[str] = (),
+    everything: bool = False,
+    points: bool = True,
+) -> str:
+    """The end of a debate, for people. `told` are notes that the reader has seen already.
+
+    Without `points`, the ledger is left out for a reader who gets it whole.
+    """
+    contract = outcome.data.get("contract")
+    made = Contract.from_json(contract) if isinstance(contract, dict) else None
+    said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
+    rows = wrapped(f"  {outcome.heading}  {said}".rstrip(), width, 4)
+    if outcome.verdict:
+        rows += _indented(outcome.verdict.reasoning, width)
+    if outcome.stopped:
+        rows += ["", *_indented(f"It ended early: {outcome.stopped}", width)]
+    if outcome.decision and not made:  # a review's is in its contract, with the judge's reason
+        rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
+    rows += ["", *([] if made or not points else _ledger_rows(outcome.ledger, width))]
+    for label, text in outcome.rows:
+        rows += wrapped(f"  {label:<12}  {text}", width, 16)
+    rows += account.rows(outcome.worth, width)
+    rows += wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
+    if outcome.rows and outcome.rounds.calls and not outcome.worth:  # which says it in its own way
+        rows += wrapped(f"  {'of which':<12}  {spent(outcome.rounds)} in the rounds of debate", width, 16)
+    missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
+    if missing:
+        rows += wrapped(f"  {'failed':<12}  {', '.join(missing)}", width, 16)
+    notes = [note for note in outcome.notes if note not in told]
+    for note in notes[:MOST_NOTES]:
+        rows += wrapped(f"  {'note':<12}  {note}", width, 16)
+    if len(notes) > MOST_NOTES:
+        rest = figures.counted(len(notes) - MOST_NOTES, "more note")
+        rows.append(f"  {'':<12}  … {rest} in `rebut export {short or outcome.session}`")
+    if short:
+        rows += ["", *_next(outcome, short, width)]
+    if made:
+        rows += ["", made.screen(width=width - 2, everything=everything)]
+    return "\n".join(rows)
+
+
+def _label_of(outcome: Outcome) -> str:
+    if outcome.kind == "tradeoff":
+        return "POSITION, CONTESTED"
+    return "RECOMMENDATION" if outcome.verdict else "DECISION" if outcome.conclusive else "POSITION"
+
+
+def _next(outcome: Outcome, short: str, width: int) -> list[str]:
+    offers = [("all of it", f"rebut show {short}")]
+    if not outcome.complete:
+        offers.append(("go on", f"rebut resume {short}"))
+    elif not outcome.conclusive and any(seat.failed and LEFT not in seat.why for seat in outcome.seats):
+        offers.append(("ask again who failed", f"rebut fork {short}"))
+    else:
+        offers.append(("change a seat", f"rebut fork {short} …"))
+    line = "        ".join(f"{name}   {command}" for name, command in offers)
+    beside = len(line) + 2 <= width <= 120  # wider than any terminal of ours: somebody wants one fact a line
+    return [f"  {line}"] if beside else [f"  {name}   {command}" for name, command in offers]
+
+
+def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
+    if ledger == Ledger(ledger.letter):
+        return []
+    struck = [p for p in ledger.open if fate_of(ledger, p) == "struck"]
+    groups: list[tuple[str, list[str]]] = [
+        ("agreed", [_point(p) for p in ledger.having("conceded", "resolved")]),
+        ("open", [_point(p) for p in ledger.open if p not in struck]),
+        ("struck", [_point(p) for p in struck]),
+        ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
+        ("absent", [f"{name} cites {e.place}: {e.note or 'not there'}" for name, e in _absent(ledger)]),
+        (
+            "walked back",
+            [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "walked back"],
+        ),
+        ("dropped", [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "dropped"]),
+    ]
+    rows = []
+    for name, items in groups:
+        if not items and (name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)):
+            continue  # where nothing was at issue, there is nothing to count
+        rows += wrapped(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
+        for item in items[1:5]:
+            rows += wrapped(f"  {'':<12}      {item}", width, 20)
+        if len(items) > 5:
+            rows.append(f"  {'':<12}      … {len(items) - 5} more")
+    return rows
+
+
+def _absent(ledger: Ledger) -> list[tuple[str, Evidence]]:
+    named = [(c.id, c.evidence) for c in ledger.claims] + [(p.id, p.evidence) for p in ledger.points]
+    named += [(f"{m.by} on {m.point}", m.evidence) for m in ledger.moves]
+    return [(name, e) for name, cited in named for e in cited if e.mark == "absent"]
+
+
+def _point(point: Point) -> str:
+    if not point.evidence:
+        return f"{point.id} {point.text}"
+    first, *others = point.evidence
+    also = f", {_tally([e.mark for e in others])} besides" if others else ""
+    return f"{point.id} {point.text}  ({first.place} {first.mark}{also})"
+
+
+def _indented(text: str, width: int) -> list[str]:
+    rows = []
+    for paragraph in text.splitlines():
+        rows += textwrap.wrap(paragraph, max(20, width - 4), break_on_hyphens=False) or [""]
+    return [f"    {row}".rstrip() for row in rows]
+
+
+def wrapped(text: str, width: int, indent: int) -> list[str]:
+    """Wrapped, with the first line's own indent kept."""
+    # A path that breaks at its hyphens cannot be copied.
+    wrapper = textwrap.TextWrapper(max(30, width - 2), break_long_words=False, break_on_hyphens=False)
+    wrapper.subsequent_indent = " " * indent
+    return wrapper.wrap(text) or [""]

@@ -1,0 +1,122 @@
+"""The transcript: what was asked and said in a session, for reading on a screen."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+
+from rebut.domain.amounts import duration, money, size
+from rebut.domain.ledger import Evidence, Ledger
+from rebut.record.record import Call, Record
+from rebut.reports.terminal import wrapped
+from rebut.reports.turns import Marks, told
+
+
+def failures(record: Record) -> list[str]:
+    """What failed, each attempt with its class."""
+    rows = []
+    for call in record.calls.values():
+        for n, attempt in sorted(call.attempts.items()):
+            if attempt.outcome != "ok":
+                rows.append(f"  {call.key}, attempt {n}: {attempt.outcome}, {attempt.message}")
+        if call.failed and not call.answered:
+            hint = f" {call.failed.hint}" if call.failed.hint else ""
+            rows.append(f"  {call.key}: {call.failed.failure}, {call.failed.message.rstrip('.')}.{hint}")
+        rows += [f"  {call.key}, attempt {a.attempt}: in doubt, started and never seen to end" for a in call.in_doubt]
+    return rows
+
+
+def turns(record: Record, ledger: Ledger, width: int, *, prompts: bool = False, raw: bool = False) -> list[str]:
+    """Every turn in its order. `prompts`: what was asked, too; `raw`: each reply as it came, too."""
+    marks, rows, scope = Marks(ledger), list[str](), None
+    for call in record.calls.values():
+        where = call.key.rpartition("/")[0]
+        if where != scope:
+            scope = where
+            rows += [f"  {_stage(where, first=not rows)}", ""]
+        rows += questions(call) if prompts else []
+        rows += said(call, marks, width)
+        rows += as_it_came(call) if raw else []
+    return rows
+
+
+def _stage(scope: str, *, first: bool) -> str:
+    found = re.fullmatch(r"r(\d+)", scope)
+    if found:
+        return f"ROUND {found[1]}" if found[1] != "0" else "BEFORE ROUND 1"
+    return scope.upper() or ("FIRST ANSWERS" if first else "CLOSING")
+
+
+def said(call: Call, marks: Marks, width: int) -> list[str]:
+    """One answer or failure."""
+    step, _, seat = call.key.rpartition("/")[2].rpartition("@")
+    head = f"  {seat}, {step}"
+    if call.answered:
+        rows = wrapped(f"{head}  ({', '.join(_by(call))})", width, 4)
+        rows += told(call.answered.value, marks, width)
+        rows += [
+            line
+            for c in call.answered.complaints
+            for line in wrapped(f"    rule broken after one send-back: {c}", width, 6)
+        ]
+        return [*rows, ""]
+    if call.failed:
+        return [*wrapped(f"{head}  failed: {call.failed.failure}, {call.failed.message}", width, 4), ""]
+    return [f"{head}  not answered yet", ""]
+
+
+def _by(call: Call) -> list[str]:
+    """Who answered, how long it took and what it cost."""
+    assert call.answered is not None
+    who = call.answered.model or "unknown model"
+    if call.answered.copied_from:
+        return [who, f"reused from {call.answered.copied_from[:4]}"]
+    cost = [] if call.usd is None else [money(call.usd)]
+    return [who, duration(call.answered.ms / 1000), f"{size(call.tokens)} tokens", *cost]
+
+
+def as_it_came(call: Call) -> list[str]:
+    """What a model really sent, before anybody read it as a form."""
+    rows = []
+    for n, attempt in sorted(call.attempts.items()):
+        if attempt.text:
+            rows += [f"    attempt {n}, as it came:", textwrap.indent(attempt.text, "    | "), ""]
+    return rows
+
+
+def questions(call: Call) -> list[str]:
+    """What was asked under one key, follow-ups included."""
+    rows = []
+    for n, asked in sorted(call.asked.items()):
+        rows += [f"  {call.key}, attempt {n} ({asked.why}) to {asked.spec}:", ""]
+        rows += [textwrap.indent(asked.prompt or asked.followup, "  | "), ""]
+    return rows
+
+
+def points(ledger: Ledger, width: int) -> list[str]:
+    """Every point and claim, whole, with what became of it and what looking up its citations showed."""
+    rows: list[str] = []
+    for point in ledger.points:
+        head = f"{point.severity}, {point.category or 'no category'}, {ledger.final_status(point.id)}"
+        rows += wrapped(
+            f"  {point.id:<4} {', '.join(point.voices)}, round {point.round} ({head}): {point.text}", width, 7
+        )
+        rows += _citations(point.evidence, width)
+        for move in (m for m in ledger.moves if m.point == point.id):
+            rows += wrapped(f"       {move.by}, round {move.round}, {move.kind}: {move.reason}", width, 9)
+            rows += _citations(move.evidence, width, 9)
+    for claim in ledger.claims:
+        state = "" if claim.evidence else ", cites nothing"
+        rows += wrapped(f"  {claim.id:<4} {claim.by}, round {claim.round}{state}: {claim.text}", width, 7)
+        rows += _citations(claim.evidence, width)
+    return [*rows, ""] if rows else []
+
+
+def _citations(evidence: Sequence[Evidence], width: int, indent: int = 7) -> list[str]:
+    rows = []
+    for e in evidence:
+        quote = f' "{e.quote}"' if e.quote else ""
+        note = f", {e.note}" if e.note else ""
+        rows += wrapped(f"{' ' * indent}{e.mark or 'unchecked'}: {e.place}{quote}{note}", width, indent + 2)
+    return rows

@@ -1,0 +1,216 @@
+"""Connecting: how each kind of model is reached. The one place that knows the backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from rebut.backends.limit import AT_ONCE, Limited
+from rebut.backends.retry import Retrying
+from rebut.backends.wrappers import Timed
+from rebut.setup.config import Config, Provider, is_loopback
+from rebut.core.errors import UsageError
+from rebut.engine.runtime import Connection
+from rebut.backends.cli_tools.tables import Tool, find_executable
+from rebut.core.types import Backend, ModelSpec
+
+if TYPE_CHECKING:
+    from rebut.backends.http.wire import Wire
+
+
+Custom = Backend | Connection | Callable[[ModelSpec], Connection]
+"""A provider of one's own: the model itself, how it is reached, or how each of its specs is."""
+
+
+def free(input_tokens: int, output_tokens: int) -> float | None:
+    return 0.0
+
+
+def connector(
+    config: Config,
+    env: Mapping[str, str],
+    workspace: Path,
+    custom: Mapping[str, Custom] | None = None,
+    *,
+    rehearsal: bool = False,
+) -> Callable[[ModelSpec], Connection]:
+    """How the engine reaches a model. Says what is wrong with a spec before anything is called."""
+    custom = custom or {}
+    known: dict[ModelSpec, Connection] = {}
+
+    def connect(spec: ModelSpec) -> Connection:
+        if spec.provider in custom:
+            given = custom[spec.provider]
+            if isinstance(given, Connection):
+                return given
+            if callable(given):
+                return given(spec)
+            # What somebody's own backend costs, nobody has said: with a dollar limit that must not pass for nothing.
+            return Connection(Timed(given), family=spec.provider)
+        if spec.provider in BUILT_IN:
+            return BUILT_IN[spec.provider](spec, workspace)
+        if spec.provider in PROGRAMS:
+            return PROGRAMS[spec.provider](spec, config, env)
+        if spec.provider in config.tools:
+            return _tool(spec, config.tools[spec.provider], env, needed=not rehearsal)
+        if spec not in known:  # what is asked for at seating is asked for again with the first question
+            known[spec] = reached(spec)
+        return known[spec]
+
+    def reached(spec: ModelSpec) -> Connection:
+        provider = config.need_provider(spec.provider)
+        if rehearsal and provider.api_key_env:  # a dry run calls nothing, so it needs no key
+            return _reached(spec, provider, {provider.api_key_env: "none", **env})
+        return _reached(spec, provider, env)
+
+    return connect
+
+
+def scripted(workspace: Path, *, pace: float = 1.0) -> Callable[[ModelSpec], Connection]:
+    """How scripted seats are reached; `pace` stretches the pauses in their files, and 0 leaves them out."""
+
+    def reach(spec: ModelSpec) -> Connection:
+        from rebut.backends.scripted import Scripted
+
+        if not spec.model:
+            raise UsageError("scripted needs a file", "Write scripted:FILE.json.")
+        backend = Scripted(workspace / Path(spec.model).expanduser(), pace)
+        return Connection(Timed(backend), free, family=backend.family)
+
+    return reach
+
+
+def _human(spec: ModelSpec, workspace: Path) -> Connection:
+    from rebut.backends.human.form import Human
+
+    return Connection(Human(), free, patient=True, family="human")
+
+
+def _local(spec: ModelSpec, workspace: Path) -> Connection:
+    from rebut.backends.embedded import weights
+
+    if spec.model:
+        raise UsageError(f"local is one model, {weights.SMOLLM2.name}", "Write local, or gguf:PATH for another file.")
+    if not weights.is_here():
+        first = "" if weights.has_runner() else "Run `pip install 'rebut[local]'`, then "
+        raise UsageError(
+            "local has no model file yet", f"{first or 'Run '}`rebut models get`, which gets its 98 MB, once."
+        )
+    return _model_file(weights.path(), spec)
+
+
+def _gguf(spec: ModelSpec, workspace: Path) -> Connection:
+    path = workspace / Path(spec.model).expanduser()
+    if not spec.model or not path.is_file():
+        raise UsageError(
+            f"gguf needs a model file, and there is no {path}" if spec.model else "gguf needs a file",
+            "Write gguf:PATH, a file that ends in .gguf.",
+        )
+    return _model_file(path, spec)
+
+
+def _model_file(path: Path, spec: ModelSpec) -> Connection:
+    from rebut.backends.embedded import weights
+    from rebut.backends.embedded.backend import LABEL, Local
+
+    if not weights.has_runner():
+        raise UsageError(
+            f"{spec.provider} needs xllamacpp, which is not installed", "Run `pip install 'rebut[local]'`."
+        )
+    known = path.resolve().name == weights.SMOLLM2.file
+    backend = Local(path, name=weights.SMOLLM2.name if known else "", label=LABEL if known else "", effort=spec.effort)
+    place = f"model file {path.resolve()}"  # however it is named, it answers one call at a time
+    return Connection(Limited(Timed(backend), place, 1, called=spec.identity), free, family=backend.family)
+
+
+def _lint(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.linters import tables as analysers
+    from rebut.backends.linters.backend import FAMILY, Lint
+
+    tables = config.analysers or analysers.load({})  # a config made by hand in Python has none
+    lint = Lint(tables, env, only=spec.model, effort=spec.effort)
+    return Connection(Timed(lint), free, family=FAMILY, whole_files=True)
+
+
+def _rules(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.rules import FAMILY, Rules
+
+    if spec.model:
+        raise UsageError("there is one set of rules", "Write rules, without a model.")
+    return Connection(Timed(Rules()), free, family=FAMILY)
+
+
+def answering(text: str = "", key: str = "") -> Connection:
+    """The caller's seat, with an answer for the question under `key` (empty: the first), or with none yet."""
+    from rebut.backends.caller import Caller
+
+    return Connection(Caller(text, key), free, patient=True, family="caller")
+
+
+def in_folder(config: Config, env: Mapping[str, str], spec: ModelSpec, folder: Path) -> Connection:
+    """A command-line tool that finds its context file, and nothing else, in `folder`."""
+    return _tool(spec, config.tools[spec.provider], env, needed=True, workdir=folder)
+
+
+def _tool(
+    spec: ModelSpec, tool: Tool, env: Mapping[str, str], *, needed: bool, workdir: Path | None = None
+) -> Connection:
+    from rebut.backends.cli_tools.backend import Command
+
+    if needed and find_executable(tool, env) is None:
+        raise UsageError(
+            f"{tool.name} is not installed: there is no {tool.command} on PATH",
+            f"{tool.install}, then log in; or seat another model." if tool.install else "Install it, or seat another.",
+        )
+    command = Command(tool, model=spec.model, effort=spec.effort, env=env, workdir=workdir)
+    limited = Limited(Timed(command), tool.name, tool.at_once)
+    return Connection(limited, family=command.family, context_file=tool.context_file, far=True)
+
+
+def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
+    from rebut.backends.families import family_of
+    from rebut.backends.http.wire import ROOM_TO_THINK
+
+    model = spec.model or provider.model
+    if not model:
+        raise UsageError(
+            f"{provider.name} needs a model",
+            f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}].",
+        )
+    key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
+    if provider.api_key_env and not key and not is_loopback(urlsplit(provider.base_url).hostname or ""):
+        raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
+    wire: type[Wire] = getattr(import_module(f"rebut.backends.{provider.wire}"), WIRES[provider.wire])
+    made = wire(
+        base_url=provider.base_url,
+        api_key=key,
+        model=model,
+        provider=provider.name,
+        family=provider.family,
+        key_env=provider.api_key_env,
+    )
+    return Connection(
+        Limited(
+            Timed(Retrying(made, name=provider.name), own_time=True), provider.name, provider.concurrency or AT_ONCE
+        ),
+        free if provider.free else made.worst_case,
+        family=provider.family or family_of(model),
+        thinking=ROOM_TO_THINK.get(spec.effort, 0),
+        far=True,
+    )
+
+
+BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {
+    "scripted": lambda spec, workspace: scripted(workspace)(spec),
+    "human": _human,
+    "caller": lambda spec, workspace: answering(),
+    "local": _local,
+    "gguf": _gguf,
+}
+PROGRAMS: dict[str, Callable[[ModelSpec, Config, Mapping[str, str]], Connection]] = {"lint": _lint, "rules": _rules}
+"""Participants that are no models at all."""
+WIRES = {"openai": "OpenAI", "responses": "Responses", "anthropic": "Anthropic", "google": "Google"}
+"""The class of each, in the backend of the same name, which is loaded when it is first needed."""

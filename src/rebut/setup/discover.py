@@ -1,0 +1,278 @@
+"""Finding: what could take a seat here. Tools on PATH, keys in the environment, local servers, the embedded model.
+
+Nothing is asked of a model: a tool tells its version, a server on this machine lists its models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from rebut.backends.linters import tables as analysers
+from rebut.backends.cli_tools import tables as tools
+from rebut.backends.embedded import weights
+from rebut.backends.linters.tables import Analyser
+from rebut.core.process import Ended
+from rebut.setup.config import Config, Provider, is_loopback
+from rebut.engine.steering import end
+from rebut.core.errors import UsageError
+from rebut.core.text import cut
+from rebut.backends.cli_tools.tables import Tool
+from rebut.core.types import ModelSpec
+
+Kind = Literal["tool", "key", "server", "embedded", "analyser", "program"]
+EMBEDDED = "local"
+TOOL_SECONDS = 30.0
+"""For all that a tool is asked about itself; some take ten seconds at their very first start."""
+SERVER_SECONDS = 0.5
+LOGGED_OUT = "not logged in, as far as can be told without a call"
+PERHAPS_OUT = "probably not logged in: where it keeps its login here is a guess"
+_LARGEST_LIST = 1_000_000
+_NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
+"""Parts of the names of models that cannot argue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A provider as it stands here: what there is of it, or why it cannot take a seat and what to do about that."""
+
+    name: str
+    kind: Kind
+    here: bool = False
+    """There is something of it: the tool is installed, the key is set, the server answers."""
+    about: str = ""
+    """A version, a variable, an address."""
+    specs: tuple[ModelSpec, ...] = ()
+    """Whom it could seat, best first; empty when it cannot."""
+    problem: str = ""
+    advice: str = ""
+    out: bool = False
+    """A tool that shows no login. It is not seated by itself; one who names it may know better."""
+    unsure: bool = False
+    """What it shows of a login is read by a guess."""
+    any_family: bool = False
+    """A tool that speaks with whatever model it is set to: nobody knows of which family before it has spoken."""
+
+    @property
+    def usable(self) -> bool:
+        return bool(self.specs)
+
+    @property
+    def why(self) -> str:
+        """What stands behind a seat that it takes, in a few words."""
+        login = " and probably logged in" if self.unsure else ""
+        words = {"tool": f"{self.name} {self.about} is installed{login}", "key": f"{self.about} is set"}
+        return words.get(self.kind) or f"{self.about} is on this machine"
+
+
+async def look(
+    config: Config, env: Mapping[str, str], wanted: Callable[[str], bool] = lambda name: True
+) -> list[Found]:
+    """Every provider that `wanted` names, best first: tools, then keys, then servers here, then the embedded model."""
+    local = [p for p in config.providers if wanted(p.name) and is_loopback(urlsplit(p.base_url).hostname or "")]
+    keyed = [p for p in config.providers if wanted(p.name) and p.api_key_env and p not in local]
+    installed = await asyncio.gather(
+        *(_tool(tool, env) for name, tool in config.tools.items() if wanted(name)),
+    )
+    servers = await asyncio.gather(*(_server(p, env) for p in local))
+    keys = [_key(config, p, env) for p in keyed]
+    return [*installed, *keys, *servers, *([_embedded(env)] if wanted(EMBEDDED) else [])]
+
+
+def look_now(
+    config: Config,
+    env: Mapping[str, str],
+    wanted: Callable[[str], bool] = lambda name: True,
+    *,
+    until: float | None = None,
+) -> list[Found] | None:
+    """`look` for code that is not async, also where a loop is running: in a thread, with a loop of its own.
+
+    None when it is not done by `until`, on the monotonic clock; no tool that it started is left then.
+    """
+    out: list[Found] = []
+
+    async def main() -> None:
+        task = asyncio.ensure_future(look(config, env, wanted))
+        await asyncio.wait((task,), timeout=None if until is None else max(0.0, until - time.monotonic()))
+        if task.done():
+            out.extend(task.result())
+        else:
+            await end(task)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    thread.join()
+    return out if until is None or time.monotonic() < until else None
+
+
+async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:
+    if tools.find_executable(tool, env) is None:
+        install = f"Install it: {tool.install}" if tool.install else ""
+        return Found(tool.name, "tool", problem="not installed", advice=install)
+    version, said = "", Ended(None)
+    try:
+        async with asyncio.timeout(TOOL_SECONDS):
+            said = await tools.ask(tool, env, tool.version_args)
+            version = tools.version_in(said)
+            if version and not tools.too_old(version, tool.minimum):
+                return await _able(tool, env, version)
+    except TimeoutError:
+        late = f"it does not tell its {'login and flags' if version else 'version'} within {TOOL_SECONDS:g} s"
+        return Found(tool.name, "tool", True, version or "?", (), late, "Run it by hand.")
+    update = _update(tool)
+    if not version:
+        return Found(tool.name, "tool", True, "?", (), *_broken(tool, said))
+    old = f"older than {tool.minimum}, from which on its lockdown is known to hold"
+    return Found(tool.name, "tool", True, version, (), old, update)
+
+
+async def _able(tool: Tool, env: Mapping[str, str], version: str) -> Found:
+    """A tool that is new enough: it must still know the flags that lock it down, and be logged in."""
+    if missing := await tools.missing_flags(tool, env):
+        wants = f"this version does not know {', '.join(missing)}, which its lockdown needs"
+        return Found(tool.name, "tool", True, version, (), wants, _update(tool))
+    login = await tools.login(tool, env)
+    if not login.shown:
+        told, advice = LOGGED_OUT if login.sure else PERHAPS_OUT, tool.login or "Log in."
+        return Found(tool.name, "tool", True, version, (), told, advice, out=True, unsure=not login.sure)
+    vague = not tool.family and not tool.model
+    return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),), unsure=not login.sure, any_family=vague)
+
+
+def _broken(tool: Tool, said: Ended) -> tuple[str, str]:
+    """What is wrong with a tool that does not even tell its version, and what to do about it."""
+    command = f"`{tool.command} {' '.join(tool.version_args)}`"
+    if said.code == 0:
+        return f"{command} tells no version", _update(tool)
+    words = next((line.strip() for line in reversed(f"{said.out}\n{said.err}".splitlines()) if line.strip()), "")
+    hint = next((m.hint for m in tool.markers if m.hint and said.code in m.exits and re.search(m.match, words)), "")
+    words = cut("".join(c if c.isprintable() else " " for c in words), 120)
+    return f"{command} ends with code {said.code}" + (f": {words}" if words else ""), hint or _update(tool)
+
+
+def _update(tool: Tool) -> str:
+    return f"Update it: {tool.install}" if tool.install else "Update it."
+
+
+def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> Found:
+    name, variable = provider.name, provider.api_key_env
+    if not env.get(variable, "").strip():
+        return Found(name, "key", problem=f"{variable} is not set", advice=f"Export {variable}.")
+    if fault := config.faults.get(name):
+        return Found(name, "key", True, variable, (), fault.message, fault.hint)
+    if not provider.model:
+        advice = f"Set model in [providers.{name}] of your config, or name a seat {name}:MODEL."
+        return Found(name, "key", True, variable, (), "no model is set", advice)
+    return Found(name, "key", True, variable, (ModelSpec(name, provider.model),))
+
+
+async def _server(provider: Provider, env: Mapping[str, str]) -> Found:
+    """A server on this machine. One model of each family that it lists could sit down."""
+    place = urlsplit(provider.base_url).netloc
+    key = env.get(provider.api_key_env, "").strip() if provider.api_key_env else ""
+    if not (key.isascii() and key.isprintable()):
+        odd, advice = "the key holds characters that no key has", f"Check {provider.api_key_env}."
+        return Found(provider.name, "server", True, place, (), odd, advice)
+    listed = await _listed(provider, key)
+    if listed is None:
+        return Found(provider.name, "server", problem=f"nothing answers at {place}", advice="Start it.")
+    if isinstance(listed, int):
+        # Anything may live at a usual port. So it is not here, but who looks for it learns what is.
+        said = f"{place} answered {listed} when asked for its models"
+        return Found(provider.name, "server", problem=said, advice=_of_refusal(provider, listed))
+    able = [m for m in listed if not any(word in m.lower() for word in _NO_DEBATERS)]
+    chosen = [provider.model] if provider.model else able
+    specs = tuple(spec for spec in (ModelSpec(provider.name, m) for m in chosen) if _can_be_written(spec))
+    if not specs:
+        return Found(provider.name, "server", True, place, (), "it has no model", "Load one into it.")
+    return Found(provider.name, "server", True, f"{provider.name} at {place}", specs)
+
+
+def _of_refusal(provider: Provider, status: int) -> str:
+    name, variable = provider.name, provider.api_key_env
+    if status not in (401, 403):
+        return "If it is a model server, check base_url: most want /v1 at its end."
+    return f"Check the key in {variable}." if variable else f"Set api_key_env in [providers.{name}] of your config."
+
+
+async def _listed(provider: Provider, key: str) -> list[str] | int | None:
+    """The names of a server's models, the status if it tells none, None when there is no such server.
+
+    Never through a proxy, never redirected.
+    """
+    import aiohttp
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        async with (
+            asyncio.timeout(SERVER_SECONDS),
+            aiohttp.ClientSession(trust_env=False) as session,
+            session.get(f"{provider.base_url}/models", headers=headers, allow_redirects=False) as response,
+        ):
+            if response.status != 200:
+                return response.status
+            body = json.loads(await response.content.read(_LARGEST_LIST))
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError, RecursionError):
+        return None
+    rows = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(rows, list):  # something else lives at that port
+        return None
+    return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str) and row["id"]]
+
+
+def _can_be_written(spec: ModelSpec) -> bool:
+    """A seat is on record as text; a name that would be read as something else cannot sit."""
+    try:
+        return str(spec).isprintable() and ModelSpec.parse(str(spec)) == spec
+    except UsageError:
+        return False
+
+
+def _embedded(env: Mapping[str, str]) -> Found:
+    name = weights.SMOLLM2.name
+    if not weights.has_runner():
+        return Found(EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'")
+    if not weights.is_here(env=env):
+        return Found(EMBEDDED, "embedded", problem="its weights are not here", advice="Run `rebut models get`.")
+    return Found(EMBEDDED, "embedded", True, name, (ModelSpec(EMBEDDED),))
+
+
+async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[Found]:
+    """What `lint` could run here, in the order of the tables."""
+    tables = config.analysers or analysers.load({})
+    return list(await asyncio.gather(*(_analyser(one, env) for one in tables.values())))
+
+
+async def _analyser(analyser: Analyser, env: Mapping[str, str]) -> Found:
+    path = analysers.find_executable(analyser, env)
+    if path is None:
+        return Found(analyser.name, "analyser", problem="not installed", advice=analyser.install)
+    version = await analysers.version(analyser, path, env)
+    return Found(analyser.name, "analyser", True, version or "?")
+
+
+def programs(found: Sequence[Found]) -> list[Found]:
+    """Participants by name only, that rebut never seats by itself: analysers, the judge of rules, any model file."""
+    here = ", ".join(f"{one.name} {one.about}" for one in found if one.here)
+    return [
+        Found("lint", "program", True, here)
+        if here
+        else Found("lint", "program", problem="no analyser is installed", advice="pip install 'rebut[lint]'"),
+        Found("rules", "program", True, "a judge of code by fixed rules"),
+        Found("gguf", "program", True, "any model file, as gguf:PATH")
+        if weights.has_runner()
+        else Found("gguf", "program", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"),
+    ]
+
+
+def usable(found: Sequence[Found]) -> list[tuple[ModelSpec, Found]]:
+    """Every spec that could sit, in order."""
+    return [(spec, one) for one in found for spec in one.specs]

@@ -1,0 +1,313 @@
+"""The doctor: tries each provider that is here with a real call, and says what to do about what fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from rebut.setup.config import Config
+from rebut.core.errors import ParticipantFailed, Paused, UsageError
+from rebut.setup.discover import Found
+from rebut.engine.runtime import Connection
+from rebut.core.types import (EFFORTS, Json, ModelSpec, Participant, Reply, Request)
+
+SECONDS = 60.0
+OUTPUT = 1024
+"""Tokens of a reply: one word is wanted, but some models think first."""
+LARGE = 200_000
+"""Bytes of the large prompt, beyond what fits into an argument."""
+ADVICE = {
+    "crashed": "Try it by hand, outside of rebut.",
+    "timeout": "Give it more time with --timeout SECONDS, or try it by hand.",
+    "rate limit": "Wait until its quota is there again, or raise it.",
+    "bad reply": "Try it by hand, outside of rebut.",
+}
+"""Where a backend's own hint speaks of the debate, and there is none here."""
+OF_A_DEBATE = re.compile(r"(?i)\bresume|\bseat another|--timeout|at once|server's words|less to do")
+Connect = Callable[[ModelSpec], Connection]
+InFolder = Callable[[ModelSpec, Path], Connection]
+"""How a tool is reached that finds its context file in a folder."""
+WIRED = ("key", "server")
+"""Kinds that are reached over a wire: there, each model has levels of effort of its own."""
+SCHEMA: Mapping[str, Json] = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}, "count": {"type": "integer"}},
+    "required": ["word", "count"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One trial of `--deep`."""
+
+    name: str
+    passed: bool
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What was found out about one provider."""
+
+    name: str
+    found: str
+    spec: str = ""
+    family: str = ""
+    login: Literal["yes", "no", "probably", "probably not", "?", "–"] = "?"
+    seconds: float | None = None
+    """Of the round trip; None when there was none."""
+    efforts: tuple[str, ...] = ()
+    context_file: str = ""
+    can_debate: bool = False
+    problem: str = ""
+    advice: str = ""
+    usd: float | None = None
+    checks: tuple[Check, ...] = ()
+    embedded: bool = False
+
+
+def patients(found: Sequence[Found], named: Sequence[ModelSpec]) -> list[Found]:
+    """Whom to look at: what is here, or what was named, here or not."""
+    if not named:
+        return [_to_try(one) for one in found if one.here]
+    by_name = {one.name: _to_try(one) for one in found}
+    out = []
+    for spec in named:
+        one = by_name.get(spec.provider, Found(spec.provider, "server", True, str(spec)))
+        # A model that was named by hand needs none from the config.
+        settled = one.here and (one.usable or one.problem == "no model is set" or spec.provider not in by_name)
+        if settled and (spec.model or spec.effort or not one.specs):
+            one = replace(one, specs=(spec,), problem="", advice="")
+        out.append(one)
+    return out
+
+
+def _to_try(one: Found) -> Found:
+    """A tool that shows no login is tried all the same: the call is the better witness."""
+    return replace(one, specs=(ModelSpec(one.name),)) if one.out and not one.specs else one
+
+
+def cost(found: Sequence[Found], connect: Connect, *, deep: bool) -> tuple[int, float, list[str]]:
+    """How many calls will be made, what they cost at most, and for whom that is not known."""
+    calls, usd, unknown = 0, 0.0, list[str]()
+    for one in found:
+        if not one.specs:
+            continue
+        spec = one.specs[0]
+        asked = [(spec, size) for size in ([100, 200, 200, LARGE // 3] if deep else [100])]
+        asked += [(spec, 200)] if deep and one.kind == "tool" else []
+        asked += [(replace(spec, effort=level), 100) for level in EFFORTS] if deep and one.kind in WIRED else []
+        try:
+            reached = [(connect(who), size) for who, size in asked]
+            prices = [through.price(size, OUTPUT + through.thinking) for through, size in reached]
+        except UsageError:
+            continue
+        calls += len(asked)
+        if None in prices:
+            unknown.append(one.name)
+        usd += sum(price or 0.0 for price in prices)
+    return calls, usd, unknown
+
+
+async def examine(
+    found: Sequence[Found],
+    config: Config,
+    connect: Connect,
+    *,
+    offline: bool = False,
+    deep: bool = False,
+    seconds: float = SECONDS,
+    in_folder: InFolder | None = None,
+) -> list[Health]:
+    """All of them at once, each within its own time. Without `in_folder`, no context file is tried."""
+    room = Rooms(config, connect, in_folder, seconds)
+    return list(await asyncio.gather(*(_one(f, room, offline, deep) for f in found)))
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """What the doctor has for all of them."""
+
+    config: Config
+    connect: Connect
+    in_folder: InFolder | None
+    seconds: float
+
+
+def families(healths: Sequence[Health]) -> list[str]:
+    """The families that could debate each other. The embedded model is there for the machinery, not counted."""
+    return list(dict.fromkeys(h.family for h in healths if h.can_debate and not h.embedded))
+
+
+async def _one(one: Found, rooms: Rooms, offline: bool, deep: bool) -> Health:
+    config, connect = rooms.config, rooms.connect
+    tool = config.tools.get(one.name)
+    efforts = tuple(tool.efforts) if tool else EFFORTS if one.kind == "key" else ()
+    health = Health(
+        name=one.name,
+        found=f"{one.about} set" if one.kind == "key" and one.here else one.about,
+        login="?" if one.kind in ("tool", "key") else "–",
+        efforts=efforts,
+        context_file=tool.context_file if tool else "",
+        problem=one.problem,
+        advice=one.advice,
+        embedded=one.kind == "embedded",
+    )
+    if not one.specs:
+        return health
+    spec = one.specs[0]
+    if not config.allowed(spec.provider):
+        problem = "not among the providers that [egress] allow lists, so it was not called"
+        return replace(health, spec=str(spec), problem=problem, advice="Add it there (`rebut config path`).")
+    try:
+        connection = connect(spec)
+    except UsageError as error:
+        return replace(health, spec=str(spec), problem=error.message, advice=error.hint)
+    health = replace(health, spec=str(spec), family=connection.family or spec.identity)
+    if offline:
+        if one.out:
+            return replace(health, login="probably not" if one.unsure else "no")
+        return replace(health, login="probably" if one.unsure else health.login, can_debate=True)
+    health = await _round_trip(health, Trial(spec, connection, rooms.seconds))
+    if not deep or not health.can_debate:
+        return health
+    checks = await _deep(Trial(spec, connection, rooms.seconds))
+    if health.context_file and rooms.in_folder:
+        checks = (*checks, await _context(spec, health.context_file, rooms))
+    levels = await _levels(spec, rooms) if one.kind in WIRED else health.efforts
+    failed = [check for check in checks if not check.passed]
+    health = replace(health, efforts=levels, checks=checks)
+    if not failed:
+        return health
+    names, said = ", ".join(check.name for check in failed), "; ".join(check.said for check in failed)
+    return replace(health, problem=f"failed: {names}", advice=said)
+
+
+async def _round_trip(health: Health, trial: Trial) -> Health:
+    nonce = secrets.token_hex(4)
+    began = time.monotonic()
+    try:
+        reply = await trial.ask(f"Reply with this word and nothing else: {nonce}")
+    except (ParticipantFailed, Paused) as error:
+        kind = error.kind if isinstance(error, ParticipantFailed) else "waiting"
+        login = "no" if kind == "auth" else health.login
+        return replace(health, login=login, problem=f"{kind}: {error.message}", advice=_advice(kind, error.hint))
+    took = time.monotonic() - began
+    login = "yes" if health.login == "?" else health.login
+    health = replace(health, login=login, seconds=took, usd=reply.usd, family=reply.family or health.family)
+    if nonce not in reply.text and not health.embedded:
+        problem = f"it answered, but not with the word that it was given: {_short(reply.text)}"
+        return replace(health, problem=problem, advice="Try it by hand; something else may speak in its place.")
+    # What looked like no login was one: it may be named, though it will not be seated by itself.
+    odd = "it answers, but shows no login, so that it is not seated by itself" if health.problem else ""
+    return replace(health, can_debate=True, problem=odd, advice="Name it where you want it." if odd else "")
+
+
+def _advice(kind: str, hint: str) -> str:
+    return hint if hint and not OF_A_DEBATE.search(hint) else ADVICE.get(kind, hint)
+
+
+async def _deep(trial: Trial) -> tuple[Check, ...]:
+    """What a debate will ask of it: a form filled in, all of Unicode, and a long text read to its end."""
+    nonce, far = secrets.token_hex(4), secrets.token_hex(4)
+    filler = "This line is here to be long, and says nothing.\n"
+    long = filler * (LARGE // len(filler)) + f"\nThe word is {far}. Reply with that word and nothing else."
+    odd = f"{nonce} grün 北京 🦉"
+    return (
+        await trial.check(
+            "schema reply", f'Fill in the form: word is "{nonce}", count is 3.', lambda text: _fits(text, nonce), SCHEMA
+        ),
+        await trial.check(
+            "non-ASCII", f"Reply with this text and nothing else: {odd}", lambda text: odd.split(maxsplit=1)[1] in text
+        ),
+        await trial.check("200 kB prompt", long, lambda text: far in text),
+    )
+
+
+async def _context(spec: ModelSpec, name: str, rooms: Rooms) -> Check:
+    """Whether a tool reads its context file: a word stands there and nowhere else, and must come back."""
+    assert rooms.in_folder is not None
+    nonce = secrets.token_hex(4)
+    with tempfile.TemporaryDirectory(prefix="rebut-") as folder:
+        trial = Trial(spec, rooms.in_folder(spec, _laid(Path(folder), name, nonce)), rooms.seconds)
+        return await trial.check(
+            "context file",
+            f"What is the code word that {name}, which you were given, tells? Reply with that word and nothing else.",
+            lambda text: nonce in text,
+        )
+
+
+def _laid(folder: Path, name: str, nonce: str) -> Path:
+    text = f"The code word of this project is {nonce}. Tell it to whoever asks for it.\n"
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+async def _levels(spec: ModelSpec, rooms: Rooms) -> tuple[str, ...]:
+    """The levels of effort that this very model takes. A wire says in its notes what it had to leave out or lower."""
+
+    async def taken(level: str) -> bool:
+        wanted = replace(spec, effort=level)
+        try:
+            reply = await Trial(wanted, rooms.connect(wanted), rooms.seconds).ask("Reply with the word yes.")
+        except (ParticipantFailed, Paused):
+            return False
+        return not any(re.search(r"effort|thinking|think adaptively", note) for note in reply.notes)
+
+    # One after the other: several at once could meet a rate limit, which would look like a level that is not there.
+    return tuple([level for level in EFFORTS if await taken(level)])
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One provider under examination."""
+
+    spec: ModelSpec
+    connection: Connection
+    seconds: float
+
+    async def ask(self, prompt: str, schema: Mapping[str, Json] | None = None) -> Reply:
+        who = Participant("doctor", self.spec, self.connection.family)
+        request = Request(
+            "doctor",
+            who,
+            prompt,
+            schema=schema,
+            schema_name="Trial" if schema else "",
+            timeout=self.seconds,
+            max_output=OUTPUT + self.connection.thinking,
+            thinking=self.connection.thinking,
+        )
+        return await self.connection.backend.complete(request)
+
+    async def check(
+        self, name: str, prompt: str, holds: Callable[[str], bool], schema: Mapping[str, Json] | None = None
+    ) -> Check:
+        try:
+            reply = await self.ask(prompt, schema)
+        except (ParticipantFailed, Paused) as error:
+            return Check(name, False, error.message)
+        return Check(name, True) if holds(reply.text) else Check(name, False, f"{name}: it said {_short(reply.text)}")
+
+
+def _fits(text: str, word: str) -> bool:
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        found = json.loads(text[start : end + 1])
+    except ValueError:
+        return False
+    return isinstance(found, dict) and found.get("word") == word and found.get("count") == 3
+
+
+def _short(text: str) -> str:
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[:400]).split())
+    return repr(line if len(line) <= 80 else line[:79] + "…")

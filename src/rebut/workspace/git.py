@@ -1,0 +1,363 @@
+"""Git as rebut asks it: read-only, and deaf to everything that a repository could make it run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rebut.core.errors import RebutError
+
+TIMEOUT = 60.0
+OUTPUT_CAP = 256_000_000
+MOST_FILTERS = 200
+
+# A plain `git status` or `git diff` starts clean filters, a file-system monitor and more. None of it is needed to read.
+OFF = (
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.pager=cat",
+    "core.editor=false",
+    "core.askPass=false",
+    "core.sshCommand=false",
+    "core.quotePath=false",
+    "credential.helper=",
+    "diff.external=",
+    "diff.ignoreSubmodules=all",
+    "submodule.recurse=false",
+    "protocol.allow=never",
+    "log.showSignature=false",
+    "gpg.program=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "safe.bareRepository=explicit",
+)
+KEPT_ENV = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+SET_ENV = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "false",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_PAGER": "cat",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    # A partial clone fetches a missing object by itself, through whatever command the repository names as its remote.
+    # Newer gits obey the first of these two, all gits the second: no protocol at all may be used.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "REBUT_EMPTY": "",
+    "REBUT_FALSE": "false",
+}
+
+
+def off(*more: str) -> tuple[str, ...]:
+    """What stands before each of git's commands: all of that off, and what else is to be set."""
+    return tuple(part for setting in (*OFF, *more) for part in ("-c", setting))
+
+
+class GitFailed(RebutError):
+    """Git could not be started, took too long or said no. `said` is all that it complained about."""
+
+    def __init__(self, message: str, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint)
+        self.said = said
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a commit's tree."""
+
+    mode: str
+    oid: str
+
+    @property
+    def is_file(self) -> bool:
+        return self.mode.startswith("100")
+
+    @property
+    def is_link(self) -> bool:
+        return self.mode == "120000"
+
+    @property
+    def is_submodule(self) -> bool:
+        return self.mode == "160000"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How the working tree differs from HEAD. Names are as the file system has them."""
+
+    head: str
+    changed: Mapping[str, str]
+    """Name → the id that HEAD's blob has, or "" where HEAD has no plain file of that name."""
+    untracked: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """Files and folders (ending in a slash) that git ignores, folders not opened."""
+
+
+@dataclass
+class Git:
+    """Safe git calls in one working tree. Make it with `Git.open`."""
+
+    top: Path
+    exe: str
+    options: tuple[str, ...] = field(default=(), repr=False)
+    batch: asyncio.subprocess.Process | None = field(default=None, repr=False)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    @classmethod
+    async def open(cls, folder: Path) -> Git | None:
+        """The repository whose working tree holds `folder`, or None if there is none that git agrees to read."""
+        exe = shutil.which("git")
+        if exe is None:
+            return None
+        git = cls(folder, exe, off())
+        try:
+            both = await git.run("rev-parse", "--absolute-git-dir", "--show-toplevel")
+            place, _, rest = both.partition(b"\n")
+            if rest.count(b"\n") != 1:  # a newline in a name: ask for one at a time
+                place = (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n")
+                rest = await git.run("rev-parse", "--show-toplevel")
+            git.top = top = Path(os.fsdecode(rest.removesuffix(b"\n")))
+            # `core.worktree` lets a repository call any folder its own, your home for instance. Only a folder
+            # that leads to the same repository, and that we started inside of, is taken.
+            if place != (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n"):
+                return None
+        except GitFailed:
+            return None
+        if not await asyncio.to_thread(_holds, top, folder):
+            return None
+        git.options += await git._filters_off()
+        return git
+
+    async def _filters_off(self) -> tuple[str, ...]:
+        names = await self.run("config", "--null", "--name-only", "--get-regexp", r"^filter\.", codes=(0, 1))
+        keys = [os.fsdecode(name) for name in names.split(b"\0") if name]
+        filters = sorted({key.partition(".")[2].rpartition(".")[0] for key in keys})
+        if len(filters) > MOST_FILTERS:
+            raise GitFailed(
+                f"the repository at {self.top} configures {len(filters)} filters; rebut will not read it",
+                "Look into its .git/config, or copy what you want to discuss to another folder.",
+            )
+        off: list[str] = []
+        for name in filters:
+            for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")):
+                if "=" not in name:
+                    off += ["-c", f"filter.{name}.{key}={value}"]
+                else:
+                    # `-c` cuts at the first equals sign, this at the last; an old git that lacks it fails loudly.
+                    off.append(f"--config-env=filter.{name}.{key}=REBUT_{'FALSE' if value else 'EMPTY'}")
+        return tuple(off)
+
+    async def _start(self, *args: str, feed: bool = False, quiet: bool = False) -> asyncio.subprocess.Process:
+        env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV}
+        try:
+            return await asyncio.create_subprocess_exec(
+                self.exe,
+                "--no-pager",
+                *self.options,
+                *args,
+                cwd=self.top,
+                env=env | SET_ENV,
+                stdin=asyncio.subprocess.PIPE if feed else asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL if quiet else asyncio.subprocess.PIPE,
+                start_new_session=True,
+                limit=1 << 20,
+            )
+        except OSError as error:
+            raise GitFailed(f"git could not be started in {self.top}: {error.strerror}") from error
+
+    async def run(
+        self, *args: str, codes: tuple[int, ...] = (0,), cap: int = OUTPUT_CAP, feed: bytes | None = None
+    ) -> bytes:
+        """What one git command prints. Ends the process when it is cancelled, late, or prints beyond `cap`.
+
+        `feed` is for commands that read all of it before they print.
+        """
+        process = await self._start(*args, feed=feed is not None)
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                if process.stdin is not None:
+                    process.stdin.write(feed or b"")
+                    process.stdin.close()
+                complaint = asyncio.ensure_future(process.stderr.read())
+                parts, size = [], 0
+                while chunk := await process.stdout.read(1 << 16):
+                    parts.append(chunk)
+                    if (size := size + len(chunk)) > cap:
+                        raise GitFailed(f"git {args[0]} prints more than {cap:,} bytes in {self.top}")
+                said = (await complaint).decode("utf-8", "replace").strip()
+                code = await process.wait()
+        except TimeoutError as error:
+            raise GitFailed(f"git {args[0]} took longer than {TIMEOUT:.0f} s in {self.top}") from error
+        finally:
+            await end(process)
+        if code not in codes:
+            first = said.splitlines()[0] if said else f"code {code}"
+            raise GitFailed(f"git {args[0]} failed in {self.top}: {first}", said=said)
+        return b"".join(parts)
+
+    async def names(self, *args: str) -> tuple[str, ...]:
+        """The names that an `ls-files` with these options gives."""
+        return tuple(os.fsdecode(name) for name in (await self.run("ls-files", "-z", *args)).split(b"\0") if name)
+
+    async def changes(self) -> Changes:
+        """HEAD and what differs from it, told by index and file times; nothing is converted, nothing is started."""
+        head = (await self.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", codes=(0, 1))).decode().strip()
+        changed: dict[str, str] = {}
+        if head:
+            flags = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
+            for command in (("diff-index", "--cached", *flags, head), ("diff-files", *flags)):
+                fields = (await self.run(*command)).split(b"\0")
+                for about, name in zip(fields[::2], fields[1::2], strict=False):
+                    mode, _, oid = about.decode().lstrip(":").split(" ")[:3]
+                    # The first command compares with HEAD. What only the second names is the same in index and HEAD.
+                    changed.setdefault(os.fsdecode(name), oid if mode.startswith("100") else "")
+        else:
+            changed = dict.fromkeys(await self.names("--cached"), "")
+        untracked = await self.names("--others", "--exclude-standard")
+        ignored = await self.names("--others", "--ignored", "--exclude-standard", "--directory")
+        return Changes(head, changed, untracked, ignored)
+
+    async def tree(self, commit: str) -> dict[str, Entry]:
+        """Every file, link and submodule of a commit."""
+        entries: dict[str, Entry] = {}
+        for line in (await self.run("ls-tree", "-r", "-z", "--full-tree", commit)).split(b"\0"):
+            if line:
+                about, _, name = line.partition(b"\t")
+                mode, _, oid = about.decode().split(" ")
+                entries[name.decode("utf-8", "replace")] = Entry(mode, oid)
+        return entries
+
+    async def is_shallow(self) -> bool:
+        return (await self.run("rev-parse", "--is-shallow-repository")).strip() == b"true"
+
+    async def object(self, name: str, cap: int) -> bytes | int | None:
+        """An object's bytes by id; its size alone if that is above `cap`; None if there is no such object.
+
+        One `cat-file --batch` process answers all calls. If a call is cancelled half-way, the process is ended,
+        since the next caller would read the rest of the wrong answer.
+        """
+        async with self.lock:
+            if self.batch is None:
+                self.batch = await self._start("cat-file", "--batch", feed=True, quiet=True)
+            whole = False
+            try:
+                async with asyncio.timeout(TIMEOUT):
+                    answer = await self._ask(self.batch, name, cap)
+                whole = True
+                return answer
+            except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
+                raise GitFailed(f"git cat-file gave no answer in {self.top}") from error
+            finally:
+                if not whole:
+                    await self.close()
+
+    @staticmethod
+    async def _ask(batch: asyncio.subprocess.Process, name: str, cap: int) -> bytes | int | None:
+        assert batch.stdin is not None and batch.stdout is not None
+        batch.stdin.write(name.encode("utf-8", "replace") + b"\n")
+        await batch.stdin.drain()
+        return await Git._next(batch.stdout, cap)
+
+    @staticmethod
+    async def _next(answers: asyncio.StreamReader, cap: int) -> bytes | int | None:
+        header = (await answers.readuntil(b"\n")).decode("utf-8", "replace").split()
+        if not (len(header) == 3 and header[2].isdigit()):
+            return None
+        size = int(header[2])
+        if size <= cap:
+            return (await answers.readexactly(size + 1))[:-1]
+        left = size + 1
+        while left:
+            left -= len(await answers.readexactly(min(left, 1 << 16)))
+        return size
+
+    async def objects(self, ids: Sequence[str], cap: int, total: int) -> dict[str, bytes | int]:
+        """Many objects by id, asked for at once; the size alone of one above `cap` or beyond `total` in all.
+
+        What is missing, as in a partial clone, is not in the answer.
+        """
+        found: dict[str, bytes | int] = {}
+        if not ids:
+            return found
+        process = await self._start("cat-file", "--batch", "--buffer", feed=True, quiet=True)
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write("".join(f"{oid}\n" for oid in ids).encode())
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                process.stdin.close()
+                for oid in ids:
+                    answer = await self._next(process.stdout, min(cap, total))
+                    if answer is not None:
+                        found[oid] = answer
+                        total -= len(answer) if isinstance(answer, bytes) else 0
+                await process.wait()  # it ends by itself: nothing more is asked
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
+            raise GitFailed(f"git cat-file gave no answer in {self.top}") from error
+        finally:
+            await end(process)
+        return found
+
+    async def commit(self, ref: str) -> str:
+        """The id of the commit that a name stands for, "" if there is none. A dash in front would make it an option."""
+        if ref.startswith("-"):
+            return ""
+        said = await self.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", codes=(0, 1, 128))
+        return said.decode("utf-8", "replace").strip()
+
+    async def parents(self, commit: str) -> tuple[str, ...]:
+        """A commit's parents as they stand in it: a shallow clone names them too, though it has not got them."""
+        body = await self.object(commit, OUTPUT_CAP)
+        lines = body.split(b"\n\n")[0].split(b"\n") if isinstance(body, bytes) else []
+        return tuple(line[7:].decode() for line in lines if line.startswith(b"parent "))
+
+    async def merge_base(self, one: str, other: str) -> str:
+        """Where two commits parted, "" if they never were together."""
+        said = await self.run("merge-base", one, other, codes=(0, 1))
+        return said.decode().strip()
+
+    async def close(self) -> None:
+        """End the `cat-file` process, if one runs."""
+        batch, self.batch = self.batch, None
+        if batch is not None:
+            await end(batch)
+
+
+async def refusal(folder: Path) -> tuple[str, str]:
+    """Why git does not read the repository that holds a folder, and what to do; empty where there is no repository."""
+    exe = shutil.which("git")
+    if exe is None:
+        return "git is not installed", "Install git, or name a file with --scope file:PATH."
+    held = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    if held is None:
+        return "", ""
+    try:
+        await Git(folder, exe, off()).run("rev-parse", "--show-toplevel")
+    except GitFailed as error:
+        owned = "dubious ownership" in error.said
+        said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
+        trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(held))}"
+        return f"git does not read {held}: {said}", trust if owned else f"Look at {held / '.git'}."
+    return f"{held / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
+
+
+def _holds(top: Path, folder: Path) -> bool:
+    return (top / ".git").exists() and folder.resolve().is_relative_to(top.resolve())
+
+
+async def end(process: asyncio.subprocess.Process) -> None:
+    """End a process that may already be over, and wait until it is."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):  # it may have ended by itself in between
+            process.kill()
+        await process.wait()

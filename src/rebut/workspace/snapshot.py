@@ -1,0 +1,351 @@
+"""The workspace as it stood when a debate opened: taken once, kept redacted, described in plain JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from rebut.core.errors import RecordError, UsageError
+from rebut.workspace.git import Changes, Git
+from rebut.core.types import Json
+
+Redact = Callable[[str], str]
+Kind = Literal["git", "files", "none"]
+
+FILE_CAP = 1_000_000
+TOTAL_CAP = 50_000_000
+MOST_FILES = 5_000
+MOST_NAMES = 2_000
+
+# Examples such as .env.example are on the list too: C16 says `.env*`, and real values do get pasted into them.
+NEVER_FOLDERS = (".env*", ".git", ".ssh", ".gnupg", ".aws", ".kube")
+NEVER_FILES = (
+    *("*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.gpg"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.tfstate*", "*.tfvars*", "*.kubeconfig", "kubeconfig"),
+    *(".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".dockercfg"),
+    *(".git-credentials", "credentials", "credentials*.json", "client_secret*.json", "secrets.*"),
+    *("service-account*.json", "service_account*.json"),
+)
+
+
+def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
+    """Whether a file may never be copied or served, by its name, a folder above it or the user's own globs.
+
+    A user's glob without a slash is held against every part of the path, one with a slash against the path and each
+    folder above it. Letters match in either case and `*` also crosses slashes: to hide too much is the safe mistake.
+    """
+    folders, files, whole = _never(tuple(globs))
+    parts = path.casefold().strip("/").split("/")
+    if files.match(parts[-1]) or any(folders.match(part) for part in parts):
+        return True
+    return whole is not None and any(whole.match("/".join(parts[:n])) for n in range(1, len(parts) + 1))
+
+
+@lru_cache(maxsize=64)
+def _never(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str] | None]:
+    plain = [glob.casefold().removeprefix("./").strip("/") for glob in globs]
+    parts = [glob for glob in plain if glob and "/" not in glob]
+    deep = [glob for glob in plain if "/" in glob]
+    paths = [form for glob in deep for form in (glob, glob.removeprefix("**/"), glob.removesuffix("/**"))]
+    return _any(NEVER_FOLDERS + tuple(parts)), _any(NEVER_FILES), _any(tuple(paths)) if paths else None
+
+
+def _any(globs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{translate(glob)})" for glob in globs))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What was kept of a workspace. Paths are relative to `root`, with forward slashes."""
+
+    kind: Kind
+    root: str
+    head: str = ""
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Path → name of its redacted copy in the keep folder."""
+    deleted: tuple[str, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Path of a file or folder that was there but not kept → why."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Symbolic link of the working tree → the path inside `root` that it leads to, "" if it leads out."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Path → what to know of its copy."""
+    never: tuple[str, ...] = ()
+    included: tuple[str, ...] = ()
+    """What the user named as context, as paths from `root`."""
+    complete: bool = True
+    """False when there was more than could be listed: then an unknown path is not known to be absent."""
+    folder: str = ""
+    """Where the debate was started, as a path from `root`: people name files from where they stand."""
+    modes: Mapping[str, str] = field(default_factory=dict)
+    """Path of a changed or executable file of the working tree → its mode, as git writes it."""
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "root": self.root,
+            "head": self.head,
+            "copies": dict(self.copies),
+            "deleted": list(self.deleted),
+            "skipped": dict(self.skipped),
+            "links": dict(self.links),
+            "notes": dict(self.notes),
+            "never": list(self.never),
+            "included": list(self.included),
+            "complete": self.complete,
+            "folder": self.folder,
+            "modes": dict(self.modes),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Snapshot:
+        """Read back what `to_json` gave. Whatever has another shape is a broken record."""
+        kind = data.get("kind")
+        if kind != "git" and kind != "files" and kind != "none":
+            hint = "Open it with the version of rebut that made it."
+            raise RecordError(f"a snapshot of kind {kind!r} is on record", hint)
+        return cls(
+            kind,  # type: ignore[arg-type]
+            str(data.get("root", "")),
+            str(data.get("head", "")),
+            _texts(data.get("copies")),
+            _names(data.get("deleted")),
+            _texts(data.get("skipped")),
+            _texts(data.get("links")),
+            _texts(data.get("notes")),
+            _names(data.get("never")),
+            _names(data.get("included")),
+            data.get("complete") is not False,
+            str(data.get("folder", "")),
+            _texts(data.get("modes")),
+        )
+
+    def at(self, commit: str) -> Snapshot:
+        """The same repository at a commit, without the working tree: the old side of a diff."""
+        return replace(
+            self, head=commit, copies={}, deleted=(), skipped={}, links={}, notes={}, modes={}, complete=True
+        )
+
+
+def _texts(value: Json) -> dict[str, str]:
+    return {key: str(item) for key, item in value.items()} if isinstance(value, dict) else {}
+
+
+def _names(value: Json) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+def decode(data: bytes) -> tuple[str, str] | None:
+    """The text of a file and a note on how it was read; None if it is binary."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace"), "read as UTF-16"
+    if b"\0" in data[:8000]:
+        return None
+    try:
+        return data.decode("utf-8-sig"), ""
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace"), "not UTF-8: what could not be read is replaced"
+
+
+def read_plain(path: Path, cap: int) -> bytes | None:
+    """A regular file's bytes, its last part no link; None if it is larger than `cap`. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError("not a regular file")
+        data = file.read(cap + 1)
+    return None if len(data) > cap else data
+
+
+def clean_name(name: str) -> str:
+    """A file name as text that any encoder takes: bytes that are no UTF-8 become the replacement character."""
+    return os.fsencode(name).decode("utf-8", "replace").replace(os.sep, "/")
+
+
+async def take(
+    root: Path, keep: Path, redact: Redact, *, include: Sequence[str] = (), never: Sequence[str] = ()
+) -> Snapshot:
+    """Keep the workspace that holds `root`. `include` are files or folders in it, relative to `root` or absolute."""
+    git = await Git.open(root)
+    top, named = await asyncio.to_thread(_inside, git.top if git else root, root, include)
+    kept = _Keep(top, keep, redact, tuple(never), tuple(clean_name(name) for name in named))
+    kept.folder = await asyncio.to_thread(_below, top, root)
+    if git is None:
+        await asyncio.to_thread(kept.folders, named)
+        return kept.snapshot("files" if named else "none", "")
+    changes = await git.changes()
+    await asyncio.to_thread(kept.changes, changes, named)
+    return kept.snapshot("git", changes.head)
+
+
+def _inside(top: Path, root: Path, include: Sequence[str]) -> tuple[Path, list[str]]:
+    """The real top of a workspace, and the included paths relative to it. Links are followed: the user named them."""
+    top = top.resolve()
+    return top, [_relative(top, root, path) for path in include]
+
+
+def _below(top: Path, root: Path) -> str:
+    place = root.resolve()
+    return clean_name(str(place.relative_to(top))) if top in place.parents else ""
+
+
+def _relative(top: Path, root: Path, path: str) -> str:
+    place = (root / path).resolve()
+    if not place.exists():
+        raise UsageError(f"there is no file or folder {path!r} to take as context", "Name one in the workspace.")
+    if not place.is_relative_to(top):
+        raise UsageError(
+            f"{path!r} lies outside the workspace {top}", "Only files inside it can be context; copy it there."
+        )
+    return str(place.relative_to(top))
+
+
+class _Keep:
+    """A snapshot in the making: one call per file, caps over all of them."""
+
+    def __init__(
+        self, top: Path, keep: Path, redact: Redact, never: tuple[str, ...], included: tuple[str, ...]
+    ) -> None:
+        self.top, self.keep, self.redact, self.never = top, keep.resolve(), redact, never
+        self.copies: dict[str, str] = {}
+        self.deleted: list[str] = []
+        self.skipped: dict[str, str] = {}
+        self.links: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
+        self.modes: dict[str, str] = {}
+        self.included = included
+        self.complete = True
+        self.folder = ""
+        self.total = 0
+
+    def snapshot(self, kind: Kind, head: str) -> Snapshot:
+        deleted = tuple(sorted(self.deleted))
+        more = (self.skipped, self.links, self.notes, self.never, self.included, self.complete, self.folder)
+        return Snapshot(kind, str(self.top), head, self.copies, deleted, *more, modes=self.modes)
+
+    def changes(self, changes: Changes, named: Sequence[str]) -> None:
+        ignored = {name.rstrip("/") for name in changes.ignored}
+        for name in sorted(ignored):
+            self.skip(name, "ignored by git")
+        for name, oid in sorted(changes.changed.items()):
+            self.add(name, oid)
+        for name in sorted(changes.untracked):
+            self.add(name)
+        for path in named:
+            folders = {path, *map(str, Path(path).parents)}
+            if folders & ignored:
+                for name in self.walk(path):
+                    self.skipped.pop(clean_name(name), None)
+                    self.add(name)
+
+    def folders(self, named: Sequence[str]) -> None:
+        """Outside git: keep what was named, and know the names of what else is there."""
+        for path in named:
+            for name in self.walk(path):
+                self.add(name)
+        if not named:
+            return
+        for count, name in enumerate(self.walk(".")):
+            if count >= MOST_NAMES:
+                self.complete = False
+                break
+            path = clean_name(name)
+            if path not in self.copies and path not in self.links:
+                self.skip(path, "not among the files that were kept")
+
+    def walk(self, path: str) -> Iterator[str]:
+        """The files below a folder, or the file itself, in a fixed order; links are named, not entered."""
+        place = self.top / path
+        if not place.is_dir() or place.is_symlink():
+            yield path
+            return
+        for folder, inner, files in os.walk(place):
+            links = {name for name in inner if Path(folder, name).is_symlink()}
+            inner[:] = sorted({*inner} - links - {".git"})
+            for name in sorted({*files} | links):
+                yield str(Path(folder, name).relative_to(self.top))
+
+    def skip(self, path: str, why: str) -> None:
+        if len(self.skipped) < MOST_FILES:
+            self.skipped.setdefault(clean_name(path), why)
+        else:
+            self.complete = False
+
+    def add(self, name: str, oid: str = "") -> None:
+        """Keep one file of the working tree, unless it is the same as HEAD's blob `oid`."""
+        key, place = clean_name(name), self.top / name
+        if is_never_sent(key, self.never) or place.is_relative_to(self.keep) or key in self.copies:
+            return
+        if place.parent.resolve() != place.parent:
+            self.deleted.append(key)  # a folder above it has become a link: what lies behind is not this file
+            return
+        try:
+            mode = place.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                self.links[key] = link_target(key, str(place.readlink()), self.top)
+            elif stat.S_ISDIR(mode):
+                self.skip(name.rstrip("/"), "a repository of its own")
+            elif not stat.S_ISREG(mode):
+                self.skip(name, "not a regular file")
+            else:
+                if oid or mode & 0o100:
+                    self.modes[key] = "100755" if mode & 0o100 else "100644"
+                self.copy(name, key, place, oid)
+        except (FileNotFoundError, NotADirectoryError):
+            self.deleted.append(key)
+        except OSError as error:
+            self.skip(name, f"cannot be read ({error.strerror or error})")
+
+    def copy(self, name: str, key: str, place: Path, oid: str) -> None:
+        if oid and _blob_id(place, len(oid)) == oid:
+            return  # only its times or its mode changed, so HEAD's blob will serve
+        data = read_plain(place, FILE_CAP)
+        if data is None:
+            self.skip(name, "larger than 1 MB")
+        elif self.total + len(data) > TOTAL_CAP:
+            self.skip(name, "beyond the 50 MB that are kept in all")
+        elif len(self.copies) >= MOST_FILES:
+            self.skip(name, f"beyond the {MOST_FILES:,} files that are kept")
+        elif (read := decode(data)) is None:
+            self.skip(name, "binary")
+        else:
+            text, note = read
+            self.total += len(data)
+            self.copies[key] = self.write(key, self.redact(text))
+            if note:
+                self.notes[key] = note
+
+    def write(self, key: str, text: str) -> str:
+        # Named by content, so that taking the snapshot again after a crash writes the same files over themselves.
+        body = text.encode("utf-8", "replace")
+        stored = hashlib.sha256(key.encode() + b"\0" + body).hexdigest()[:32]
+        self.keep.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+        with os.fdopen(os.open(self.keep / stored, flags, 0o600), "wb") as file:
+            file.write(body)
+        return stored
+
+
+def link_target(link: str, target: str, top: Path) -> str:
+    """Where a link leads, as a path inside the workspace; "" if it leads out of it or to its top."""
+    place = Path(os.path.normpath((top / link).parent / target))
+    return clean_name(str(place.relative_to(top))) if top in place.parents else ""
+
+
+def _blob_id(place: Path, length: int) -> str:
+    """The id that git gives to a file's bytes as they are, without any filter."""
+    digest = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
+    with place.open("rb") as file:
+        digest.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

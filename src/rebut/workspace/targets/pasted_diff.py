@@ -1,0 +1,243 @@
+"""A diff that came as text, with both sides of its files rebuilt from the working tree: it fits it, or is in it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from rebut.record import sessions as session
+from rebut.evidence.context import shown
+from rebut.workspace.git import Git, GitFailed
+from rebut.workspace.patch import lay, scratch, unquoted
+from rebut.workspace.snapshot import (Redact, clean_name, decode, is_never_sent)
+from rebut.workspace.targets.mixed import diff_end
+from rebut.workspace.diff import Sides, added, section
+from rebut.workspace.targets.redacting import redact_all
+from rebut.workspace.targets.sides import Folder, Side, Unread
+from rebut.core.types import Changed
+from rebut.workspace.tree import NEVER_READ, confine
+
+MOST_TRIES = 200
+"""A few files that do not fit are found among hundreds; of a diff that fits nothing, not every file is tried."""
+_NAME = r'("(?:[^"\\]|\\.)*"|[^\t\r\n]+)'
+HEADS = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}", re.M)
+MOVED = re.compile(rf"^rename from {_NAME}\r?\nrename to {_NAME}", re.M)
+GIT = re.compile(r"^diff --git (?:\"?[a-z]/)?(.{1,4096}?)\"? \"?(?:[a-z]/)?\1\"?\r?$", re.M)
+BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)", re.M)
+NO_TEXT = re.compile(r"^(?:(?:new|old|deleted) (?:file )?mode 1[26]0000|index \S+ 1[26]0000)", re.M)
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    """What became of a diff."""
+
+    diff: str = ""
+    changes: tuple[Changed, ...] = ()
+    loose: str = ""
+    """The part that fits no file here, as it was written, without its secrets."""
+    strays: tuple[str, ...] = ()
+    """The files that this part speaks of."""
+    left_out: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """One file of a diff; names as they stand in it, empty for a side that is not there."""
+
+    text: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How to read the names of a diff: how many folders to take off, and which folder they are meant from."""
+
+    strip: int
+    below: str
+
+    def path(self, name: str) -> str:
+        """The name below the top of the workspace; empty if it leads elsewhere."""
+        parts = PurePosixPath(name).parts[self.strip :]
+        inside = str(PurePosixPath(self.below, *parts)) if parts else ""
+        return inside if inside and confine(inside, "/") not in (None, ".") else ""
+
+
+async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -> Rebuilt:
+    """Find the diffs in a text, and the files that they are about. What has no file here stays a text."""
+    done = Rebuilt()
+    top, ways = await asyncio.to_thread(_ways, root)
+    wanted = list(_readable(text, ways, never, done))
+    fitted = await _fitted(wanted, top, ways)
+    folder = Folder(top)
+    pairs = dict[str, tuple[str, str | None, str | None]]()
+    for n, (way, other, is_in) in sorted(fitted.items()):
+        old, new = way.path(wanted[n].old), way.path(wanted[n].new)
+        standing, made = _read(folder, new if is_in else old), other.get(old if is_in else new)
+        # A log may have a file more than once.
+        pairs.setdefault(new or old, (old, *((made, standing) if is_in else (standing, made))))
+    texts = [text for _, *both in pairs.values() for text in both if text is not None]
+    clean = await asyncio.to_thread(redact_all, texts, redact)
+    sections, changes = list[str](), list[Changed]()
+    for new, (old, was, now) in pairs.items():
+        before, after = (None if text is None else clean[text] for text in (was, now))
+        path, moved = redact(clean_name(new)), redact(clean_name(old)) if old and old != new else ""
+        sides = Sides(before, after)
+        spans = sides.differences()
+        sections.append(section(path, before, after, spans, old_path=moved, sides=sides))
+        changes.append(Changed(path, before, after, added(spans), moved))
+    strays = [one for n, one in enumerate(wanted) if n not in fitted]
+    done.diff, done.changes = "".join(sections), tuple(changes)
+    done.loose = redact("".join(one.text for one in strays))
+    done.strays = tuple(dict.fromkeys(map(_shown, strays)))
+    return done
+
+
+def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebuilt) -> Iterator[_Section]:
+    for one in _sections(text):
+        # However a name may be meant: a glob with a folder in it is held against the path below the top.
+        named = {meant for n in (one.old, one.new) if n for meant in (_plain(n), *(way.path(n) for way in ways))}
+        if any(is_never_sent(name, never) for name in named):
+            done.left_out.append(f"{_shown(one)}: {NEVER_READ}")
+        elif BINARY.search(one.text) or NO_TEXT.search(one.text):
+            done.left_out.append(f"{_shown(one)}: {'binary' if BINARY.search(one.text) else 'a link or a submodule'}")
+        elif "\n@@ " in one.text or MOVED.search(one.text):
+            yield one
+
+
+def _ways(root: Path) -> tuple[Path, list[_Way]]:
+    """The top of the workspace, and how names may be meant: as git writes them there, or as written from here."""
+    real = root.resolve()
+    top = session.repository(real)
+    here = real.relative_to(top).as_posix() if real.is_relative_to(top) else "."
+    return top, [_Way(strip, below) for below in dict.fromkeys((".", here)) for strip in (1, 0)]
+
+
+Fit = tuple[_Way, Mapping[str, str | None], bool]
+"""How its names are meant, the other side of the files by their paths, and whether the diff is in them already."""
+
+
+async def _fitted(wanted: Sequence[_Section], top: Path, ways: Sequence[_Way]) -> dict[int, Fit]:
+    """Which sections fit: all together if they can, else one by one."""
+    exe, fitted = shutil.which("git"), dict[int, Fit]()
+    for way in ways if exe else ():
+        assert exe is not None
+        rest = {n: one for n, one in enumerate(wanted) if n not in fitted}
+        fitted |= await _tried(rest, way, top, exe)
+    return fitted
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    lines = text.split("\n")
+    if any(line.startswith(("diff --git ", "+++ ")) and line.endswith("\r") for line in lines):
+        lines = [line.removesuffix("\r") for line in lines]  # the whole text was converted, and not a file's lines
+    at = 0
+    while at < len(lines):
+        end = diff_end(lines, at)
+        if not end:
+            at += 1
+            continue
+        for piece in _pieces("\n".join(lines[at:end]) + "\n"):
+            old, new = _names(piece)
+            if old or new:
+                yield _Section(piece, old, new)
+        at = end
+
+
+def _pieces(diff: str) -> list[str]:
+    """One piece for each file: from where git begins one, or from the names where git did not write it."""
+    begins = re.compile(r"^(?:diff --git |--- [^\n]*\n\+\+\+ [^\n]*\n@@ -)", re.M)
+    starts = list[int]()
+    for found in begins.finditer(diff):
+        ours = found[0].startswith("---") and starts and "\n@@ " not in diff[starts[-1] : found.start()]
+        if not ours:  # else the names of the file that git has begun
+            starts.append(found.start())
+    return [diff[start:end] for start, end in zip(starts, [*starts[1:], len(diff)], strict=True)]
+
+
+def _names(piece: str) -> tuple[str, str]:
+    """Both names as the diff writes them, with whatever stands before them."""
+    head = piece.partition("\n@@ ")[0]
+    if found := HEADS.search(head):
+        old, new = (unquoted(name.strip()) for name in found.groups())
+        return ("" if old == "/dev/null" else old), ("" if new == "/dev/null" else new)
+    if found := MOVED.search(head):
+        return f"a/{unquoted(found[1].strip())}", f"b/{unquoted(found[2].strip())}"
+    same = GIT.search(head)
+    return (f"a/{same[1]}", f"b/{same[1]}") if same else ("", "")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"^[a-z]/", "", name)
+
+
+def _shown(one: _Section) -> str:
+    return shown(clean_name(_plain(one.new or one.old)))
+
+
+async def _tried(sections: Mapping[int, _Section], way: _Way, top: Path, exe: str) -> dict[int, Fit]:
+    """Try them on a copy of the files that they name."""
+    named = {n: [way.path(name) for name in (one.old, one.new) if name] for n, one in sections.items()}
+    able = {n: one for n, one in sections.items() if all(named[n])}
+    paths = {path for n in able for path in named[n]}
+    folder = Folder(top)
+    here = await asyncio.to_thread(lambda: {path: _bytes(folder, path) for path in sorted(paths)})
+    # A file that is neither made nor taken away has to be here, before or after.
+    able = {n: s for n, s in able.items() if not (s.old and s.new) or any(here[p] is not None for p in named[n])}
+    if not able:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
+        tree, file = Path(made) / "tree", Path(made) / "patch"
+        await asyncio.to_thread(lay, tree, here)
+        git = scratch(tree, exe)
+        await git.run("init", "-q", "--template=", ".")
+        groups, done = [list(able)], dict[int, bool]()
+        for _ in range(MOST_TRIES):
+            if not groups:
+                break
+            group = groups.pop()
+            patch = "".join(able[n].text for n in group)
+            await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "surrogateescape"))
+            for reverse in (True, False):  # in already is tried first: so comes a diff of uncommitted changes
+                if await _applied(git, file, way, reverse):
+                    done |= dict.fromkeys(group, reverse)
+                    break
+            else:  # look for those that do not fit in either half
+                half = len(group) // 2
+                groups += [group[half:], group[:half]] if half else []
+        texts = {path: _text(tree / path) for n in done for path in named[n]}
+    return {n: (way, texts, is_in) for n, is_in in done.items()}
+
+
+async def _applied(git: Git, file: Path, way: _Way, reverse: bool) -> bool:
+    flags = (f"-p{way.strip}", *(("-R",) if reverse else ()))
+    flags += (f"--directory={way.below}",) if way.below != "." else ()
+    try:
+        await git.run("apply", "--check", *flags, str(file))
+        await git.run("apply", *flags, str(file))
+    except GitFailed:
+        return False
+    return True
+
+
+def _bytes(folder: Folder, path: str) -> bytes | None:
+    found = folder.read(path)
+    # A link, a folder or what cannot be read is as good as nothing: the diff will then not fit.
+    return found.data if isinstance(found, Side) and not found.is_link else None
+
+
+def _read(folder: Folder, path: str) -> str | None:
+    found = folder.read(path) if path else None
+    return None if found is None or isinstance(found, Unread) or found.is_link else found.text
+
+
+def _text(place: Path) -> str | None:
+    if place.is_symlink() or not place.is_file():
+        return None
+    found = decode(place.read_bytes())
+    return found[0] if found else None

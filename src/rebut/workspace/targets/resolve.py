@@ -1,0 +1,237 @@
+"""From what the user gave to a target: which source counts, what kind it is, and how sure that is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+from rebut.record import sessions as session
+from rebut.evidence.context import shown
+from rebut.core.errors import UsageError
+from rebut.workspace.git import Git, refusal
+from rebut.workspace.snapshot import Redact, clean_name, is_never_sent
+from rebut.workspace.targets import text as messages
+from rebut.workspace.targets.detecting import Guess, detect
+from rebut.workspace.targets.git_change import draw
+from rebut.workspace.targets.text import Message
+from rebut.workspace.targets.mixed import (Block, prose_of, snippets, split_mixed)
+from rebut.workspace.diff import added, all_new, section
+from rebut.workspace.targets.pasted_diff import rebuild
+from rebut.workspace.targets.scope import FORMS, Scope
+from rebut.workspace.targets.scopes import compared
+from rebut.workspace.targets.target import (KINDS, Kind, Target, Wanted)
+from rebut.core.types import Changed
+from rebut.workspace.tree import NEVER_READ
+
+DIFFS = (".diff", ".patch")
+GIVE = "Give a text as an argument, --artifact-file, standard input, --context-file or --from-transcript"
+
+
+async def resolve(root: Path, wanted: Wanted, redact: Redact, never: Sequence[str] = ()) -> Target:
+    """Read what is to be debated, once. Whatever enters the target has passed `redact`.
+
+    A target of low confidence is a guess: ask `question`, then resolve again with the answer as `wanted.target`.
+    """
+    if wanted.target not in ("auto", *KINDS):
+        raise UsageError(f"there is no target {wanted.target!r}", f"Targets are auto, {', '.join(KINDS)}.")
+    if wanted.scope and wanted.target == "proposal":
+        raise UsageError(
+            f"--scope {wanted.scope} selects code, and --target is proposal", "Leave out one, or say --target mixed."
+        )
+    scope = Scope.parse(wanted.scope) if wanted.scope else None
+    # A hook feeds its own lines to standard input: beside a scope they are no text to debate.
+    given = replace(wanted, stdin="") if scope and wanted.target != "mixed" else wanted
+    message = await asyncio.to_thread(messages.find, root, given, never)
+    raw = message.text if message else ""
+    if message is not None:
+        message = replace(message, text=redact(raw))
+    if scope is not None:
+        return await _scoped(root, scope, wanted, message, redact, never)
+    if message is None:
+        return await _found(root, wanted, redact, never)
+    target = _written(message, wanted)
+    if target.kind == "code" and any(c.path.endswith(DIFFS) for c in target.changes):
+        target = await _placed(root, target, raw, redact, never)
+    if target.kind == "mixed" and not target.changes:
+        code = await _change(root, Scope("uncommitted"), redact, never, wanted.instead)
+        notes = (*target.notes, "the text holds no code, so the uncommitted changes were taken")
+        return replace(code, kind="mixed", confidence="high", why=target.why, text=target.text, notes=notes)
+    return target
+
+
+async def _scoped(
+    root: Path, scope: Scope, wanted: Wanted, message: Message | None, redact: Redact, never: Sequence[str]
+) -> Target:
+    target = await _change(root, scope, redact, never, wanted.instead)
+    target = replace(target, scope=wanted.scope.strip())
+    if wanted.target == "mixed":
+        return _both(target, scope, message)
+    if message is None:
+        return target
+    if wanted.target == "code":
+        return replace(target, notes=(*target.notes, f"{message.origin} is not used: --target is code"))
+    why = f"--scope {wanted.scope} selects code, and {message.origin} gives a text"
+    return replace(target, confidence="low", why=why)
+
+
+def _both(target: Target, scope: Scope, message: Message | None) -> Target:
+    target = replace(target, kind="mixed", why="--target mixed")
+    if message is None and scope.kind == "file":
+        blocks, rest = split_mixed(target.changes[0].after or "")
+        return replace(_coded(target, blocks), text=rest)
+    if message is None:
+        raise UsageError("--target mixed needs a text beside the scope", f"{GIVE}.")
+    blocks, rest = split_mixed(message.text)
+    extra = _coded(Target("mixed", "high", ""), blocks)
+    return replace(
+        target,
+        text=rest,
+        diff=target.diff + extra.diff,
+        changes=target.changes + extra.changes,
+        notes=(*target.notes, *_unused(message)),
+    )
+
+
+async def _found(root: Path, wanted: Wanted, redact: Redact, never: Sequence[str]) -> Target:
+    """Nothing was given: a changed working tree is what is meant."""
+    if wanted.target in ("proposal", "mixed"):
+        raise UsageError(f"--target {wanted.target} needs a text, and none was given", f"{wanted.instead or GIVE}.")
+    target = await _change(root, Scope("uncommitted"), redact, never, wanted.instead)
+    if wanted.target == "code":
+        return replace(target, why="--target code, and no text was given")
+    why = "nothing was given, and the working tree has changes"
+    return replace(target, confidence="medium", why=why)
+
+
+def _written(message: Message, wanted: Wanted) -> Target:
+    text = message.text
+    if wanted.target == "auto":
+        guess = detect(text, message.name)
+    else:
+        kind: Kind = next(kind for kind in KINDS if kind == wanted.target)
+        guess = Guess(kind, "high", "asked for")
+    why = guess.why if wanted.target != "auto" else f"{message.origin}: {guess.why}"
+    target = Target(guess.kind, guess.confidence, why, notes=_unused(message), origin=_origin(message))
+    if guess.kind == "proposal":
+        return replace(target, text=text)
+    blocks, rest = split_mixed(text)
+    name = PurePath(message.name).name
+    if guess.kind == "code" and (not blocks or _is_code_file(name)):
+        return _coded(target, [Block(name or "snippet-1.txt", text)])
+    target = _coded(target, blocks)
+    if guess.kind == "mixed":
+        return replace(target, text=rest)
+    left = prose_of(blocks, rest)
+    note = f"{len(left):,} characters of words around the code are not part of the target; --target mixed takes them in"
+    return replace(target, notes=(*target.notes, note)) if left else target
+
+
+def _origin(message: Message) -> str:
+    what = "a diff" if any(block.is_diff for block in split_mixed(message.text)[0]) else "code"
+    where = message.name or message.origin
+    return f"{what} {'on' if where == 'standard input' else 'in'} {where}"
+
+
+def _is_code_file(name: str) -> bool:
+    return bool(name) and detect("", name).confidence == "high"
+
+
+def _unused(message: Message) -> tuple[str, ...]:
+    return tuple(f"{origin} is not used, since {message.origin} comes first" for origin in message.unused)
+
+
+def _coded(target: Target, blocks: Sequence[Block]) -> Target:
+    """Blocks as the code of a target. A diff stands in `diff` as it was written, other code as new files."""
+    diff = "".join(
+        block.text if block.is_diff else section(block.name, None, block.text, all_new(block.text)) for block in blocks
+    )
+    return replace(target, diff=diff, changes=snippets(blocks))
+
+
+async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: Sequence[str]) -> Target:
+    """A diff with the files that it is about, as far as they are here: only those can be read whole."""
+    done = await rebuild(root, raw, redact, never)
+    if not (done.changes or done.loose or done.left_out):
+        return target
+    if not (done.changes or done.loose):
+        raise UsageError(f"there is nothing to read in {target.origin}", f"Left out: {'; '.join(done.left_out[:5])}")
+    kept = [c for c in target.changes if not c.path.endswith(DIFFS)]
+    notes = list(target.notes)
+    loose: tuple[Changed, ...] = ()
+    if done.loose:
+        name = next(c.path for c in target.changes if c.path.endswith(DIFFS))
+        loose = snippets([Block(name, done.loose)])
+        more = f" and {len(done.strays) - 5} more" if len(done.strays) > 5 else ""
+        notes.append(f"no file here is as this diff says, before it or after: {', '.join(done.strays[:5])}{more}")
+    written = "".join(section(c.path, None, c.after, all_new(c.after or "")) for c in kept)
+    return replace(
+        target,
+        diff=written + done.diff + done.loose,
+        changes=(*kept, *done.changes, *loose),
+        left_out=(*target.left_out, *done.left_out),
+        notes=tuple(notes),
+        loose=done.strays,
+    )
+
+
+async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str], instead: str = "") -> Target:
+    if scope.kind == "file":
+        return await asyncio.to_thread(_file, root, scope.first, redact, never)
+    name = {"uncommitted": "change", "base": "branch"}.get(scope.kind, scope.kind) + f" {scope.first}".rstrip()
+    git = await Git.open(root)
+    if git is None:
+        why, hint = await refusal(root)
+        if why:
+            raise UsageError(f"{why}; so there is no {name} to look at", hint)
+        raise UsageError(
+            f"{root} is no git repository: there is no {name} to look at",
+            f"{instead or f'{GIVE}, or name a file with --scope file:PATH'}.",
+        )
+    try:
+        both = await compared(git, scope)
+        drawn = await draw(git, both.base, both.new, redact, never)
+    finally:
+        await git.close()
+    if not drawn.diff:
+        hint = f"{instead}." if instead else f"{GIVE}, or another scope. {FORMS}"
+        if drawn.left_out:
+            hint = f"Left out: {'; '.join(drawn.left_out[:5])}{' …' if len(drawn.left_out) > 5 else ''}"
+        what = "no change that could be read" if drawn.left_out else "no change"
+        raise UsageError(f"there is {what} in {both.looked_at}", hint)
+    return Target(
+        "code",
+        "high",
+        f"explicit scope: {both.looked_at}",
+        scope=scope.kind,
+        diff=drawn.diff,
+        changes=drawn.changes,
+        base=both.base,
+        new=both.new,
+        left_out=tuple(drawn.left_out),
+        notes=(*both.notes, *drawn.notes),
+    )
+
+
+def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target:
+    """One file as it stands. It was named, so that git's ignoring it does not matter; what it is called does."""
+    top = session.repository(root.resolve())
+    place = root.resolve() / path
+    real = messages.confined(root, path)
+    if place.is_symlink():
+        raise UsageError(f"file:{path} is a symbolic link, which is not followed", "Name the file it leads to.")
+    if not real.is_relative_to(top):
+        raise UsageError(f"file:{path} lies outside the workspace {top}", "Start rebut in the folder that holds it.")
+    name = clean_name(str(real.relative_to(top)))
+    if is_never_sent(name, never):
+        raise UsageError(f"file:{path} is left out, {NEVER_READ}", "Put what should be debated into another file.")
+    text, note = messages.read(real, path)
+    text = redact(text)
+    if not text.strip():
+        raise UsageError(f"file:{path} is empty", "Name a file that holds something.")
+    spans = all_new(text)
+    notes = (f"{shown(name)}: {note}",) if note else ()
+    change = Changed(name, None, text, added(spans))
+    diff = section(name, None, text, spans)
+    return Target("code", "high", f"explicit scope: {name}", f"file:{path}", "", diff, (change,), notes=notes)

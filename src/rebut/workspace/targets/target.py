@@ -1,0 +1,130 @@
+"""The target of a debate: what is discussed, read once, without its secrets, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from rebut.core.errors import RecordError
+from rebut.core.types import Changed, Json
+
+Kind = Literal["code", "proposal", "mixed"]
+Confidence = Literal["high", "medium", "low"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user gave, as it was given. Empty means: not given."""
+
+    target: str = "auto"
+    scope: str = ""
+    content: str = ""
+    artifact_file: str = ""
+    stdin: str = ""
+    """What came on standard input, already read. A caller that may be a hook reads it only if nothing else is given."""
+    context_file: str = ""
+    from_transcript: bool = False
+    instead: str = ""
+    """What else could be given, in the words of the command that asks; for its errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is debated. Paths are relative to the top of the workspace; `base` and `new` are commits, "" for its files.
+
+    Where there was nothing before (a root commit, an unborn branch), `base` is the id of the empty tree.
+    """
+
+    kind: Kind
+    confidence: Confidence
+    why: str
+    scope: str = ""
+    text: str = ""
+    """The part that is a proposal."""
+    diff: str = ""
+    """The part that is code, as one unified diff."""
+    changes: tuple[Changed, ...] = ()
+    base: str = ""
+    new: str = ""
+    left_out: tuple[str, ...] = ()
+    """One line for each file that belongs to it and cannot be read here, such as "logo.png: binary"."""
+    notes: tuple[str, ...] = ()
+    origin: str = ""
+    """What was given and where, for code that came as a text: "a diff on standard input"."""
+    loose: tuple[str, ...] = ()
+    """Files that a given diff changes and that are not here as it says, so that nobody can read them whole."""
+    cites: tuple[str, ...] = ()
+    """What the text itself cites, looked up: how many of each mark, then a line for each that is absent or moved."""
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "confidence": self.confidence,
+            "why": self.why,
+            "scope": self.scope,
+            "text": self.text,
+            "diff": self.diff,
+            "changes": [
+                {
+                    "path": change.path,
+                    "before": change.before,
+                    "after": change.after,
+                    "added": [list(lines) for lines in change.added],
+                    "old_path": change.old_path,
+                }
+                for change in self.changes
+            ],
+            "base": self.base,
+            "new": self.new,
+            "left_out": list(self.left_out),
+            "notes": list(self.notes),
+            "origin": self.origin,
+            "loose": list(self.loose),
+            "cites": list(self.cites),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Target:
+        """Read back what `to_json` gave. Whatever has another shape is a broken record."""
+        kind, confidence = data.get("kind"), data.get("confidence")
+        if kind not in KINDS or confidence not in CONFIDENCES:
+            hint = "Open it with the version of rebut that made it."
+            raise RecordError(f"a target of kind {kind!r} and confidence {confidence!r} is on record", hint)
+        changes = data.get("changes")
+        return cls(
+            kind,
+            confidence,
+            str(data.get("why", "")),
+            scope=str(data.get("scope", "")),
+            text=str(data.get("text", "")),
+            diff=str(data.get("diff", "")),
+            changes=tuple(_changed(item) for item in changes) if isinstance(changes, list) else (),
+            base=str(data.get("base", "")),
+            new=str(data.get("new", "")),
+            left_out=_lines(data.get("left_out")),
+            notes=_lines(data.get("notes")),
+            origin=str(data.get("origin", "")),
+            loose=_lines(data.get("loose")),
+            cites=_lines(data.get("cites")),
+        )
+
+
+def _changed(item: Json) -> Changed:
+    if not isinstance(item, dict):
+        raise RecordError("a target on record lists a change that is none", "The record was altered by hand.")
+    before, after, added = item.get("before"), item.get("after"), item.get("added")
+    pairs = [pair for pair in added if isinstance(pair, list)] if isinstance(added, list) else []
+    return Changed(
+        str(item.get("path", "")),
+        None if before is None else str(before),
+        None if after is None else str(after),
+        tuple((first, last) for first, last in pairs if isinstance(first, int) and isinstance(last, int)),
+        str(item.get("old_path", "")),
+    )
+
+
+def _lines(value: Json) -> tuple[str, ...]:
+    return tuple(str(line) for line in value) if isinstance(value, list) else ()

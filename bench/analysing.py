@@ -17,7 +17,7 @@ from bench.table import Row
 from rebut.backends.linters import tables as analysers
 from rebut.backends.linters.backend import Lint
 from rebut.backends.rules import Rules
-from rebut.core.types import (Changed, Finding, Material, ModelSpec, Participant, Request)
+from rebut.core.types import Changed, Finding, Material, ModelSpec, Participant, Request
 
 RUNS = 7
 FILES = 20

@@ -11,9 +11,9 @@ import rebut
 from bench import said
 from bench.places import own_home
 from bench.table import Row
+from rebut.core.types import Reply, Request, Usage
 from rebut.record import sessions as session
 from rebut.record.events import Asked
-from rebut.core.types import Reply, Request, Usage
 
 ROUNDS = 5
 

@@ -32,9 +32,9 @@ from loopback import Loopback
 
 from rebut.backends.http.anthropic import Anthropic
 from rebut.backends.http.google import Google
-from rebut.backends.limit import Limited
 from rebut.backends.http.openai import OpenAI
 from rebut.backends.http.responses import Responses
+from rebut.backends.limit import Limited
 from rebut.backends.retry import Retrying
 from rebut.core.types import ModelSpec, Participant, Request
 

@@ -14,10 +14,10 @@ import rebut
 from bench.places import own_home
 from bench.said import ARGUMENT, cite
 from bench.table import Row
+from rebut.core.types import Reply, Request, Usage
 from rebut.record import sessions as session
 from rebut.record.events import Answered, Asked
 from rebut.record.record import Record, seconds
-from rebut.core.types import Reply, Request, Usage
 
 ROUNDS = 5
 RUNS = 5

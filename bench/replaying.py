@@ -12,8 +12,8 @@ from statistics import median
 import rebut
 from bench.places import own_home
 from bench.table import Row
-from rebut.record.journal import NAME
 from rebut.core.types import Reply, Request, Usage
+from rebut.record.journal import NAME
 
 RUNS = 7
 PROTOCOL = Path(__file__).with_name("thousand.py")

@@ -8,10 +8,10 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from rebut.core.types import Changed, Material, ModelSpec, Participant, Reply, Request, ignore
+from rebut.protocols.cross.forms import CodeCritique, Raised
 from rebut.setup import config as configs
 from rebut.setup.connect import connector
-from rebut.protocols.cross.forms import CodeCritique, Raised
-from rebut.core.types import (Changed, Material, ModelSpec, Participant, Reply, Request, ignore)
 
 
 def changed(path: str, before: str | None, after: str | None, old_path: str = "") -> Changed:

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from rebut.record.events import Line
-    from rebut.engine.runtime import Connection
     from rebut.core.types import Reply, Request
+    from rebut.engine.runtime import Connection
+    from rebut.record.events import Line
 
 DIED = 86
 SEATS = {"proposer": "one", "challenger": "two", "judge": "three"}

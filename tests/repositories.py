@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 from rebut.workspace.snapshot import Snapshot, take
-from rebut.workspace.view import View
 from rebut.workspace.tree import Read, Text
+from rebut.workspace.view import View
 
 
 def redact(text: str) -> str:

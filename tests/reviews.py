@@ -8,13 +8,13 @@ from typing import Any
 import crosses
 import duels
 
-from rebut.record import sessions as session
-from rebut.domain.review_result import Contract, Held
-from rebut.domain.outcome import Outcome
 from rebut.ci.recorded_reviews import Review
 from rebut.ci.standing import Grounds, Standing, stand
-from rebut.workspace.targets import Target
 from rebut.core.types import Changed
+from rebut.domain.outcome import Outcome
+from rebut.domain.review_result import Contract, Held
+from rebut.record import sessions as session
+from rebut.workspace.targets import Target
 
 AFTER = "import os\n\n\ndef pay(order):\n    commit(order)\n    charge(order)\n    return None\n"
 

@@ -10,8 +10,8 @@ import pytest
 from repositories import redact
 
 from rebut.core.errors import UsageError
-from rebut.workspace.targets import Target, Wanted, resolve
 from rebut.core.types import Changed
+from rebut.workspace.targets import Target, Wanted, resolve
 
 
 def target(root: Path, scope: str = "", *, never: tuple[str, ...] = (), **given: object) -> Target:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from rebut.backends.linters import tables as analysers
-from rebut.setup import config as configs, discover as finding
-from rebut.backends.embedded import weights
 from rebut.api import Desk
+from rebut.backends.embedded import weights
+from rebut.backends.linters import tables as analysers
 from rebut.cli.app import enter
 from rebut.core.errors import ConfigError
-from rebut.protocols.cross.forms import CATEGORIES
 from rebut.core.types import ModelSpec
+from rebut.protocols.cross.forms import CATEGORIES
+from rebut.setup import config as configs, discover as finding
 from tests.test_finding import NOWHERE
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import duels
 import pytest
 
-from rebut.record import sessions as session
 from rebut.cli.app import enter
+from rebut.record import sessions as session
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import panels
 import pytest
 import revisions
 
-from rebut.record import sessions as session
 from rebut.cli.app import enter
+from rebut.record import sessions as session
 
 MOST_TURNS = 40
 TURNS = [

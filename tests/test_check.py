@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rebut.cli.commands import check
 from rebut.cli.app import enter
+from rebut.cli.commands import check
 
 PLAN = """# Plan
 

@@ -13,8 +13,8 @@ import console
 import duels
 import pytest
 
-from rebut.record import sessions as session
 from rebut.cli.app import enter
+from rebut.record import sessions as session
 
 
 def rebut(*words: str) -> int:

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from rebut.core import process as child
 from rebut.backends.cli_tools import tables as tools
 from rebut.backends.cli_tools.backend import Command
-from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.backends.cli_tools.tables import Tool
-from rebut.core.types import (ModelSpec, Participant, Reply, Request, Usage)
+from rebut.core import process as child
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 from tests import fake_tool
 
 NAMES = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from console import piped
 
-from rebut.setup import config
-from rebut.setup.config import Config, Limits
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.types import ModelSpec
+from rebut.setup import config
+from rebut.setup.config import Config, Limits
 
 
 class Desk:

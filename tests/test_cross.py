@@ -14,11 +14,11 @@ import voices
 from repositories import commit, git
 
 import rebut
-from rebut.domain.review_result import Contract
 from rebut.core.errors import Aborted, ParticipantFailed, UsageError
-from rebut.domain.outcome import Outcome
-from rebut.workspace.targets import Target, Wanted
 from rebut.core.types import Reply, Request
+from rebut.domain.outcome import Outcome
+from rebut.domain.review_result import Contract
+from rebut.workspace.targets import Target, Wanted
 from tests.voices import time_is_up
 
 FOUND = {"r1/critique@critic": crosses.critique(crosses.raised())}

@@ -10,14 +10,14 @@ import duels
 import pytest
 
 from rebut.backends.rules import judged
-from rebut.domain.review_result import Contract
 from rebut.ci.gate import judge
+from rebut.core.types import Changed, Finding
+from rebut.domain.gate_policy import Policy
 from rebut.domain.ledger import Evidence, Point
 from rebut.domain.outcome import Outcome
-from rebut.domain.gate_policy import Policy
+from rebut.domain.review_result import Contract
 from rebut.protocols.cross.versions import Version, fixes
 from rebut.workspace.targets import Target
-from rebut.core.types import Changed, Finding
 
 COMPROMISE = {
     "r1/critique@critic": crosses.critique(crosses.raised()),

@@ -15,8 +15,8 @@ import voices
 from repositories import commit, git
 
 import rebut
-from rebut.domain.review_result import Contract, Held, Recommended
 from rebut.domain.outcome import Outcome
+from rebut.domain.review_result import Contract, Held, Recommended
 from rebut.protocols.cross import places
 from rebut.protocols.cross.settings import Settings
 from rebut.workspace.targets import Wanted

@@ -7,8 +7,8 @@ from typing import Any
 import crosses
 import pytest
 
-from rebut.domain.ledger import (Evidence, Ledger, Move, Point, Slip)
-from rebut.protocols.cross import reply_checks as rules, findings as weighing
+from rebut.domain.ledger import Evidence, Ledger, Move, Point, Slip
+from rebut.protocols.cross import findings as weighing, reply_checks as rules
 from rebut.protocols.cross.forms import CodeCritique, Judgement
 
 

@@ -27,8 +27,8 @@ import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
 from test_command import soon_gone
 
-from rebut.core import process as child
 from rebut.cli.runner import Stage
+from rebut.core import process as child
 from rebut.domain.outcome import Outcome
 from tests import voices
 

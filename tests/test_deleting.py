@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut.record import sessions as session
 from rebut.cli.app import enter
+from rebut.record import sessions as session
 from rebut.record.journal import Journal
 from tests import duels
 from tests.terminals import at_a_terminal

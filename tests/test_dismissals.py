@@ -13,11 +13,11 @@ import reviews
 from repositories import git
 
 from rebut.ci import dismissals
-from rebut.record import sessions as session
 from rebut.ci.cited import cited
+from rebut.ci.dismissal import Dismissal, dismissal, matching, parse
 from rebut.cli.app import enter
-from rebut.ci.dismissal import (Dismissal, dismissal, matching, parse)
 from rebut.core.errors import ConfigError, UsageError
+from rebut.record import sessions as session
 
 A = reviews.AFTER
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from rebut.setup import doctor
 from rebut.backends.http.openai import OpenAI
 from rebut.cli.app import enter
-from rebut.setup.config import Config
-from rebut.setup.doctor import Health
 from rebut.core.errors import ParticipantFailed
-from rebut.setup.discover import Found
-from rebut.engine.runtime import Connection
 from rebut.core.types import ModelSpec, Reply, Request
+from rebut.engine.runtime import Connection
+from rebut.setup import doctor
+from rebut.setup.config import Config
+from rebut.setup.discover import Found
+from rebut.setup.doctor import Health
 from tests import fake_tool
 from tests.loopback import Loopback
 from tests.test_finding import NOWHERE

@@ -17,11 +17,11 @@ from pydantic import ValidationError
 from voices import Voice
 
 import rebut
-from rebut.reports import terminal as report
-from rebut.record import sessions as session
 from rebut.api import Desk, state_dir
 from rebut.cli.app import enter
 from rebut.protocols.duel.forms import Decision
+from rebut.record import sessions as session
+from rebut.reports import terminal as report
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import pytest
 from loopback import Loopback
 
 import rebut
-from rebut.record import sessions as session
 from rebut.core.errors import Aborted
+from rebut.record import sessions as session
 from rebut.record.record import Record
 
 FORMS = {

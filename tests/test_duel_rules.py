@@ -13,10 +13,10 @@ from duels import TOPIC, duel, record_of
 from voices import Voice
 
 import rebut
-from rebut.domain.ledger import (Claim, Evidence, Ledger, Move, MoveKind, Point)
-from rebut.protocols.duel import reply_checks as rules
-from rebut.protocols.duel.forms import (Challenge, Decision, Defense, FollowUp, Opening, Summary)
 from rebut.core.text import tokens
+from rebut.domain.ledger import Claim, Evidence, Ledger, Move, MoveKind, Point
+from rebut.protocols.duel import reply_checks as rules
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
 
 
 @pytest.fixture(autouse=True)

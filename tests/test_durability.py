@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import rebut
-from rebut.record import journal as journals, sessions as session
+from rebut.core.types import Reply, Request
 from rebut.engine.ask import Question, settle
 from rebut.engine.runtime import Room
-from rebut.core.types import Reply, Request
+from rebut.record import journal as journals, sessions as session
 from tests import voices
 from tests.voices import Voice, protocol
 

@@ -13,17 +13,17 @@ from loopback import Loopback
 from wires import KINDS, ask, ask_twice, request
 
 import rebut
-from rebut.setup import config
-from rebut.record import sessions as session
 from rebut.backends.http.prices import worst_case
 from rebut.backends.http.wire import ROOM_TO_THINK
-from rebut.domain.limits import MAX_OUTPUT
-from rebut.engine.call import SCHEMA_TOKENS
-from rebut.setup.config import is_loopback
-from rebut.setup.connect import connector
-from rebut.record.events import Asked
 from rebut.core.text import tokens
 from rebut.core.types import EFFORTS, ModelSpec
+from rebut.domain.limits import MAX_OUTPUT
+from rebut.engine.call import SCHEMA_TOKENS
+from rebut.record import sessions as session
+from rebut.record.events import Asked
+from rebut.setup import config
+from rebut.setup.config import is_loopback
+from rebut.setup.connect import connector
 from tests import duels
 
 SAID = duels.by_form()

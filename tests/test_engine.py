@@ -11,8 +11,8 @@ import pytest
 
 import rebut
 from rebut.core import errors
-from rebut.record import sessions as session
 from rebut.core.types import Reply
+from rebut.record import sessions as session
 from tests import voices
 from tests.voices import Voice, protocol
 

@@ -15,8 +15,8 @@ from rebut.evidence import lookup as evidence
 from rebut.evidence.citation_syntax import Citation
 from rebut.evidence.lookup import Mark, check, check_text
 from rebut.workspace.snapshot import Snapshot, take
+from rebut.workspace.tree import Missing, Read, Text, Workspace
 from rebut.workspace.view import LiveView, View
-from rebut.workspace.tree import (Missing, Read, Text, Workspace)
 
 CACHE = """\
 import redis

@@ -14,14 +14,14 @@ import pytest
 from repositories import commit, git
 
 import rebut
-from rebut.record import sessions as session
 from rebut.api import Desk
 from rebut.cli.launch import applied
+from rebut.core.types import Json
 from rebut.engine.debate import Debate
 from rebut.protocols import cross
 from rebut.protocols.cross import versions
+from rebut.record import sessions as session
 from rebut.workspace.targets import Wanted
-from rebut.core.types import Json
 
 AFTER, MENDED = crosses.AFTER.encode(), crosses.MENDED.encode()
 ORDERS = "api/orders.py"
@@ -326,8 +326,7 @@ def test_a_patch_beside_a_secret_says_that_only_apply_can_put_it_in_place(shop: 
 
 def test_a_long_file_is_put_together_without_comparing_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:  # J10
     """A comparison of two long texts that share few lines takes minutes; where the patch changes them is known."""
-    from rebut.workspace import exact_patch as bytewise
-    from rebut.workspace import diff as lines
+    from rebut.workspace import diff as lines, exact_patch as bytewise
 
     def never(*about: object, **more: object) -> None:
         raise AssertionError("lines are compared")

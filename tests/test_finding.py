@@ -15,19 +15,19 @@ from typing import Any
 
 import pytest
 
-from rebut.setup import config as configs, discover as finding
+from rebut.api import Desk
 from rebut.backends.cli_tools import tables as tools
 from rebut.backends.embedded import weights
-from rebut.api import Desk
 from rebut.cli.app import enter
-from rebut.setup.config import Config
-from rebut.setup.connect import connector
 from rebut.core.errors import UsageError
-from rebut.setup.discover import Found
+from rebut.core.types import ModelSpec
 from rebut.engine.protocol import load
 from rebut.engine.runtime import Connection
+from rebut.setup import config as configs, discover as finding
+from rebut.setup.config import Config
+from rebut.setup.connect import connector
+from rebut.setup.discover import Found
 from rebut.setup.seats import Seats, seat
-from rebut.core.types import ModelSpec
 from tests import fake_tool
 
 NOWHERE = "".join(

@@ -9,8 +9,8 @@ import reviews
 
 from rebut.ci import gate
 from rebut.ci.dismissal import Dismissal
+from rebut.domain.gate_policy import STRICTER, Policy, Wish, settled
 from rebut.domain.outcome import Seated
-from rebut.domain.gate_policy import (STRICTER, Policy, Wish, settled)
 
 DOUBT = ("a seat failed",)
 

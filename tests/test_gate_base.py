@@ -19,8 +19,8 @@ import pytest
 import reviews
 from repositories import commit, git
 
-from rebut.record import sessions as session
 from rebut.cli.app import enter
+from rebut.record import sessions as session
 from rebut.workspace.targets import Wanted
 
 FOUND = reviews.raised("commit(order)", "api/orders.py:5", "P2")
@@ -562,8 +562,8 @@ def test_a_review_goes_on_without_its_repository_and_passes_no_gate(
 
 def test_a_review_that_a_deadline_left_nothing_of_is_blamed_on_no_flag() -> None:  # C17
     from rebut.cli.gate_flags import Gating
-    from rebut.domain.outcome import so_far
     from rebut.domain.gate_policy import Wish
+    from rebut.domain.outcome import so_far
     from rebut.workspace.targets import Target
 
     judged = Gating(Wish("P1"), target=Target("code", "high", "x")).judge(so_far(1).filled(session="abcd"))

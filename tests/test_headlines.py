@@ -11,8 +11,8 @@ import pytest
 from console import piped
 
 import rebut
-from rebut.reports import adr, terminal as report
 from rebut.core.types import Reply, Request
+from rebut.reports import adr, terminal as report
 from tests import voices
 
 

@@ -15,13 +15,13 @@ from pydantic import BaseModel
 
 import rebut
 from rebut import Form, Glance
-from rebut.domain import glance
 from rebut.api import Desk, start
-from rebut.cli.screen import points
 from rebut.cli.runner import Stage
-from rebut.engine.live_answer import Heard, Hearing
-from rebut.domain.outcome import Outcome
+from rebut.cli.screen import points
 from rebut.core.types import Reply, Request
+from rebut.domain import glance
+from rebut.domain.outcome import Outcome
+from rebut.engine.live_answer import Heard, Hearing
 from tests import duels, panels, voices
 from tests.voices import Voice
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from rebut.record import timings as history, sessions as session
 from rebut.cli.screen.live_rows import Moving, expected as told, roughly
+from rebut.record import sessions as session, timings as history
 from rebut.record.events import Asked
-from rebut.record.timings import (Expected, History, Took, look_back)
+from rebut.record.timings import Expected, History, Took, look_back
 from tests import console, duels
 from tests.test_live import command, enough, unfinished
 

@@ -25,8 +25,8 @@ from crashing import FIRST, SECOND, Job, play
 from hypothesis import given, settings, strategies as st
 
 import rebut
+from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.record import journal as journals, sessions as session
-from rebut.core.errors import (RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy)
 from rebut.record.events import Fact, Opened, Resumed
 from rebut.record.journal import NAME, Journal, read
 

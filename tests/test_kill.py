@@ -22,7 +22,7 @@ import pytest
 from crashing import FIRST, SECOND, Job, play, repository
 from loopback import Loopback
 
-from rebut.record.events import (Asked, Attempt, Fact, Resumed)
+from rebut.record.events import Asked, Attempt, Fact, Resumed
 from rebut.record.sessions import load
 
 KILLS = 20

@@ -8,7 +8,24 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rebut.domain.ledger import (AFTER, SETTLED, Claim, Entry, Evidence, Ledger, Move, MoveKind, Point, Slip, Status, from_json, ledger_from_json, ledger_to_json, same, to_json)
+from rebut.domain.ledger import (
+    AFTER,
+    SETTLED,
+    Claim,
+    Entry,
+    Evidence,
+    Ledger,
+    Move,
+    MoveKind,
+    Point,
+    Slip,
+    Status,
+    from_json,
+    ledger_from_json,
+    ledger_to_json,
+    same,
+    to_json,
+)
 
 calm = settings(deadline=None, derandomize=True)
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import rebut
-from rebut.record import sessions as session
 from rebut.api import Desk
 from rebut.backends.wrappers import Timed
-from rebut.record.events import Asked
-from rebut.record.record import Amount, Record
-from rebut.engine.runtime import Connection
 from rebut.core.text import tokens
 from rebut.core.types import ModelSpec, Reply, Usage
+from rebut.engine.runtime import Connection
+from rebut.record import sessions as session
+from rebut.record.events import Asked
+from rebut.record.record import Amount, Record
 from tests import duels, voices
 from tests.voices import Voice, protocol
 

@@ -14,8 +14,8 @@ import pytest
 
 from rebut.backends.linters import tables as analysers
 from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.protocols.cross.forms import CATEGORIES, CodeCritique
 from rebut.core.types import Changed
+from rebut.protocols.cross.forms import CATEGORIES, CodeCritique
 from tests.changes import asked, changed, critique, lines_of, mended, rules_of, with_rule
 
 BIN = Path(sysconfig.get_path("scripts"))

@@ -19,19 +19,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 import rebut
-from rebut.backends.embedded import weights
-from rebut.backends.embedded import llama, backend as local
-from rebut.backends.embedded.gist import gist, shortened
-from rebut.backends.embedded.llama import (OnPiece, Said, Stopped, TooLong, Turn, unheard)
+from rebut.backends.embedded import backend as local, llama, weights
 from rebut.backends.embedded.backend import LABEL, Local
+from rebut.backends.embedded.gist import gist, shortened
+from rebut.backends.embedded.llama import OnPiece, Said, Stopped, TooLong, Turn, unheard
 from rebut.backends.embedded.plainwords import listed, tidied
-from rebut.setup.config import load
-from rebut.setup.connect import connector
 from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.types import Json, ModelSpec, Participant, Reply, Request
 from rebut.domain.forms import Form
 from rebut.domain.prompts import SEND_BACK, fill, quote
 from rebut.protocols.duel import forms
-from rebut.core.types import (Json, ModelSpec, Participant, Reply, Request)
+from rebut.setup.config import load
+from rebut.setup.connect import connector
 
 REAL = weights.path(env=dict(os.environ))  # before the tests move everybody's home
 SENTENCES = "1. Redis keeps sessions when a server dies.\n2. Every server sees the same login.\n3. It is one more part."

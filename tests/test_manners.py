@@ -15,13 +15,13 @@ import pytest
 from console import REBUT, at_a_terminal, piped
 from test_structure import HEAVY, probe
 
-from rebut.record import sessions as session
 from rebut.cli.app import app, enter
-from rebut.cli.json_result import LARGEST, brief
 from rebut.cli.examples import EXAMPLES
 from rebut.cli.index import COMMANDS
-from rebut.domain.ledger import (Claim, Evidence, Ledger, Point)
+from rebut.cli.json_result import LARGEST, brief
+from rebut.domain.ledger import Claim, Evidence, Ledger, Point
 from rebut.domain.outcome import Outcome, Seated, Verdict
+from rebut.record import sessions as session
 
 
 def command(name: str) -> click.Command:

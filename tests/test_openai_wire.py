@@ -17,7 +17,7 @@ from loopback import Loopback
 from rebut.backends.http.client import HttpClient, HttpFailed
 from rebut.backends.http.openai import OpenAI
 from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.core.types import (ModelSpec, Participant, Reply, Request, Usage)
+from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 
 KEY = "sk-very-secret-key"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"claim": {"type": "string"}}}

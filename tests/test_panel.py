@@ -16,11 +16,11 @@ from panels import agree, confront, consensus, objects, persona, point, rebut, t
 from voices import cli, record
 
 import rebut as door
-from rebut import (Aborted, Outcome, TooFewReplies, UsageError)
-from rebut.reports.export import markdown
+from rebut import Aborted, Outcome, TooFewReplies, UsageError
 from rebut.protocols.panel import Settings, places
 from rebut.protocols.panel.personas import LENSES, assigned
-from rebut.protocols.panel.personas_part import (built_in, distinct, file_names, text)
+from rebut.protocols.panel.personas_part import built_in, distinct, file_names, text
+from rebut.reports.export import markdown
 from tests.voices import time_is_up
 
 Hold = Callable[..., Outcome]

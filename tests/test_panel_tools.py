@@ -20,9 +20,9 @@ from voices import Voice, cli, record
 
 import rebut as door
 from rebut import Aborted, Outcome, Reply
+from rebut.backends.cli_tools.tables import load
 from rebut.core.errors import ParticipantFailed
 from rebut.engine.runtime import Connection
-from rebut.backends.cli_tools.tables import load
 from rebut.record.reachability import FRESH, Trips
 
 TOOLS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")

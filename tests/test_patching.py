@@ -11,9 +11,9 @@ import pytest
 import voices
 from repositories import commit, git, redact
 
-from rebut.workspace.overlay import Overlay
-from rebut.workspace.patch import (Patched, difference, tidy, touched, try_patch)
 from rebut.core.redaction import Redactor
+from rebut.workspace.overlay import Overlay
+from rebut.workspace.patch import Patched, difference, tidy, touched, try_patch
 from rebut.workspace.tree import Missing, Text, Unreadable
 
 
@@ -152,8 +152,8 @@ def test_a_patch_regains_real_values_and_line_ends_only_when_it_is_applied(shop:
 
 
 def test_a_line_that_a_patch_moves_carries_its_value_along() -> None:  # C8
-    from rebut.workspace.exact_patch import NotExact, Standing, restored
     from rebut.workspace.diff import Sides
+    from rebut.workspace.exact_patch import NotExact, Standing, restored
 
     redactor = Redactor(b"k")
     real = f'A = 1\nTOKEN = "{SECRET}"\n'

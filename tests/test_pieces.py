@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from rebut.core import process as child
 from rebut.backends.cli_tools import tables as tools
 from rebut.backends.cli_tools.backend import Command
 from rebut.backends.cli_tools.pieces import LONGEST_LINE
+from rebut.core import process as child
 from rebut.core.errors import ParticipantFailed
-from rebut.core.types import (ModelSpec, Participant, Reply, Request, Usage)
+from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 from tests import fake_tool
 
 OUTPUT = {

@@ -15,11 +15,11 @@ from console import at_a_terminal, piped
 from loopback import Loopback
 
 import rebut
-from rebut.record import sessions as session
 from rebut.backends.embedded.window import Window
 from rebut.core.errors import UsageError
-from rebut.engine.plan import participants
 from rebut.core.types import Participant, Sampling
+from rebut.engine.plan import participants
+from rebut.record import sessions as session
 
 
 def words(folder: Path, *more: str, **said: Any) -> list[str]:
@@ -174,7 +174,7 @@ def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
 
 
 def test_the_embedded_model_draws_by_the_seed_and_the_temperature() -> None:  # C1
-    from rebut.backends.embedded.llama import (OnPiece, Said, Turn, unheard)
+    from rebut.backends.embedded.llama import OnPiece, Said, Turn, unheard
 
     heard: list[Turn] = []
 

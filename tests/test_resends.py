@@ -17,11 +17,11 @@ from loopback import Loopback
 from test_duel_over_http import FORMS, duel, record
 
 import rebut
-from rebut.record import journal
 from rebut.cli.screen.screen import Screen
 from rebut.core.errors import Aborted, Interrupted, RecordError
-from rebut.record.events import (Asked, Attempt, Line, Opened)
 from rebut.engine.live_answer import Hearing
+from rebut.record import journal
+from rebut.record.events import Asked, Attempt, Line, Opened
 from rebut.record.record import Call, Record
 
 OPENING, CHALLENGE = "r1/opening@proposer", "r1/challenge@challenger"

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from loopback import Loopback
 
-from rebut.backends.http.client import (Address, HttpClient, HttpFailed, is_loopback, retry_after)
-from rebut.backends.limit import Limited
+from rebut.backends.http.client import Address, HttpClient, HttpFailed, is_loopback, retry_after
 from rebut.backends.http.openai import OpenAI
 from rebut.backends.http.prices import price, worst_case
+from rebut.backends.limit import Limited
 from rebut.backends.retry import Retrying
 from rebut.backends.wrappers import Timed
 from rebut.core.errors import ParticipantFailed
-from rebut.core.types import (ModelSpec, Participant, Reply, Request, Usage)
+from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 
 SEAT = Participant("seat", ModelSpec("openai", "m"))
 

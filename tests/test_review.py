@@ -14,13 +14,13 @@ import pytest
 from voices import Voice, folder, protocol
 
 import rebut
-from rebut.record import sessions as session
-from rebut.domain.forms import Form
-from rebut.record.journal import Journal
-from rebut.domain.ledger import (Evidence, Ledger, Move, Point)
-from rebut.engine.parse import Unreadable, parse
 from rebut.core.processes import started
+from rebut.domain.forms import Form
+from rebut.domain.ledger import Evidence, Ledger, Move, Point
 from rebut.domain.session_status import ledger_of
+from rebut.engine.parse import Unreadable, parse
+from rebut.record import sessions as session
+from rebut.record.journal import Journal
 
 QUESTION = 'a = await debate.try_ask(debate.seat("author"), "x", "Why?")\nreturn done(said=str(a))'
 

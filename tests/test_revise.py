@@ -16,8 +16,8 @@ from revisions import change, critique, dispute, document, objection, phase, rev
 from voices import Voice, events, record
 
 import rebut
-from rebut.record import sessions as session
 from rebut.core.errors import UsageError
+from rebut.record import sessions as session
 from rebut.workspace.targets import Wanted
 
 PLAN_OF_TWO = [

@@ -157,8 +157,8 @@ def test_a_document_is_cut_into_its_statements() -> None:
 def test_a_session_from_before_a_place_counted_goes_on_and_is_replayed(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C3 C13: what is looked up in a document is part of later prompts
-    from rebut.evidence import citation_syntax as citations
     from rebut.core.errors import Aborted
+    from rebut.evidence import citation_syntax as citations
 
     place, answers = citations.is_place, said("\n2. The loop at bin/run:10 has no bound.")
     broken = {key: value for key, value in answers.items() if key != "synthesis@synthesizer"}

@@ -19,8 +19,8 @@ from revisions import change, configure, document, phase, run, tree
 from voices import cli, events, record
 
 import rebut
-from rebut.record import artifacts, folder_claims as claims, sessions as session
 from rebut.core.errors import ConfigError, UsageError
+from rebut.record import artifacts, folder_claims as claims, sessions as session
 from rebut.workspace.targets import Wanted
 
 

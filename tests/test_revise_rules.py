@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from rebut.domain.ledger import (Entry, Ledger, Move, Point)
+from rebut.domain.ledger import Entry, Ledger, Move, Point
 from rebut.protocols.revise import convergence, headings
 
 TITLES = st.text(alphabet="abcdefgh XYZ", min_size=1, max_size=12).map(str.strip).filter(bool)

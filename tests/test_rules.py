@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import rebut
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.types import Finding, Material, ModelSpec, Participant, Reply, Request
+from rebut.protocols.cross.forms import Judgement
+from rebut.record.events import Fact
 from rebut.setup import config as configs
 from rebut.setup.connect import connector
-from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.record.events import Fact
-from rebut.protocols.cross.forms import Judgement
-from rebut.core.types import (Finding, Material, ModelSpec, Participant, Reply, Request)
 from tests.voices import events, protocol
 
 

@@ -16,12 +16,12 @@ import reviews
 from hypothesis import given, settings, strategies as st
 
 from rebut.ci.annotations import commands
-from rebut.domain.review_result import Held
 from rebut.ci.dismissal import dismissal
-from rebut.domain.gate_policy import Policy
 from rebut.ci.output_formats import log
 from rebut.ci.standing import Grounds
 from rebut.core.text import clean, harmless
+from rebut.domain.gate_policy import Policy
+from rebut.domain.review_result import Held
 
 TITLE = b'"Static Analysis Results Format (SARIF) Version 2.1.0 JSON Schema"'
 ODD = [

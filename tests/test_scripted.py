@@ -11,7 +11,7 @@ import pytest
 
 from rebut.backends.scripted import Scripted
 from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.core.types import (ModelSpec, Participant, Reply, Request, Usage)
+from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 
 SEAT = Participant("proposer", ModelSpec("scripted", "a.json"))
 

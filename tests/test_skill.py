@@ -16,11 +16,11 @@ import skills_ref
 from console import at_a_terminal, piped
 
 import rebut
-from rebut.cli.commands import hosts
 from rebut.cli import installed_files as laying
 from rebut.cli.app import app
-from rebut.cli.index import COMMANDS
+from rebut.cli.commands import hosts
 from rebut.cli.commands.skill import HOST_NAMES
+from rebut.cli.index import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PLUGIN = ROOT / "src/rebut/shipped/plugin"

@@ -20,8 +20,8 @@ import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
 
 import rebut
-from rebut.record import sessions as session
 from rebut.engine.steering import NO_DEBATE
+from rebut.record import sessions as session
 from rebut.record.events import Asked, Fact
 from rebut.record.record import Record
 from tests import voices

@@ -12,11 +12,11 @@ from repositories import commit, small
 from targeting import applies, target
 
 from rebut.core.errors import RecordError
-from rebut.workspace.targets import (Target, split, told, whole_files)
-from rebut.workspace.diff import Sides, added, section
-from rebut.workspace.splitting import _new_lines
 from rebut.core.text import canonical, tokens
 from rebut.core.types import Changed
+from rebut.workspace.diff import Sides, added, section
+from rebut.workspace.splitting import _new_lines
+from rebut.workspace.targets import Target, split, told, whole_files
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 CHANGED = st.builds(

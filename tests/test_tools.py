@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from rebut.setup import config
 from rebut.backends.cli_tools import tables as tools
 from rebut.backends.cli_tools.backend import Command
+from rebut.backends.cli_tools.tables import Pick
 from rebut.backends.json_path import Extract
+from rebut.core.errors import ConfigError, ParticipantFailed, UsageError
+from rebut.core.types import EFFORTS, ModelSpec, Participant, Request
+from rebut.setup import config
 from rebut.setup.config import Config
 from rebut.setup.connect import connector
-from rebut.core.errors import ConfigError, ParticipantFailed, UsageError
-from rebut.backends.cli_tools.tables import Pick
-from rebut.core.types import (EFFORTS, ModelSpec, Participant, Request)
 from tests import fake_tool
 
 NAMES = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from rebut.backends.embedded import weights
+from rebut.backends.embedded.weights import NotFetched, Weights
 from rebut.cli.app import enter
 from rebut.core.errors import UsageError
-from rebut.backends.embedded.weights import NotFetched, Weights
 
 BODY = b"GGUF" + bytes(range(256)) * 40
 MODEL = Weights("Tiny", "tiny.gguf", "tiny-model==1.0", "tiny/tiny.gguf", hashlib.sha256(BODY).hexdigest(), len(BODY))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rebut.cli.installed_files import lay
 from rebut.core import files as whole
 from rebut.core.errors import UsageError
-from rebut.cli.installed_files import lay
 
 
 def names(folder: Path) -> list[str]:

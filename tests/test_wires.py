@@ -16,12 +16,12 @@ from loopback import Loopback
 from wires import ANSWERS, KEY, KINDS, SCHEMA, Elsewhere, ask, ask_twice, failing, request, wire, with_schema
 
 import rebut
-from rebut.setup import config
 from rebut.backends.families import family_of
 from rebut.backends.retry import Retrying
 from rebut.core.errors import UsageError
-from rebut.setup.seats import connector
 from rebut.core.types import ModelSpec, Reply, Usage
+from rebut.setup import config
+from rebut.setup.seats import connector
 
 HEADERS = {
     "openai": ("authorization", f"Bearer {KEY}"),

@@ -15,12 +15,12 @@ import revisions
 from console import piped
 
 import rebut
-from rebut.reports import account, export
 from rebut.cli.json_result import LARGEST, brief
-from rebut.record.events import (Asked, Attempt, Fact, Line, Resumed)
 from rebut.domain.outcome import Outcome
-from rebut.record.record import Record, Spent
 from rebut.domain.worth import Worth, busy
+from rebut.record.events import Asked, Attempt, Fact, Line, Resumed
+from rebut.record.record import Record, Spent
+from rebut.reports import account, export
 from tests import voices
 
 

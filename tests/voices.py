@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rebut.record import journal, sessions as session
+from rebut.core.types import Reply, Request, Usage
 from rebut.engine.steering import Control
+from rebut.record import journal, sessions as session
 from rebut.record.events import Event, Line
 from rebut.record.record import Record
-from rebut.core.types import Reply, Request, Usage
 
 USAGE = Usage(10, 5)
 

@@ -13,12 +13,12 @@ import pytest
 from loopback import Loopback
 
 from rebut.backends.http.anthropic import Anthropic
-from rebut.backends.http.google import Google
 from rebut.backends.http.client import Address, HttpClient, HttpFailed
+from rebut.backends.http.google import Google
 from rebut.backends.http.openai import OpenAI
 from rebut.backends.http.responses import Responses
 from rebut.backends.http.wire import Wire
-from rebut.core.types import (ModelSpec, Participant, Reply, Request)
+from rebut.core.types import ModelSpec, Participant, Reply, Request
 
 KEY = "sk-very-secret-key"
 KINDS: dict[str, type[Wire]] = {"openai": OpenAI, "anthropic": Anthropic, "google": Google, "responses": Responses}

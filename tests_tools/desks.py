@@ -14,7 +14,7 @@ import pytest
 from rebut.backends.cli_tools import tables as tools
 from rebut.backends.cli_tools.backend import Command
 from rebut.core.errors import ParticipantFailed
-from rebut.core.types import (ModelSpec, Participant, Reply, Request)
+from rebut.core.types import ModelSpec, Participant, Reply, Request
 from tests_tools import real
 from tests_tools.server import Server
 

@@ -10,8 +10,8 @@ import click
 
 from rebut.cli.app import app
 from rebut.cli.index import COMMANDS
-from rebut.setup.config import BUILT_IN, Config, load
 from rebut.core.types import EFFORTS
+from rebut.setup.config import BUILT_IN, Config, load
 
 HOME = "${REBUT_HOME:-${XDG_STATE_HOME:-$HOME/.local/state}/rebut}/sessions"
 FILES = ("FILE", "DIR", "PATH")

@@ -15,8 +15,8 @@ import rebut
 from rebut import __all__ as door
 from rebut.cli.app import EXITS, app, page
 from rebut.cli.index import COMMANDS
-from rebut.record.events import KINDS
 from rebut.engine.protocol import BUILT_IN, load
+from rebut.record.events import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 

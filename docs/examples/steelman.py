@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from rebut import (Cite, Debate, Failure, Form, Outcome, fill)
+from rebut import Cite, Debate, Failure, Form, Outcome, fill
 
 name = "steelman"
 version = "1"

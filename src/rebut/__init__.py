@@ -9,16 +9,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rebut.api import (fork as fork, replay as replay, resume as resume, run as run, start as start)
-    from rebut.engine.debate import (Answer as Answer, Answers as Answers, Ask as Ask, Debate as Debate, Failure as Failure, Round as Round)
-    from rebut.core.errors import (Aborted as Aborted, DuplicateKey as DuplicateKey, ParticipantFailed as ParticipantFailed, Paused as Paused, RebutError as RebutError, RecordError as RecordError, ReplayMismatch as ReplayMismatch, TooFewReplies as TooFewReplies, UsageError as UsageError)
+    from rebut.api import fork as fork, replay as replay, resume as resume, run as run, start as start
+    from rebut.core.errors import (
+        Aborted as Aborted,
+        DuplicateKey as DuplicateKey,
+        ParticipantFailed as ParticipantFailed,
+        Paused as Paused,
+        RebutError as RebutError,
+        RecordError as RecordError,
+        ReplayMismatch as ReplayMismatch,
+        TooFewReplies as TooFewReplies,
+        UsageError as UsageError,
+    )
+    from rebut.core.types import (
+        Backend as Backend,
+        ModelSpec as ModelSpec,
+        Participant as Participant,
+        Reply as Reply,
+        Request as Request,
+        Usage as Usage,
+    )
     from rebut.domain.forms import Cite as Cite, Form as Form
     from rebut.domain.glance import Glance as Glance
-    from rebut.domain.ledger import (Claim as Claim, Evidence as Evidence, Ledger as Ledger, Move as Move, Point as Point)
+    from rebut.domain.ledger import Claim as Claim, Evidence as Evidence, Ledger as Ledger, Move as Move, Point as Point
     from rebut.domain.outcome import Outcome as Outcome, Verdict as Verdict
     from rebut.domain.prompts import fill as fill
+    from rebut.engine.debate import (
+        Answer as Answer,
+        Answers as Answers,
+        Ask as Ask,
+        Debate as Debate,
+        Failure as Failure,
+        Round as Round,
+    )
     from rebut.engine.runtime import Connection as Connection, Control as Control
-    from rebut.core.types import (Backend as Backend, ModelSpec as ModelSpec, Participant as Participant, Reply as Reply, Request as Request, Usage as Usage)
 
 __version__ = "0.1.0"
 
@@ -28,40 +52,40 @@ _DOOR = {
     "fork": "api",
     "replay": "api",
     "run": "api",
-    "Connection": "room",
-    "Control": "room",
-    "Debate": "debate",
-    "Round": "debate",
-    "Ask": "debate",
-    "Answer": "debate",
-    "Answers": "debate",
-    "Failure": "debate",
-    "Outcome": "outcome",
-    "Verdict": "outcome",
-    "Form": "forms",
-    "Cite": "forms",
-    "Glance": "glance",
-    "Claim": "ledger",
-    "Evidence": "ledger",
-    "Point": "ledger",
-    "Move": "ledger",
-    "Ledger": "ledger",
-    "fill": "prompts",
-    "Participant": "types",
-    "ModelSpec": "types",
-    "Request": "types",
-    "Reply": "types",
-    "Backend": "types",
-    "Usage": "types",
-    "RebutError": "errors",
-    "UsageError": "errors",
-    "ParticipantFailed": "errors",
-    "TooFewReplies": "errors",
-    "Aborted": "errors",
-    "RecordError": "errors",
-    "ReplayMismatch": "errors",
-    "DuplicateKey": "errors",
-    "Paused": "errors",
+    "Connection": "engine.runtime",
+    "Control": "engine.runtime",
+    "Debate": "engine.debate",
+    "Round": "engine.debate",
+    "Ask": "engine.debate",
+    "Answer": "engine.debate",
+    "Answers": "engine.debate",
+    "Failure": "engine.debate",
+    "Outcome": "domain.outcome",
+    "Verdict": "domain.outcome",
+    "Form": "domain.forms",
+    "Cite": "domain.forms",
+    "Glance": "domain.glance",
+    "Claim": "domain.ledger",
+    "Evidence": "domain.ledger",
+    "Point": "domain.ledger",
+    "Move": "domain.ledger",
+    "Ledger": "domain.ledger",
+    "fill": "domain.prompts",
+    "Participant": "core.types",
+    "ModelSpec": "core.types",
+    "Request": "core.types",
+    "Reply": "core.types",
+    "Backend": "core.types",
+    "Usage": "core.types",
+    "RebutError": "core.errors",
+    "UsageError": "core.errors",
+    "ParticipantFailed": "core.errors",
+    "TooFewReplies": "core.errors",
+    "Aborted": "core.errors",
+    "RecordError": "core.errors",
+    "ReplayMismatch": "core.errors",
+    "DuplicateKey": "core.errors",
+    "Paused": "core.errors",
 }
 
 __all__ = [*sorted(_DOOR), "__version__"]

@@ -12,14 +12,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from rebut.engine import start as engine
-from rebut.record import sessions as session
-from rebut.setup.prepare import Desk as Desk, settings_of, state_dir as state_dir
 from rebut.core.errors import DeadlineReached, UsageError
 from rebut.domain.outcome import Outcome, nothing_yet
+from rebut.engine import start as engine
 from rebut.engine.plan import Plan, participants
 from rebut.engine.protocol import load
+from rebut.record import sessions as session
 from rebut.record.record import Record
+from rebut.setup.prepare import Desk as Desk, settings_of, state_dir as state_dir
 
 
 async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = None, **named: Any) -> Outcome:

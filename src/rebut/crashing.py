@@ -19,13 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rebut.api import Desk
+    from rebut.core.types import Json
     from rebut.record.events import Line
     from rebut.record.record import Record
-    from rebut.core.types import Json
 
 DIED = 86
 NEEDED = (
-    *("rebut.api", "rebut.backends.scripted", "rebut.evidence.context", "rebut.evidence.marks", "rebut.workspace.snapshot", "rebut.workspace.view"),
+    *(
+        "rebut.api",
+        "rebut.backends.scripted",
+        "rebut.evidence.context",
+        "rebut.evidence.marks",
+        "rebut.workspace.snapshot",
+        "rebut.workspace.view",
+    ),
     *("rebut.domain.forms", "rebut.setup.config", "json_repair"),
 )
 """What a debate loads on its way. Not the protocol itself, which each process loads anew."""

@@ -23,11 +23,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rebut import crashing
+from rebut.core.types import FAILURES, FailureKind, Json
 from rebut.crashing import Ending, Job
-from rebut.record.events import Asked
 from rebut.domain.outcome import Outcome
 from rebut.engine.protocol import load
-from rebut.core.types import FAILURES, FailureKind, Json
+from rebut.record.events import Asked
 
 if TYPE_CHECKING:
     from rebut.record.record import Record

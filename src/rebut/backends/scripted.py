@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.core.types import (FAILURES, Json, Reply, Request, Usage)
+from rebut.core.types import FAILURES, Json, Reply, Request, Usage
 
 _PIECE = 24
 _EXAMPLE = 'An answer is {"text": "…"}, {"json": {…}}, {"fail": "timeout"} or {"hang": true}, or a list of these.'

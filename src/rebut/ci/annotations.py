@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rebut.ci.cited import cited
-from rebut.domain.review_result import Held
 from rebut.ci.gate import stands
 from rebut.ci.recorded_reviews import Review
 from rebut.ci.standing import Standing
 from rebut.core.text import clean
+from rebut.domain.review_result import Held
 
 COMMANDS = {"P1": "error", "P2": "warning", "P3": "notice"}
 

@@ -13,20 +13,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rebut.workspace import exact_patch as bytewise
-from rebut.record import sessions as session
-from rebut.workspace.exact_patch import NotExact, Standing, rewritten
-from rebut.domain.review_result import Contract
-from rebut.domain.endings import target_of
 from rebut.core.errors import RebutError
-from rebut.workspace.git import Git, GitFailed, off
-from rebut.engine.opening import redactor_of, view_of
-from rebut.domain.outcome import Outcome
-from rebut.workspace.overlay import Overlay
-from rebut.workspace.patch import (NO_GIT, exact, touched, try_patch)
-from rebut.engine.plan import Table
-from rebut.record.record import Record
 from rebut.core.redaction import Redactor
+from rebut.domain.endings import target_of
+from rebut.domain.outcome import Outcome
+from rebut.domain.review_result import Contract
+from rebut.engine.opening import redactor_of, view_of
+from rebut.engine.plan import Table
+from rebut.record import sessions as session
+from rebut.record.record import Record
+from rebut.workspace import exact_patch as bytewise
+from rebut.workspace.exact_patch import NotExact, Standing, rewritten
+from rebut.workspace.git import Git, GitFailed, off
+from rebut.workspace.overlay import Overlay
+from rebut.workspace.patch import NO_GIT, exact, touched, try_patch
 from rebut.workspace.sides import Sides
 from rebut.workspace.tree import Text
 

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from rebut.setup.config import wish
-from rebut.setup.config_files import (LARGEST_FILE, REPO_FILE, RepoFile, parse, validated)
 from rebut.ci.dismissal import Dismissal, parse as parse_dismissals
 from rebut.core.errors import ConfigError
-from rebut.workspace.git import Git, GitFailed
 from rebut.domain.gate_policy import Wish
+from rebut.setup.config import wish
+from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, RepoFile, parse, validated
+from rebut.workspace.git import Git, GitFailed
 
 SHARED = ".rebut/dismissals.jsonl"
 LARGEST_LIST = 10_000_000

@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rebut.evidence.citation_syntax import understand
-from rebut.domain.review_result import Held
 from rebut.core.redaction import PLACEHOLDER
-from rebut.workspace.targets import Target
 from rebut.core.text import squeeze
 from rebut.core.types import Changed
+from rebut.domain.review_result import Held
+from rebut.evidence.citation_syntax import understand
+from rebut.workspace.targets import Target
 
 RANGE = re.compile(r"(?::(\d{1,9})(?:-(\d{1,9}))?)?")
 

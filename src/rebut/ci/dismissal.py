@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 
 from rebut.ci.cited import Cited, cited
-from rebut.domain.review_result import Contract, Held
 from rebut.core.errors import ConfigError, UsageError
-from rebut.workspace.targets import Target
 from rebut.core.text import cut
 from rebut.core.types import Json
+from rebut.domain.review_result import Contract, Held
+from rebut.workspace.targets import Target
 
 LONGEST_REASON = 500
 

@@ -6,11 +6,11 @@ import hashlib
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from rebut.record import folder_claims as claims, sessions as session
-from rebut.core import files as whole
 from rebut.ci.basis import LARGEST_LIST, SHARED
 from rebut.ci.dismissal import Dismissal, parse
+from rebut.core import files as whole
 from rebut.core.errors import ConfigError, UsageError
+from rebut.record import folder_claims as claims, sessions as session
 
 
 def private_file(sessions: Path, workspace: Path) -> Path:

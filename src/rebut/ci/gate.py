@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rebut.domain.review_result import Contract, Held
 from rebut.ci.dismissal import Dismissal
-from rebut.domain.gate_policy import Policy
 from rebut.core.types import Json
+from rebut.domain.gate_policy import Policy
+from rebut.domain.review_result import Contract, Held
 
 PASSED, FOUND, INCONCLUSIVE, PARTIAL = 0, 1, 3, 5
 

@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 from rebut import __version__
 from rebut.ci.cited import Cited, cited
-from rebut.domain.review_result import Held
 from rebut.ci.gate import stands
-from rebut.core.redaction import PLACEHOLDER
 from rebut.ci.standing import Standing
-from rebut.core.text import (clean, fingerprint, mend, squeeze)
+from rebut.core.redaction import PLACEHOLDER
+from rebut.core.text import clean, fingerprint, mend, squeeze
 from rebut.core.types import Json
+from rebut.domain.review_result import Held
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"P1": "error", "P2": "warning", "P3": "note"}

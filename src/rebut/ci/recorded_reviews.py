@@ -6,13 +6,13 @@ import re
 import tomllib
 from dataclasses import dataclass
 
-from rebut.setup.config_files import REPO_FILE
-from rebut.domain.review_result import Contract
-from rebut.domain.endings import target_of
 from rebut.core.errors import RebutError, UsageError
+from rebut.domain.endings import target_of
 from rebut.domain.outcome import Outcome
+from rebut.domain.review_result import Contract
 from rebut.domain.session_status import outcome_of, status
 from rebut.record.record import Record
+from rebut.setup.config_files import REPO_FILE
 from rebut.workspace.targets import Target, is_own
 from rebut.workspace.targets.git_change import STANDS_FOR
 

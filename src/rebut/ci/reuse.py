@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rebut import __version__
-from rebut.record import sessions as session
-from rebut.domain.endings import target_of
-from rebut.engine.plan import Plan, opened
-from rebut.domain.session_status import outcome_of
-from rebut.record.record import Record
 from rebut.core.redaction import PLACEHOLDER
+from rebut.core.text import canonical
+from rebut.core.types import Json
+from rebut.domain.endings import target_of
+from rebut.domain.session_status import outcome_of
+from rebut.engine.plan import Plan, opened
+from rebut.record import sessions as session
+from rebut.record.record import Record
 from rebut.record.sessions import Found
 from rebut.workspace.targets import Target
 from rebut.workspace.targets.own import OUTPUT
-from rebut.core.text import canonical
-from rebut.core.types import Json
 
 OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_out")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from rebut.ci import basis, dismissals, gate
 from rebut.ci.basis import Basis
-from rebut.setup.config import Config
-from rebut.domain.review_result import Contract
 from rebut.ci.dismissal import Dismissal, matching
 from rebut.ci.gate import Ruling
-from rebut.domain.outcome import Outcome
-from rebut.domain.gate_policy import Policy, Wish, settled
 from rebut.ci.recorded_reviews import Review
+from rebut.domain.gate_policy import Policy, Wish, settled
+from rebut.domain.outcome import Outcome
+from rebut.domain.review_result import Contract
+from rebut.setup.config import Config
 from rebut.workspace.targets import Target
 
 

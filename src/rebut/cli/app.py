@@ -31,7 +31,7 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = import_module(f"rebut.cli.{COMMANDS[name].module}")
+        module = import_module(f"rebut.cli.commands.{COMMANDS[name].module}")
         command: click.Command = getattr(module, f"{name}_command")
         return _completed(command, name)
 

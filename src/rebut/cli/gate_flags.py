@@ -8,26 +8,34 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut.ci import reuse, standing
-from rebut.record import sessions as session
-from rebut.core import files as whole
-from rebut.ci.annotations import commands
 from rebut.api import Desk
+from rebut.ci import reuse, standing
+from rebut.ci.annotations import commands
+from rebut.ci.output_formats import log
+from rebut.ci.recorded_reviews import Review
+from rebut.ci.standing import Grounds, Standing, stand
 from rebut.cli.commands.gate import rows
 from rebut.cli.output import say, width
 from rebut.cli.runner import Judged
-from rebut.domain.endings import target_of
-from rebut.core.errors import (Aborted, ConfigError, ParticipantFailed, RebutError, RecordError, TooFewReplies, UsageError)
-from rebut.domain.outcome import Outcome
-from rebut.engine.plan import ASKED, Plan
-from rebut.domain.gate_policy import Wish
-from rebut.domain.session_status import outcome_of
-from rebut.record.record import Record
-from rebut.ci.recorded_reviews import Review
-from rebut.ci.output_formats import log
-from rebut.ci.standing import Grounds, Standing, stand
-from rebut.workspace.targets import Target
+from rebut.core import files as whole
+from rebut.core.errors import (
+    Aborted,
+    ConfigError,
+    ParticipantFailed,
+    RebutError,
+    RecordError,
+    TooFewReplies,
+    UsageError,
+)
 from rebut.core.types import Json
+from rebut.domain.endings import target_of
+from rebut.domain.gate_policy import Wish
+from rebut.domain.outcome import Outcome
+from rebut.domain.session_status import outcome_of
+from rebut.engine.plan import ASKED, Plan
+from rebut.record import sessions as session
+from rebut.record.record import Record
+from rebut.workspace.targets import Target
 
 UNDECIDED = (Aborted, ParticipantFailed, TooFewReplies)
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rebut.cli.output import as_json
-from rebut.domain.review_result import Contract
+from rebut.core.text import cut
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.outcome import Outcome, Seated
-from rebut.core.text import cut
+from rebut.domain.review_result import Contract
 from rebut.domain.worth import Worth
 
 LARGEST = 8000

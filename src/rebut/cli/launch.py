@@ -11,21 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebut.reports import terminal as report
-from rebut.record import sessions as session
 from rebut.api import Desk
 from rebut.cli.gate_flags import Gating
-from rebut.cli.screen.live_rows import roughly
 from rebut.cli.output import folded, say, say_json
 from rebut.cli.runner import Act, perform
+from rebut.cli.screen.live_rows import roughly
 from rebut.cli.targeting import settled
-from rebut.engine.start import start
-from rebut.core.errors import (NotSeated, PriceUnknown, RebutError, UsageError)
+from rebut.core.errors import NotSeated, PriceUnknown, RebutError, UsageError
+from rebut.core.text import tokens
 from rebut.domain.amounts import counted
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Plan, sound
+from rebut.engine.start import start
+from rebut.record import sessions as session
+from rebut.reports import terminal as report
 from rebut.workspace.targets import Wanted
-from rebut.core.text import tokens
 
 if TYPE_CHECKING:
     from rebut.cli.repeating import Repeat
@@ -169,8 +169,8 @@ async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:
 
 async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
     """Per provider: how many files, bytes and redactions would leave, and the cost at most. Calls nothing."""
-    from rebut.evidence.context import gather
     from rebut.core.redaction import PLACEHOLDER, Redactor
+    from rebut.evidence.context import gather
     from rebut.workspace.snapshot import take
     from rebut.workspace.view import View
 

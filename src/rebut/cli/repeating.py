@@ -12,7 +12,7 @@ from pathlib import Path
 from rebut.cli import deadline as clock
 from rebut.cli.output import as_json, say, say_json
 from rebut.cli.runner import Act, Stage
-from rebut.core.errors import (Interrupted, Paused, RebutError, UsageError)
+from rebut.core.errors import Interrupted, Paused, RebutError, UsageError
 from rebut.domain.outcome import Outcome
 
 MOST = 1000

@@ -14,25 +14,33 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut.core import process as child
-from rebut.reports import terminal as report
-from rebut.record import sessions as session
 from rebut.api import Desk
 from rebut.cli import deadline as clock
-from rebut.cli.screen import hotkeys as keys
 from rebut.cli.json_result import brief
-from rebut.cli.screen.hotkeys import Keys
 from rebut.cli.options import LONGEST
-from rebut.cli.output import (folded, plain, say, say_json, width)
+from rebut.cli.output import folded, plain, say, say_json, width
+from rebut.cli.screen import hotkeys as keys
+from rebut.cli.screen.hotkeys import Keys
 from rebut.cli.screen.screen import Screen
-from rebut.setup.connect import Custom
+from rebut.core import process as child
+from rebut.core.errors import (
+    DeadlineReached,
+    Interrupted,
+    Paused,
+    ProtocolError,
+    RebutError,
+    ReplayMismatch,
+    WaitingForCaller,
+)
 from rebut.domain.endings import ledger_of, progress, seated
-from rebut.core.errors import (DeadlineReached, Interrupted, Paused, ProtocolError, RebutError, ReplayMismatch, WaitingForCaller)
-from rebut.record.events import Asked, Attempt, Line
 from rebut.domain.outcome import Outcome, nothing_yet, so_far
-from rebut.record.record import Record
 from rebut.engine.resume import kill_all
 from rebut.engine.runtime import Control
+from rebut.record import sessions as session
+from rebut.record.events import Asked, Attempt, Line
+from rebut.record.record import Record
+from rebut.reports import terminal as report
+from rebut.setup.connect import Custom
 
 Act = Callable[[Desk], Awaitable[Outcome]]
 

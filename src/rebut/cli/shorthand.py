@@ -90,14 +90,14 @@ async def _present(root: Path) -> str:
 def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, deadline: float | None) -> int:
     """Another round: a fork with one round more, or, of a debate that has not ended, its rest."""
     from rebut import api
-    from rebut.record import sessions as session
     from rebut.api import Desk
     from rebut.cli.commands.resume import with_parent
+    from rebut.cli.commands.taking_up import take_up
     from rebut.cli.output import say
     from rebut.cli.runner import perform
-    from rebut.cli.commands.taking_up import take_up
-    from rebut.engine.helm import added, settled
     from rebut.domain.outcome import Outcome
+    from rebut.engine.helm import added, settled
+    from rebut.record import sessions as session
 
     desk = Desk()
     record = session.load(desk.find(id))

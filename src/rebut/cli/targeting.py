@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rebut.api import Desk
 from rebut.cli.output import say
-from rebut.workspace.targets import (Question, Wanted, question, unanswerable)
+from rebut.workspace.targets import Question, Wanted, question, unanswerable
 
 
 def settled(wanted: Wanted) -> Wanted:

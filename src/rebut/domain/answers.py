@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from rebut.engine.ask import Check
-from rebut.domain.limits import MAX_OUTPUT
 from rebut.core.types import NO_MATERIAL, Material, Participant
+from rebut.domain.limits import MAX_OUTPUT
+from rebut.engine.ask import Check
 
 V = TypeVar("V")
 

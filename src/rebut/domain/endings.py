@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from rebut.record.events import Asked
+from rebut.core.types import Json, ModelSpec
 from rebut.domain.ledger import Ledger, from_json
 from rebut.domain.outcome import Seated
+from rebut.record.events import Asked
 from rebut.record.record import Record, seat_of
-from rebut.core.types import Json, ModelSpec
 
 if TYPE_CHECKING:
     from rebut.workspace.targets import Target

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rebut.core.errors import UsageError
-from rebut.record.record import Amount
 from rebut.core.types import Json, remade
+from rebut.record.record import Amount
 
 MAX_OUTPUT = 4096
 """Tokens that one reply may have at most."""

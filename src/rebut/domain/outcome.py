@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rebut.core.types import Json, remade
 from rebut.domain import ledger as ledgers
 from rebut.domain.ledger import Ledger
-from rebut.record.record import Spent
-from rebut.core.types import Json, remade
 from rebut.domain.worth import Worth
+from rebut.record.record import Spent
 
 
 @dataclass(frozen=True, slots=True)

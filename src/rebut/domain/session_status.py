@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rebut.domain.review_result import Contract
 from rebut.domain.endings import ledger_of as ledger_of, progress
 from rebut.domain.outcome import Outcome
+from rebut.domain.review_result import Contract
 from rebut.record.record import Record
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from rebut.record.events import Asked, Attempt, Resumed
-from rebut.domain.ledger import Ledger, Point
-from rebut.record.record import Record, Spent, seconds
 from rebut.core.types import Json, remade
+from rebut.domain.ledger import Ledger, Point
+from rebut.record.events import Asked, Attempt, Resumed
+from rebut.record.record import Record, Spent, seconds
 
 FATES = ("conceded", "partly accepted", "resolved", "defended", "withdrawn")
 """What may have become of a point; whatever else it is, it is open."""

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rebut.domain import prompts
-from rebut.domain.limits import flag, shown
-from rebut.engine.call import (Check as Check, Next, Question as Question, call_once, worst_case)
 from rebut.core.errors import NotOnRecord, ReplayMismatch
-from rebut.record.events import Answered, Attempt, Fact
-from rebut.engine.helm import left
-from rebut.engine.parse import Unreadable, fits, parse
-from rebut.record.record import Amount, Call
-from rebut.engine.runtime import Connection, Room
 from rebut.core.text import cut, fingerprint
 from rebut.core.types import LEFT, Json, ModelSpec
+from rebut.domain import prompts
+from rebut.domain.limits import flag, shown
+from rebut.engine.call import Check as Check, Next, Question as Question, call_once, worst_case
+from rebut.engine.helm import left
+from rebut.engine.parse import Unreadable, fits, parse
+from rebut.engine.runtime import Connection, Room
+from rebut.record.events import Answered, Attempt, Fact
+from rebut.record.record import Amount, Call
 
 REPAIRS = 1
 ASK_LEFT = "`rebut resume ID --ask-left` asks it again, while nothing was said after it."

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
+from rebut.core.types import Json
 from rebut.domain import ledger as ledgers
-from rebut.record.events import FactClass
 from rebut.domain.ledger import Claim, Entry, Ledger
 from rebut.engine.runtime import Room
-from rebut.core.types import Json
+from rebut.record.events import FactClass
 
 
 class Booked(ABC):

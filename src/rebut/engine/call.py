@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rebut.domain.limits import MAX_OUTPUT, flag, shown
-from rebut.engine.steering import Cut
 from rebut.core.errors import ParticipantFailed
-from rebut.record.events import (Asked, Attempt, Fact, Failed)
-from rebut.engine.live_answer import listen
-from rebut.engine.helm import left
-from rebut.record.record import Amount, Call
-from rebut.engine.runtime import Connection, Room
 from rebut.core.text import fingerprint, tokens, unescaped
-from rebut.core.types import (LEFT, NO_MATERIAL, Json, Material, ModelSpec, Participant, Request, ignore)
+from rebut.core.types import LEFT, NO_MATERIAL, Json, Material, ModelSpec, Participant, Request, ignore
+from rebut.domain.limits import MAX_OUTPUT, flag, shown
+from rebut.engine.helm import left
+from rebut.engine.live_answer import listen
+from rebut.engine.runtime import Connection, Room
+from rebut.engine.steering import Cut
+from rebut.record.events import Asked, Attempt, Fact, Failed
+from rebut.record.record import Amount, Call
 
 if TYPE_CHECKING:
     from rebut.domain.forms import Form

@@ -8,20 +8,20 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from rebut.core.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
+from rebut.core.text import as_recorded, at_the_door, fingerprint
+from rebut.core.types import LEFT, NO_MATERIAL, Json, Material, Participant
 from rebut.domain import prompts
-from rebut.domain.answers import (Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure)
-from rebut.engine.ask import (Check, GivenUp, Question, settle)
-from rebut.engine.booked import Booked
+from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
 from rebut.domain.limits import MAX_OUTPUT, shown
-from rebut.core.errors import (DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies)
-from rebut.record.events import (Answered, Fact, FactClass, Failed)
+from rebut.engine.ask import Check, GivenUp, Question, settle
+from rebut.engine.booked import Booked
 from rebut.engine.helm import settled
 from rebut.engine.outside import Outside
-from rebut.record.record import Amount
 from rebut.engine.runtime import Room, Rounds
 from rebut.engine.steered import Steered
-from rebut.core.text import as_recorded, at_the_door, fingerprint
-from rebut.core.types import (LEFT, NO_MATERIAL, Json, Material, Participant)
+from rebut.record.events import Answered, Fact, FactClass, Failed
+from rebut.record.record import Amount
 
 if TYPE_CHECKING:
     from rebut.domain.forms import Form

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import cast
 
-from rebut.domain.limits import shown
-from rebut.record.events import Fact
-from rebut.record.record import (Amount, Record, seat_of, step_of)
-from rebut.engine.runtime import Room
 from rebut.core.types import Json
+from rebut.domain.limits import shown
+from rebut.engine.runtime import Room
+from rebut.record.events import Fact
+from rebut.record.record import Amount, Record, seat_of, step_of
 
 SETTLE, MORE = "settle", "more"
 LEFT_FACT = "#left"

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from rebut.record import artifacts, folder_claims as claims
-from rebut.record.artifacts import Artifact
 from rebut.core.disk_threads import aside
 from rebut.core.errors import RecordError
-from rebut.record.events import Wrote
 from rebut.engine.runtime import Room
+from rebut.record import artifacts, folder_claims as claims
+from rebut.record.artifacts import Artifact
+from rebut.record.events import Wrote
 
 
 async def leave(room: Room, files: Sequence[Artifact]) -> tuple[list[Path], list[str]]:

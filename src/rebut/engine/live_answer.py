@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rebut.domain import glance
 from rebut.core.errors import RebutError
-from rebut.domain.glance import Glance
-from rebut.domain.ledger import Evidence
 from rebut.core.redaction import LATE
-from rebut.engine.streaming import LONGEST_WORDS, Stream
 from rebut.core.text import at_the_door, squeeze
 from rebut.core.types import Json
+from rebut.domain import glance
+from rebut.domain.glance import Glance
+from rebut.domain.ledger import Evidence
+from rebut.engine.streaming import LONGEST_WORDS, Stream
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

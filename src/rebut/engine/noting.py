@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rebut.domain import ledger as ledgers
-from rebut.domain.ledger import (Claim, Entry, Ledger, Point, Slip)
-from rebut.engine.runtime import Room
 from rebut.core.types import Json
+from rebut.domain import ledger as ledgers
+from rebut.domain.ledger import Claim, Entry, Ledger, Point, Slip
+from rebut.engine.runtime import Room
 
 
 async def checked(room: Room, entries: Sequence[Entry]) -> Json:

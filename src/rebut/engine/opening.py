@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from rebut.record import sessions as session
 from rebut.core.errors import RecordError
-from rebut.engine.plan import Plan, Table
-from rebut.record.record import Record
 from rebut.core.redaction import Redactor
 from rebut.core.types import Json
+from rebut.engine.plan import Plan, Table
+from rebut.record import sessions as session
+from rebut.record.record import Record
 
 if TYPE_CHECKING:
     from rebut.workspace.view import View

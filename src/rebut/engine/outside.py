@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut.record import sessions as session
-from rebut.record.artifacts import Artifact
 from rebut.core.errors import ProtocolError
 from rebut.engine.runtime import Room
+from rebut.record import sessions as session
+from rebut.record.artifacts import Artifact
 
 if TYPE_CHECKING:
     from rebut.workspace.patch import Patched

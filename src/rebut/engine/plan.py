@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rebut import __version__
-from rebut.record import sessions as session
-from rebut.domain.limits import Limits
 from rebut.core.errors import UsageError
-from rebut.record.events import Line, Opened
-from rebut.engine.protocol import Protocol
-from rebut.record.record import Record
-from rebut.engine.runtime import Connection, Control
 from rebut.core.text import clean
+from rebut.core.types import Json, ModelSpec, Participant, Sampling
+from rebut.domain.limits import Limits
+from rebut.engine.protocol import Protocol
+from rebut.engine.runtime import Connection, Control
+from rebut.record import sessions as session
+from rebut.record.events import Line, Opened
 from rebut.record.reachability import Trips
-from rebut.core.types import (Json, ModelSpec, Participant, Sampling)
+from rebut.record.record import Record
 
 if TYPE_CHECKING:
     from rebut.workspace.targets import Target

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from rebut.core.types import Json, Participant
 from rebut.domain.answers import Answer, Ask
 from rebut.engine.debate import Debate
-from rebut.core.types import Json, Participant
 
 
 @dataclass(frozen=True, slots=True)

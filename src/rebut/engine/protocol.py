@@ -14,19 +14,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from rebut.record.artifacts import Artifact as Artifact
-from rebut.domain.endings import ledger_of
 from rebut.core.errors import RebutError, UsageError
-from rebut.engine.helm import added
-from rebut.domain.ledger import Ledger
-from rebut.record.record import Record
 from rebut.core.types import Json, Participant
+from rebut.domain.endings import ledger_of
+from rebut.domain.ledger import Ledger
+from rebut.engine.helm import added
+from rebut.record.artifacts import Artifact as Artifact
+from rebut.record.record import Record
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from rebut.engine.debate import Debate
     from rebut.domain.outcome import Outcome
+    from rebut.engine.debate import Debate
     from rebut.workspace.targets import Target
 
 BUILT_IN = ("duel", "cross", "revise", "panel", "ask")

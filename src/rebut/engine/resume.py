@@ -9,15 +9,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
-from rebut.record import sessions as session
 from rebut.core.errors import RecordError, UsageError
-from rebut.record.events import (Amended, Asked, Fact, Failed)
-from rebut.engine.helm import LEFT_FACT
-from rebut.record.journal import Journal
-from rebut.engine.plan import Table
 from rebut.core.processes import end_group, started
-from rebut.record.record import Record, seat_of, step_of
 from rebut.core.types import LEFT
+from rebut.engine.helm import LEFT_FACT
+from rebut.engine.plan import Table
+from rebut.record import sessions as session
+from rebut.record.events import Amended, Asked, Fact, Failed
+from rebut.record.journal import Journal
+from rebut.record.record import Record, seat_of, step_of
 
 AGAIN = "again"
 """The fact of a fork that takes nothing over."""

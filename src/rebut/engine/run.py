@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rebut.engine.debate import Debate
-from rebut.domain.endings import (ALONE, caveats, described, seated, unread)
-from rebut.core.errors import (Aborted, DeadlineReached, ParticipantFailed, ProtocolError, TooFewReplies)
-from rebut.record.events import Closed
-from rebut.engine.helm import Helm, added, settled
-from rebut.engine.leaving import leave
+from rebut.core.errors import Aborted, DeadlineReached, ParticipantFailed, ProtocolError, TooFewReplies
+from rebut.core.text import cut
+from rebut.domain.endings import ALONE, caveats, described, seated, unread
 from rebut.domain.ledger import NOTHING_KEPT, Move
 from rebut.domain.outcome import Outcome, so_far
+from rebut.domain.worth import Worth
+from rebut.engine.debate import Debate
+from rebut.engine.helm import Helm, added, settled
+from rebut.engine.leaving import leave
 from rebut.engine.plan import Plan, Table
 from rebut.engine.protocol import Ended
-from rebut.record.record import Record
 from rebut.engine.runtime import Room
-from rebut.core.text import cut
-from rebut.domain.worth import Worth
+from rebut.record.events import Closed
+from rebut.record.record import Record
 
 MOST_ROUNDS = 20
 """No protocol of ours has as many; the search for a bound ends there."""

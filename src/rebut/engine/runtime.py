@@ -11,14 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rebut.core.text import clean
+from rebut.core.types import Backend, ModelSpec, Participant
+from rebut.domain.ledger import Ledger
 from rebut.domain.limits import Limits
 from rebut.engine.steering import Control as Control
 from rebut.record.events import Event, Line
-from rebut.domain.ledger import Ledger
-from rebut.record.record import Amount, Record
-from rebut.core.text import clean
 from rebut.record.reachability import Trips
-from rebut.core.types import Backend, ModelSpec, Participant
+from rebut.record.record import Amount, Record
 
 if TYPE_CHECKING:
     from rebut.core.errors import RecordError

@@ -18,26 +18,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut import __version__
-from rebut.record import sessions as session
 from rebut.core.disk_threads import aside
-from rebut.domain.limits import MAX_OUTPUT, Limits
-from rebut.domain.endings import target_of
-from rebut.core.errors import (Aborted, NotOnRecord, ParticipantFailed, RecordError, TooFewReplies, UsageError)
-from rebut.record.events import Fact, Resumed
-from rebut.engine.helm import decisions
-from rebut.record.journal import Journal
-from rebut.domain.ledger import Ledger
-from rebut.engine.opening import (keys_of, redactor_of, snapshot, view_of)
-from rebut.domain.outcome import Outcome
-from rebut.engine.plan import (ASKED, Plan, Table, opened, sound)
-from rebut.engine.run import (as_decided, close, debate_of, filled, run)
-from rebut.engine.protocol import Protocol
-from rebut.record.record import Amount, Record
+from rebut.core.errors import Aborted, NotOnRecord, ParticipantFailed, RecordError, TooFewReplies, UsageError
 from rebut.core.redaction import Redactor
-from rebut.engine.resume import (AGAIN, amend, ask_again, end_orphans, parent_of)
-from rebut.engine.runtime import Room
 from rebut.core.text import at_the_door
 from rebut.core.types import Json
+from rebut.domain.endings import target_of
+from rebut.domain.ledger import Ledger
+from rebut.domain.limits import MAX_OUTPUT, Limits
+from rebut.domain.outcome import Outcome
+from rebut.engine.helm import decisions
+from rebut.engine.opening import keys_of, redactor_of, snapshot, view_of
+from rebut.engine.plan import ASKED, Plan, Table, opened, sound
+from rebut.engine.protocol import Protocol
+from rebut.engine.resume import AGAIN, amend, ask_again, end_orphans, parent_of
+from rebut.engine.run import as_decided, close, debate_of, filled, run
+from rebut.engine.runtime import Room
+from rebut.record import sessions as session
+from rebut.record.events import Fact, Resumed
+from rebut.record.journal import Journal
+from rebut.record.record import Amount, Record
 
 if TYPE_CHECKING:
     from rebut.workspace.targets import Target

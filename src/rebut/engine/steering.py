@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from rebut.core.errors import DeadlineReached, Interrupted
 
 if TYPE_CHECKING:
-    from rebut.engine.live_answer import Hearing
     from rebut.engine.helm import Helm
+    from rebut.engine.live_answer import Hearing
 
 T = TypeVar("T")
 K = TypeVar("K")

@@ -6,10 +6,10 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rebut.core.types import Json
 from rebut.evidence.citation_syntax import understand
 from rebut.workspace.snapshot import is_never_sent
-from rebut.core.types import Json
-from rebut.workspace.tree import (NEVER_READ, Folder, Missing, Read, Text, Workspace)
+from rebut.workspace.tree import NEVER_READ, Folder, Missing, Read, Text, Workspace
 
 BUDGET = 200_000
 CAP = 40_000

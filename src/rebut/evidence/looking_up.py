@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from rebut.evidence.citation_syntax import Citation, Found
-from rebut.evidence.lookup import (SHOWN, Mark, Verdict, check_text)
-from rebut.workspace.snapshot import Redact
 from rebut.core.text import cut
+from rebut.evidence.citation_syntax import Citation, Found
+from rebut.evidence.lookup import SHOWN, Mark, Verdict, check_text
+from rebut.workspace.snapshot import Redact
 from rebut.workspace.view import LiveView
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rebut.evidence.citation_syntax import (Citation, Found, Place, find)
 from rebut.core.types import Json
-from rebut.workspace.tree import (Missing, Text, Unreadable, Workspace)
+from rebut.evidence.citation_syntax import Citation, Found, Place, find
+from rebut.workspace.tree import Missing, Text, Unreadable, Workspace
 
 Verdict = Literal["found", "moved", "located", "absent", "uncheckable"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rebut.domain.ledger import NOTHING_KEPT, Evidence
 from rebut.evidence.citation_syntax import Citation, find
 from rebut.evidence.lookup import check
-from rebut.domain.ledger import NOTHING_KEPT, Evidence
 from rebut.workspace.overlay import Overlay
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from rebut.engine.debate import (Answer, Ask, Debate, Failure)
 from rebut.core.types import LEFT
+from rebut.engine.debate import Answer, Ask, Debate, Failure
 
 V = TypeVar("V")
 LONG = 8192

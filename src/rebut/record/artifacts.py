@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rebut.record import sessions as session
 from rebut.core.errors import RecordError
+from rebut.record import sessions as session
 from rebut.record.events import Wrote
 from rebut.record.record import Record
 

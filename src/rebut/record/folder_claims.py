@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rebut.record import sessions as session
 from rebut.core.errors import RecordError
+from rebut.record import sessions as session
 
 
 def claim(root: Path, folder: Path, purpose: str, id: str, shared: Collection[str] = ()) -> str:

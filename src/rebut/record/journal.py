@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from rebut.core.disk_threads import of_loop
-from rebut.core.errors import (RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy)
-from rebut.record.events import (SCHEMA, Event, Line, from_json, to_json)
+from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.core.processes import own_start
-from rebut.record.record import Record
 from rebut.core.text import encoded
+from rebut.record.events import SCHEMA, Event, Line, from_json, to_json
+from rebut.record.record import Record
 
 NAME = "journal.jsonl"
 QUICK = 0.002

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from rebut.record.events import (Amended, Answered, Asked, Attempt, Closed, Fact, Failed, Line, Opened, Resumed, Wrote)
 from rebut.core.types import Json
+from rebut.record.events import Amended, Answered, Asked, Attempt, Closed, Fact, Failed, Line, Opened, Resumed, Wrote
 
 IN_ROUND = re.compile(r"r[1-9]\d*/")
 TURNED_AWAY = ("auth", "rate limit", "missing tool")

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rebut.record import journal
 from rebut.core.errors import RecordError, UnknownSession, UsageError
-from rebut.record.events import Opened, from_json
 from rebut.core.processes import is_zombie, started
+from rebut.record import journal
+from rebut.record.events import Opened, from_json
 from rebut.record.record import Record
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from rebut.domain.amounts import (counted, duration, money, size)
-from rebut.record.record import Spent
 from rebut.core.text import cut, squeeze
+from rebut.domain.amounts import counted, duration, money, size
 from rebut.domain.worth import Worth
+from rebut.record.record import Spent
 
 LABEL = "worth it?"
 MOST_LINES = 4

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from rebut.core.text import cut, squeeze, tame
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ledger_of, outcome_of, status
 from rebut.record.record import Record
 from rebut.reports.terminal import spent
-from rebut.core.text import cut, squeeze, tame
 
 NOBODY = "None: nobody who was heard objects any more."
 

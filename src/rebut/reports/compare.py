@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 
-from rebut.domain.amounts import (counted, money, size, spent)
-from rebut.domain.outcome import Outcome
-from rebut.domain.session_status import headline_of, outcome_of, status
-from rebut.record.record import Record, Spent
 from rebut.core.text import cut
 from rebut.core.types import Json
+from rebut.domain.amounts import counted, money, size, spent
+from rebut.domain.outcome import Outcome
+from rebut.domain.session_status import headline_of, outcome_of, status
 from rebut.domain.worth import fates
+from rebut.record.record import Record, Spent
 
 NARROW = 70
 LABELS = ("", "ended", "side", "decision", "points", "cost")

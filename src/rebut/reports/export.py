@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rebut.reports.account import markdown as markdown_of
-from rebut.record.events import Fact, to_json
-from rebut.domain.ledger import Ledger, ledger_to_json
-from rebut.domain.session_status import ledger_of, outcome_of, status
-from rebut.record.record import Record
-from rebut.reports.terminal import spent
 from rebut.core.text import cut, tame
 from rebut.core.types import Json
+from rebut.domain.ledger import Ledger, ledger_to_json
+from rebut.domain.session_status import ledger_of, outcome_of, status
+from rebut.record.events import Fact, to_json
+from rebut.record.record import Record
+from rebut.reports.account import markdown as markdown_of
+from rebut.reports.terminal import spent
 
 
 def markdown(record: Record) -> str:

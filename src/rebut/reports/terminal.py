@@ -6,19 +6,19 @@ import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut.reports import account
-from rebut.domain import amounts as figures
-from rebut.domain.limits import shown
-from rebut.domain.review_result import Contract
-from rebut.domain.endings import ledger_of
-from rebut.record.events import Answered, Fact, Opened
-from rebut.domain.amounts import (duration as duration, money as money, size as size, spent as spent)
-from rebut.domain.ledger import Evidence, Ledger, Point
-from rebut.domain.outcome import Outcome
-from rebut.record.record import Record
 from rebut.core.text import cut
 from rebut.core.types import LEFT, ModelSpec
+from rebut.domain import amounts as figures
+from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
+from rebut.domain.endings import ledger_of
+from rebut.domain.ledger import Evidence, Ledger, Point
+from rebut.domain.limits import shown
+from rebut.domain.outcome import Outcome
+from rebut.domain.review_result import Contract
 from rebut.domain.worth import fate_of
+from rebut.record.events import Answered, Fact, Opened
+from rebut.record.record import Record
+from rebut.reports import account
 
 MOST_NOTES = 6
 MOST_LEFT_OUT = 3
@@ -80,8 +80,8 @@ def _context_line(record: Record) -> str:
     fact = record.facts.get("context")
     if not fact or not isinstance(fact.value, dict):
         return ""
-    from rebut.evidence.context import Gathered, shown as shown_path
     from rebut.core.redaction import PLACEHOLDER
+    from rebut.evidence.context import Gathered, shown as shown_path
 
     given = Gathered.from_json(fact.value)
     count = len(given.files)

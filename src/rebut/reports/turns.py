@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger
 from rebut.reports.terminal import wrapped
-from rebut.core.text import squeeze
 
 LEADS = ("text", "argument", "position", "document", "question", "point", "summary", "reason", "reasoning")
 """Fields that hold what is said; the others say something about it."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rebut.backends.cli_tools.tables import Tool, find_executable
 from rebut.setup.config import Provider, load
 from rebut.setup.config_files import read
-from rebut.backends.cli_tools.tables import Tool, find_executable
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rebut.core.errors import UsageError
-from rebut.setup.discover import Found, usable
+from rebut.core.types import ModelSpec
 from rebut.engine.protocol import MANY, MOST_FOUND, Protocol
 from rebut.engine.runtime import Connection
-from rebut.core.types import ModelSpec
+from rebut.setup.discover import Found, usable
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,26 @@ from urllib.parse import urlsplit
 
 import platformdirs
 
-from rebut.backends.linters.tables import Analyser, load as load_analysers
-from rebut.domain.limits import RANGES
-from rebut.setup.config_files import (REPO_FILE, GateTable, LimitsTable, ProviderTable, RepoFile, SeatsTable, UserFile, Wire, read, refuse_foreign, validated)
-from rebut.core.errors import ConfigError, UsageError
-from rebut.domain.gate_policy import Wish
-from rebut.core.tables import shipped as shipped_tables
 from rebut.backends.cli_tools.tables import Tool, load as load_tools
+from rebut.backends.linters.tables import Analyser, load as load_analysers
+from rebut.core.errors import ConfigError, UsageError
+from rebut.core.tables import shipped as shipped_tables
 from rebut.core.types import ModelSpec
+from rebut.domain.gate_policy import Wish
+from rebut.domain.limits import RANGES
+from rebut.setup.config_files import (
+    REPO_FILE,
+    GateTable,
+    LimitsTable,
+    ProviderTable,
+    RepoFile,
+    SeatsTable,
+    UserFile,
+    Wire,
+    read,
+    refuse_foreign,
+    validated,
+)
 
 BUILT_IN = ("human", "scripted", "caller", "local", "gguf", "lint", "rules")
 """Kinds that need no table and send nothing anywhere."""

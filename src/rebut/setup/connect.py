@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from rebut.backends.cli_tools.tables import Tool, find_executable
 from rebut.backends.limit import AT_ONCE, Limited
 from rebut.backends.retry import Retrying
 from rebut.backends.wrappers import Timed
-from rebut.setup.config import Config, Provider, is_loopback
 from rebut.core.errors import UsageError
-from rebut.engine.runtime import Connection
-from rebut.backends.cli_tools.tables import Tool, find_executable
 from rebut.core.types import Backend, ModelSpec
+from rebut.engine.runtime import Connection
+from rebut.setup.config import Config, Provider, is_loopback
 
 if TYPE_CHECKING:
     from rebut.backends.http.wire import Wire
@@ -183,7 +183,7 @@ def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Con
     key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
     if provider.api_key_env and not key and not is_loopback(urlsplit(provider.base_url).hostname or ""):
         raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
-    wire: type[Wire] = getattr(import_module(f"rebut.backends.{provider.wire}"), WIRES[provider.wire])
+    wire: type[Wire] = getattr(import_module(f"rebut.backends.http.{provider.wire}"), WIRES[provider.wire])
     made = wire(
         base_url=provider.base_url,
         api_key=key,

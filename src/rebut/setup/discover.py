@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from rebut.backends.linters import tables as analysers
 from rebut.backends.cli_tools import tables as tools
-from rebut.backends.embedded import weights
-from rebut.backends.linters.tables import Analyser
-from rebut.core.process import Ended
-from rebut.setup.config import Config, Provider, is_loopback
-from rebut.engine.steering import end
-from rebut.core.errors import UsageError
-from rebut.core.text import cut
 from rebut.backends.cli_tools.tables import Tool
+from rebut.backends.embedded import weights
+from rebut.backends.linters import tables as analysers
+from rebut.backends.linters.tables import Analyser
+from rebut.core.errors import UsageError
+from rebut.core.process import Ended
+from rebut.core.text import cut
 from rebut.core.types import ModelSpec
+from rebut.engine.steering import end
+from rebut.setup.config import Config, Provider, is_loopback
 
 Kind = Literal["tool", "key", "server", "embedded", "analyser", "program"]
 EMBEDDED = "local"

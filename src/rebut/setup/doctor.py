@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from rebut.setup.config import Config
 from rebut.core.errors import ParticipantFailed, Paused, UsageError
-from rebut.setup.discover import Found
+from rebut.core.types import EFFORTS, Json, ModelSpec, Participant, Reply, Request
 from rebut.engine.runtime import Connection
-from rebut.core.types import (EFFORTS, Json, ModelSpec, Participant, Reply, Request)
+from rebut.setup.config import Config
+from rebut.setup.discover import Found
 
 SECONDS = 60.0
 OUTPUT = 1024

@@ -11,21 +11,21 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebut.setup import config as configs
-from rebut.record import sessions as session
-from rebut.domain.limits import RANGES, Limits
-from rebut.setup.config_files import REPO_FILE
-from rebut.setup.connect import Custom, connector
 from rebut.core.errors import PriceUnknown, UsageError
-from rebut.record.events import Line
-from rebut.workspace.targets.headline import headline
+from rebut.core.types import ModelSpec, Sampling
+from rebut.domain.limits import RANGES, Limits
 from rebut.engine.opening import OWN_OUTPUT
 from rebut.engine.plan import Plan, Table, participants
 from rebut.engine.protocol import Protocol, load
-from rebut.record.record import Record
 from rebut.engine.runtime import Control
-from rebut.setup.seats import (Given, check_effort, fill, is_self_debate, only_seats, seat)
-from rebut.core.types import ModelSpec, Sampling
+from rebut.record import sessions as session
+from rebut.record.events import Line
+from rebut.record.record import Record
+from rebut.setup import config as configs
+from rebut.setup.config_files import REPO_FILE
+from rebut.setup.connect import Custom, connector
+from rebut.setup.seats import Given, check_effort, fill, is_self_debate, only_seats, seat
+from rebut.workspace.targets.headline import headline
 
 if TYPE_CHECKING:
     from rebut.setup.discover import Found

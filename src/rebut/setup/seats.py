@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rebut.core.errors import NotSeated, UsageError
+from rebut.core.types import EFFORTS, ModelSpec, Participant
+from rebut.engine.protocol import MANY, Protocol
+from rebut.engine.runtime import Connection
 from rebut.setup.choosing import Company, found_company
 from rebut.setup.config import Config
 from rebut.setup.connect import connector as connector
-from rebut.core.errors import NotSeated, UsageError
 from rebut.setup.discover import Found
-from rebut.engine.protocol import MANY, Protocol
-from rebut.engine.runtime import Connection
-from rebut.core.types import EFFORTS, ModelSpec, Participant
 
 Given = Mapping[str, str | Sequence[str]]
 Find = Callable[[Callable[[str], bool]], Sequence[Found]]

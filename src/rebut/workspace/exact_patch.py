@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core.errors import RebutError
-from rebut.workspace.patch import exact, touched
 from rebut.core.redaction import PLACEHOLDER
-from rebut.workspace.snapshot import (FILE_CAP, Redact, decode, read_plain)
-from rebut.workspace.parted import parts
-from rebut.workspace.diff import Sides, Span, section
 from rebut.core.text import clean
+from rebut.workspace.diff import Sides, Span, section
+from rebut.workspace.parted import parts
+from rebut.workspace.patch import exact, touched
+from rebut.workspace.snapshot import FILE_CAP, Redact, decode, read_plain
 from rebut.workspace.tree import Text, Workspace
 
 HELD_BACK = "holds placeholders of secrets, so that git cannot apply it; --apply puts the values back"

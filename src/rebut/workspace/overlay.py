@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rebut.workspace.git import Git
 from rebut.workspace.snapshot import Redact
-from rebut.workspace.tree import (Folder, Missing, Read, Text, Unreadable, Workspace)
+from rebut.workspace.tree import Folder, Missing, Read, Text, Unreadable, Workspace
 
 
 class Overlay(Workspace):

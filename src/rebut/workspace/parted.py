@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rebut.workspace.patch import touched
 from rebut.workspace.diff import Span
+from rebut.workspace.patch import touched
 
 HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 MODE = re.compile(r"^(?:(old|deleted file)|new(?: file)?) mode (\d{6})$", re.M)

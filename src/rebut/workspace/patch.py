@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rebut.workspace.git import Git, GitFailed, off
-from rebut.workspace.tree import (Missing, Text, Workspace, confine)
+from rebut.workspace.tree import Missing, Text, Workspace, confine
 
 FORBIDDEN = re.compile(r"^(?:GIT binary patch|(?:new|old) (?:file )?mode 1[26]0000)", re.M)
 _NAME = r'("(?:[^"\\]|\\.)*"|[^\t\n]+)'

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rebut.core.text import fingerprint
+from rebut.core.types import Json
 from rebut.workspace.overlay import Overlay
 from rebut.workspace.snapshot import Redact
 from rebut.workspace.targets import Target
-from rebut.core.text import fingerprint
-from rebut.core.types import Json
-from rebut.workspace.view import View
 from rebut.workspace.tree import Workspace
+from rebut.workspace.view import View
 
 
 @dataclass

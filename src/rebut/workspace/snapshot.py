@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from rebut.core.errors import RecordError, UsageError
-from rebut.workspace.git import Changes, Git
 from rebut.core.types import Json
+from rebut.workspace.git import Changes, Git
 
 Redact = Callable[[str], str]
 Kind = Literal["git", "files", "none"]

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rebut.workspace.diff import quoted
-from rebut.workspace.targets.target import Target
 from rebut.core.text import tokens
 from rebut.core.types import Changed
+from rebut.workspace.diff import quoted
+from rebut.workspace.targets.target import Target
 
 SECTION = re.compile(r"^(?=diff --git )", re.M)
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

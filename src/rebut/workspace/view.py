@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from rebut.workspace.git import Entry, Git, GitFailed
-from rebut.workspace.snapshot import (Redact, Snapshot, clean_name, decode, is_never_sent, link_target, read_plain)
-from rebut.workspace.tree import (NEVER_READ, READ_CAP, Folder, Missing, Read, Text, Unreadable, Workspace, above)
+from rebut.workspace.snapshot import Redact, Snapshot, clean_name, decode, is_never_sent, link_target, read_plain
+from rebut.workspace.tree import NEVER_READ, READ_CAP, Folder, Missing, Read, Text, Unreadable, Workspace, above
 
 MOST_NAMES = 20_000
 MOST_LINKS = 16

@@ -13,15 +13,15 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rebut.core import process as child
 from rebut.backends.cli_tools import tables as tools
-from rebut.backends.json_path import Extract
-from rebut.backends.families import family_of
 from rebut.backends.cli_tools.pieces import Pieces
-from rebut.core.process import Ended
-from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.backends.cli_tools.tables import Marker, Part, Tool
-from rebut.core.types import (FailureKind, Reply, Request, Usage)
+from rebut.backends.families import family_of
+from rebut.backends.json_path import Extract
+from rebut.core import process as child
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.process import Ended
+from rebut.core.types import FailureKind, Reply, Request, Usage
 
 _QUOTED = 300
 _NOTICE = 500

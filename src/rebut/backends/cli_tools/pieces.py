@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rebut.backends.json_path import decoded, picked
 from rebut.backends.cli_tools.tables import Output
+from rebut.backends.json_path import decoded, picked
 from rebut.core.types import Json
 
 LONGEST_LINE = 262_144

@@ -20,8 +20,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rebut.core import process as child
-from rebut.core.process import Ended
 from rebut.core.errors import ConfigError
+from rebut.core.process import Ended
 from rebut.core.tables import shipped as shipped_tables
 from rebut.core.types import EFFORTS, FailureKind
 

@@ -7,12 +7,12 @@ import json
 import threading
 from pathlib import Path
 
-from rebut.backends.families import family_of
 from rebut.backends.embedded.gist import gist, shortened
 from rebut.backends.embedded.llama import Engine, Stopped, loaded
-from rebut.backends.http.schemas import schema_in_prompt
 from rebut.backends.embedded.small_forms import filled
 from rebut.backends.embedded.window import Window, joined
+from rebut.backends.families import family_of
+from rebut.backends.http.schemas import schema_in_prompt
 from rebut.core.errors import ParticipantFailed
 from rebut.core.types import Reply, Request, Usage
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from rebut.backends.embedded.gist import first_quoted, unquoted
-from rebut.backends.embedded.holes import (Hole, Naming, Schema, Tree, about as described, colon, holes_in, put, row)
-from rebut.backends.embedded.plainwords import (ITEMS, listed, tidied, unique)
+from rebut.backends.embedded.holes import Hole, Naming, Schema, Tree, about as described, colon, holes_in, put, row
+from rebut.backends.embedded.plainwords import ITEMS, listed, tidied, unique
 from rebut.core.errors import ParticipantFailed
 from rebut.core.types import Json
 

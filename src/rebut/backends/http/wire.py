@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rebut.backends.families import family_of
+from rebut.backends.http.client import Address, HttpClient, HttpFailed, broke_off, failure, shared, told
 from rebut.backends.http.heard import Heard
-from rebut.backends.http.client import (Address, HttpClient, HttpFailed, broke_off, failure, shared, told)
 from rebut.backends.http.sse import BOM, Decoder
-from rebut.core.types import (Json, Reply, Request, Usage)
+from rebut.core.types import Json, Reply, Request, Usage
 
 if TYPE_CHECKING:
     import aiohttp

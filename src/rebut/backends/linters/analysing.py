@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut.core import process as child
-from rebut.backends.linters.tables import Analyser, environment
 from rebut.backends.linters.findings import Caught, read
 from rebut.backends.linters.sides import Laid, lay
+from rebut.backends.linters.tables import Analyser, environment
+from rebut.core import process as child
 from rebut.core.types import Changed
 
 AT_ONCE = max(2, os.cpu_count() or 1)

@@ -13,15 +13,14 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rebut.backends.linters import tables as analysers
-from rebut.backends.linters.tables import Analyser
-from rebut.backends.linters import fixes
-from rebut.backends.linters.analysing import Side, analysed
-from rebut.backends.linters.newness import Sifted, cited, sift
-from rebut.backends.linters.findings import Caught
-from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.backends.cli_tools.tables import private_folder
-from rebut.core.types import (Changed, Json, Reply, Request, Usage)
+from rebut.backends.linters import fixes, tables as analysers
+from rebut.backends.linters.analysing import Side, analysed
+from rebut.backends.linters.findings import Caught
+from rebut.backends.linters.newness import Sifted, cited, sift
+from rebut.backends.linters.tables import Analyser
+from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.types import Changed, Json, Reply, Request, Usage
 
 FAMILY = "rules"
 MOST = 60

@@ -10,10 +10,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from posixpath import normpath
 
-from rebut.backends.linters.tables import Analyser, Grade
 from rebut.backends.json_path import at, fits
 from rebut.backends.linters.fixes import Edit
 from rebut.backends.linters.sides import Laid
+from rebut.backends.linters.tables import Analyser, Grade
 from rebut.core.types import Json
 
 NO_RULE = "syntax"

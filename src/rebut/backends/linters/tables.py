@@ -17,10 +17,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from rebut.backends.cli_tools.tables import EXACT, Files, Regex, merged, private_folder
 from rebut.core import process as child
 from rebut.core.errors import ConfigError
 from rebut.core.tables import shipped as shipped_tables
-from rebut.backends.cli_tools.tables import (EXACT, Files, Regex, merged, private_folder)
 
 Severity = Literal["P1", "P2", "P3"]
 Category = Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"]

@@ -36,10 +36,10 @@ def answer_command(id: str, file: str, key: str, deadline: float | None, as_json
 
 def _for(id: str, key: str, text: str) -> bool:
     """Whether the answer is still wanted; one that was taken before its process died need not be taken again."""
-    from rebut.record import sessions as session
     from rebut.api import Desk
     from rebut.core.errors import UsageError
     from rebut.engine.plan import participants
+    from rebut.record import sessions as session
     from rebut.record.record import seat_of
 
     folder = Desk().find(id)

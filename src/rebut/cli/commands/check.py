@@ -32,13 +32,13 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
 
     Exit code 1 when a citation is absent. Found means that the words stand there, not that they prove anything.
     """
-    from rebut.setup import config
-    from rebut.record import sessions as session
-    from rebut.cli.output import (folded, say, say_json, width)
+    from rebut.cli.output import folded, say, say_json, width
     from rebut.core.errors import UsageError
-    from rebut.evidence.looking_up import look_up
-    from rebut.reports.terminal import wrapped
     from rebut.core.text import clean, cut
+    from rebut.evidence.looking_up import look_up
+    from rebut.record import sessions as session
+    from rebut.reports.terminal import wrapped
+    from rebut.setup import config
 
     if root is not None and not root.is_dir():
         raise UsageError(f"there is no folder {root}")

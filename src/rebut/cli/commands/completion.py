@@ -11,7 +11,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 def script(shell: str) -> str:
     """The script as `make docs` wrote it."""
-    with open(__file__.replace("completion.py", f"completion.{shell}"), encoding="utf-8") as file:  # noqa: PTH123
+    with open(__file__.replace("commands/completion.py", f"completion.{shell}"), encoding="utf-8") as file:  # noqa: PTH123
         return file.read()
 
 

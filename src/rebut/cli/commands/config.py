@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @json_flag
 def config_command(what: str, as_json: bool) -> int:
     """Tell where your config file is (`path`), or what it and the repository's file come to (`show`)."""
-    from rebut.setup import config
-    from rebut.record import sessions as session
     from rebut.cli.output import folded, say, say_json
+    from rebut.record import sessions as session
+    from rebut.setup import config
 
     path = config.user_path(os.environ)
     if what == "path":

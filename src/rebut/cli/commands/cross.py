@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rebut.cli.options import (SCOPES, Many, common, gate_options, given_scope, scope_options, shown)
+from rebut.cli.options import SCOPES, Many, common, gate_options, given_scope, scope_options, shown
 
 
 @click.command("cross", cls=Many)

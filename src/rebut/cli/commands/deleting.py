@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from rebut.cli.options import json_flag
 from rebut.cli.commands.show import folder_of
+from rebut.cli.options import json_flag
 
 
 @click.command("delete")
@@ -20,10 +20,10 @@ def delete_command(ids: tuple[str, ...], yes: bool, as_json: bool) -> int:
     ID is an id, a unique beginning of one, a slug, or `last`. Files that a session wrote elsewhere stay where they
     are. A session that is running is left alone.
     """
-    from rebut.record import sessions as session
     from rebut.cli.output import say, say_json
     from rebut.core.errors import UsageError
     from rebut.core.text import cut
+    from rebut.record import sessions as session
 
     folders = list(dict.fromkeys(folder_of(id) for id in ids))
     if not yes:

@@ -28,15 +28,15 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     import os
     from dataclasses import replace
 
-    from rebut.cli.commands import demo_part as demo
     from rebut.api import Desk
+    from rebut.cli.commands import demo_part as demo
     from rebut.cli.output import say, say_json
     from rebut.cli.runner import Stage
-    from rebut.setup.config import Config
-    from rebut.setup.connect import scripted
-    from rebut.engine.start import start
     from rebut.core.errors import RebutError
     from rebut.domain.outcome import Outcome
+    from rebut.engine.start import start
+    from rebut.setup.config import Config
+    from rebut.setup.connect import scripted
 
     shop = demo.unpack(folder, os.environ)
     seats: dict[str, Any] = dict(demo.seats())

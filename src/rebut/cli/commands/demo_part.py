@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.cli import installed_files as laying
-from rebut.record import sessions as session
 from rebut.core.errors import UsageError
+from rebut.record import sessions as session
 
 TOPIC = "Should the shop keep user sessions in Redis?"
 CONTEXT = ("infra", "src")

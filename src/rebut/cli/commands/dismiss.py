@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.options import json_flag
 from rebut.cli.commands.show import folder_of, root
+from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
-    from rebut.domain.review_result import Held
     from rebut.ci.dismissal import Dismissal
     from rebut.ci.recorded_reviews import Review
+    from rebut.domain.review_result import Held
 
 
 @click.command("dismiss")
@@ -42,8 +42,8 @@ def dismiss_command(finding: str, reason: str, id: str, shared: bool, listing: b
 
 def _dismiss(name: str, reason: str, id: str, shared: bool, as_json: bool) -> int:
     from rebut.ci import dismissals
-    from rebut.cli.output import say, say_json
     from rebut.ci.dismissal import dismissal
+    from rebut.cli.output import say, say_json
     from rebut.core.text import clean
 
     review, workspace = _review(id)
@@ -64,8 +64,8 @@ def _dismiss(name: str, reason: str, id: str, shared: bool, as_json: bool) -> in
 
 def _undo(name: str, id: str, as_json: bool) -> int:
     from rebut.ci import dismissals
-    from rebut.cli.output import say, say_json
     from rebut.ci.dismissal import matching
+    from rebut.cli.output import say, say_json
     from rebut.core.errors import UsageError
 
     workspace = Path.cwd().resolve()
@@ -122,9 +122,9 @@ def _file(workspace: Path, shared: bool) -> Path:
 
 def _review(id: str) -> tuple[Review, Path]:
     """The review that is meant, and its workspace; without an id the last one of this folder, whatever came after."""
-    from rebut.record import sessions as session
-    from rebut.core.errors import UnknownSession
     from rebut.ci.recorded_reviews import Review
+    from rebut.core.errors import UnknownSession
+    from rebut.record import sessions as session
 
     if id:
         record = session.load(folder_of(id))

@@ -12,8 +12,8 @@ from rebut.cli.options import json_flag
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rebut.setup.doctor import Health
     from rebut.setup.discover import Found
+    from rebut.setup.doctor import Health
 
 
 @click.command("doctor")
@@ -31,12 +31,12 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     import asyncio
     from functools import partial
 
-    from rebut.setup import doctor
     from rebut.api import Desk
-    from rebut.cli.output import (folded, plain, say, say_json, width)
+    from rebut.cli.output import folded, plain, say, say_json, width
+    from rebut.core.types import ModelSpec
+    from rebut.setup import doctor
     from rebut.setup.connect import in_folder
     from rebut.setup.discover import look, look_at_analysers
-    from rebut.core.types import ModelSpec
 
     if not 1 <= timeout <= 3600:
         raise click.UsageError(f"--timeout must be 1 to 3,600, got {timeout:g}")

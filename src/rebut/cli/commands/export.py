@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.options import json_flag
 from rebut.cli.commands.show import folder_of
+from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
     from rebut.record.record import Record
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 @json_flag
 def export_command(id: str, form: str, output: Path | None, force: bool, as_json: bool) -> int:
     """Write a session as Markdown or JSON, its decision as an ADR, a review's findings as SARIF or annotations."""
-    from rebut.reports import adr, export
-    from rebut.record import sessions as session
     from rebut.cli.output import say
     from rebut.core.errors import UsageError
+    from rebut.record import sessions as session
+    from rebut.reports import adr, export
 
     record = session.load(folder_of(id))
     if form in ("sarif", "github"):
@@ -53,11 +53,11 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
 
 def _findings(record: Record, form: str) -> str:
     from rebut.ci.annotations import commands
+    from rebut.ci.output_formats import log
+    from rebut.ci.recorded_reviews import Review
+    from rebut.ci.standing import stand
     from rebut.cli.commands.gate import grounds_of
     from rebut.domain.gate_policy import Wish
-    from rebut.ci.recorded_reviews import Review
-    from rebut.ci.output_formats import log
-    from rebut.ci.standing import stand
 
     found = stand(Review.of(record), grounds_of(record, Wish()))
     return commands(found) if form == "github" else json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
@@ -72,9 +72,9 @@ def verify_command(id: str, as_json: bool) -> int:
     Exit code 0 when all is well, else 3. The hash that is printed covers the whole record: keep it elsewhere, and a
     record that was cut short later can be told from this one.
     """
-    from rebut.record import journal
-    from rebut.domain import session_status as reading
     from rebut.cli.output import say, say_json
+    from rebut.domain import session_status as reading
+    from rebut.record import journal
     from rebut.record.record import Record
 
     folder = folder_of(id)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.options import gate_options, json_flag
 from rebut.cli.commands.show import folder_of, root
+from rebut.cli.options import gate_options, json_flag
 
 if TYPE_CHECKING:
-    from rebut.domain.outcome import Outcome
-    from rebut.domain.gate_policy import Wish
-    from rebut.record.record import Record
     from rebut.ci.standing import Grounds, Standing
+    from rebut.domain.gate_policy import Wish
+    from rebut.domain.outcome import Outcome
+    from rebut.record.record import Record
 
 USUAL = "P1"
 
@@ -31,11 +31,11 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
     Without a threshold of yours or of the base commit, P1 fails. Exit code 1 when findings at or above it stand, 3 when
     the review is inconclusive.
     """
-    from rebut.record import sessions as session
-    from rebut.cli.output import say, say_json, width
-    from rebut.domain.gate_policy import Wish
     from rebut.ci.recorded_reviews import Review
     from rebut.ci.standing import stand, with_threshold
+    from rebut.cli.output import say, say_json, width
+    from rebut.domain.gate_policy import Wish
+    from rebut.record import sessions as session
 
     record = session.load(folder_of(id))
     review = Review.of(record)
@@ -50,9 +50,9 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
 
 def is_there(record: Record, outcome: Outcome) -> bool:
     """Whether the final version of a review stands in its working tree by now."""
-    from rebut.setup import config
-    from rebut.record import sessions as session
     from rebut.ci.apply import final_patch, is_applied
+    from rebut.record import sessions as session
+    from rebut.setup import config
 
     workspace = Path(record.opened.workspace)
     if not (patch := final_patch(outcome)) or not workspace.is_dir():
@@ -63,10 +63,10 @@ def is_there(record: Record, outcome: Outcome) -> bool:
 
 def grounds_of(record: Record, flags: Wish) -> Grounds:
     """What the review of a session is held against, wherever we stand now."""
-    from rebut.setup import config
-    from rebut.record import sessions as session
     from rebut.ci.recorded_reviews import Review
     from rebut.ci.standing import grounds
+    from rebut.record import sessions as session
+    from rebut.setup import config
 
     workspace = Path(record.opened.workspace)
     settings = config.load(workspace=session.repository(workspace), env=os.environ)

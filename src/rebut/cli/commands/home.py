@@ -6,14 +6,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from rebut.domain import session_status as reading
-from rebut.record import sessions as session
 from rebut.api import Desk
 from rebut.cli.output import folded, say, width
 from rebut.core.errors import RebutError
+from rebut.core.text import cut
+from rebut.domain import session_status as reading
+from rebut.record import sessions as session
 from rebut.setup.discover import look, usable
 from rebut.workspace.git import Git
-from rebut.core.text import cut
 
 NOBODY = "nobody yet   rebut doctor"
 PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")

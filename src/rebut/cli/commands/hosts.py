@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.cli import installed_files as laying
-from rebut.core.errors import UsageError
 from rebut.cli.installed_files import Laid
+from rebut.core.errors import UsageError
 
 SKILL = "plugin/skills/rebut"
 

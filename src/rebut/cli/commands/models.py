@@ -97,8 +97,8 @@ def _list(as_json: bool) -> int:
 def _check(file: Path | None, as_json: bool) -> int:
     import os
 
-    from rebut.setup import checking, config
     from rebut.cli.output import say, say_json
+    from rebut.setup import checking, config
 
     path = file or config.user_path(os.environ)
     found = checking.check(path, os.environ)

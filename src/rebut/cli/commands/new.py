@@ -21,8 +21,8 @@ def new_command(what: str, name: str, folder: Path, as_json: bool) -> int:
 
     NAME is a word of small letters, digits and underscores. Nothing that exists is written over.
     """
-    from rebut.cli.output import say, say_json
     from rebut.cli.commands.scaffold import protocol
+    from rebut.cli.output import say, say_json
 
     written = protocol(name, folder)
     if as_json:

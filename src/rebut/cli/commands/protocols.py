@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rebut.cli.options import (Many, common, shown, topic_of)
+from rebut.cli.options import Many, common, shown, topic_of
 
 
 @click.command("duel", cls=Many)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from rebut.cli.options import (Many, common, gate_options, given_limits, limits, output, shown, topic_of)
+from rebut.cli.options import Many, common, gate_options, given_limits, limits, output, shown, topic_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
@@ -138,8 +138,8 @@ def _company(given: str | None) -> list[str]:
 
 def _authors(who: list[str]) -> list[str]:
     """Two of one provider get names, which `revise` wants for its files and this verb has no flag for."""
-    from rebut.setup.choosing import told_apart
     from rebut.core.types import ModelSpec
+    from rebut.setup.choosing import told_apart
 
     out: list[ModelSpec] = []
     for text in who:

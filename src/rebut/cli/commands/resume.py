@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import (gate_options, given_limits, limits, output, pairs)
+from rebut.cli.options import gate_options, given_limits, limits, output, pairs
 
 if TYPE_CHECKING:
     from rebut.cli.runner import Judged
@@ -114,10 +114,10 @@ def fork_command(
 
 def _must_ask(id: str) -> None:
     """Nothing is changed, so that nobody would be asked but those who failed."""
-    from rebut.record import sessions as session
     from rebut.cli.commands.show import folder_of
     from rebut.core.errors import UsageError
     from rebut.core.types import LEFT
+    from rebut.record import sessions as session
 
     record = session.load(folder_of(id))
     if record.closed is not None and any(c.failed and c.failed.failure != LEFT for c in record.calls.values()):
@@ -133,10 +133,10 @@ def _must_ask(id: str) -> None:
 
 def with_parent(outcome: Outcome) -> Judged:
     """How a fork ended, beside the session that it was taken from."""
-    from rebut.record import sessions as session
     from rebut.cli.commands.show import beside, root
     from rebut.cli.output import width
     from rebut.cli.runner import Judged
+    from rebut.record import sessions as session
 
     pair = beside(session.load(root() / outcome.session), outcome)
     if pair is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import (SCOPES, Many, common, given_scope, scope_options, shown, topic_of)
+from rebut.cli.options import SCOPES, Many, common, given_scope, scope_options, shown, topic_of
 
 if TYPE_CHECKING:
     from rebut.workspace.targets import Wanted

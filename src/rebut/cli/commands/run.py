@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rebut.cli.options import (Many, common, pairs, shown, topic_of)
+from rebut.cli.options import Many, common, pairs, shown, topic_of
 
 
 @click.command("run", cls=Many)

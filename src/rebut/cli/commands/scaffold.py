@@ -6,8 +6,8 @@ import keyword
 import re
 from pathlib import Path
 
-from rebut.core.errors import UsageError
 from rebut.cli.installed_files import shipped
+from rebut.core.errors import UsageError
 
 
 def protocol(name: str, folder: Path) -> tuple[Path, Path]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from rebut.cli.options import json_flag
 from rebut.cli.commands.show import root
+from rebut.cli.options import json_flag
 
 
 @click.command("list")
@@ -16,11 +16,11 @@ from rebut.cli.commands.show import root
 @json_flag
 def list_command(everywhere: bool, as_json: bool) -> int:
     """List the sessions of this folder, newest first."""
-    from rebut.domain import session_status as reading
-    from rebut.record import sessions as session
-    from rebut.cli.output import (folded, say, say_json, width)
+    from rebut.cli.output import folded, say, say_json, width
     from rebut.core.errors import RecordError
     from rebut.core.text import cut
+    from rebut.domain import session_status as reading
+    from rebut.record import sessions as session
 
     here = Path.cwd().resolve()
     rows = []

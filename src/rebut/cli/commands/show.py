@@ -11,10 +11,10 @@ import click
 from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
+    from rebut.core.types import Json
     from rebut.domain.outcome import Outcome
     from rebut.record.record import Record
     from rebut.reports.compare import Pair
-    from rebut.core.types import Json
 
 
 def root() -> Path:
@@ -38,11 +38,11 @@ def folder_of(id: str) -> Path:
 @json_flag
 def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pager: bool, as_json: bool) -> int:
     """Show a session: how it ended, every point with its fate and evidence, then who said what, turn by turn."""
-    from rebut.domain import session_status as reading
-    from rebut.reports import terminal as report, transcript
-    from rebut.record import sessions as session
-    from rebut.cli.paging import page
     from rebut.cli.output import say, say_json, width
+    from rebut.cli.paging import page
+    from rebut.domain import session_status as reading
+    from rebut.record import sessions as session
+    from rebut.reports import terminal as report, transcript
 
     folder = folder_of(id)
     record = session.load(folder)
@@ -66,8 +66,8 @@ def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pa
 
 def _how_it_ended(record: Record, folder: Path, everything: bool, width: int) -> list[str]:
     from rebut.domain import session_status as reading
-    from rebut.reports import terminal as report
     from rebut.record import sessions as session
+    from rebut.reports import terminal as report
 
     if outcome := reading.outcome_of(record):
         outcome = _dismissed(record, outcome)  # the header has the notes
@@ -81,8 +81,8 @@ def _how_it_ended(record: Record, folder: Path, everything: bool, width: int) ->
 
 def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
     """A fork beside the session that it was taken from."""
-    from rebut.record import sessions as session
     from rebut.core.errors import RecordError
+    from rebut.record import sessions as session
     from rebut.reports.compare import paired
 
     def load(id: str) -> Record | None:
@@ -105,11 +105,11 @@ def _dismissed(record: Record, outcome: Outcome) -> Outcome:
     """A review's outcome without what was dismissed since. To look at it, the repository need not be there."""
     if "contract" not in outcome.data:
         return outcome
+    from rebut.ci.recorded_reviews import Review
+    from rebut.ci.standing import stand
     from rebut.cli.commands.gate import grounds_of
     from rebut.core.errors import UsageError
     from rebut.domain.gate_policy import Wish
-    from rebut.ci.recorded_reviews import Review
-    from rebut.ci.standing import stand
 
     try:
         return stand(Review.of(record), grounds_of(record, Wish())).outcome
@@ -123,12 +123,12 @@ def _dismissed(record: Record, outcome: Outcome) -> Outcome:
 def replay_command(id: str, as_json: bool) -> int:
     """Run a session again from its record: offline, free, nothing written. Says whether it comes to the same end."""
     from rebut import api
-    from rebut.domain import session_status as reading
-    from rebut.reports import terminal as report
-    from rebut.record import sessions as session
     from rebut.cli.json_result import brief
     from rebut.cli.output import say, say_json, width
     from rebut.cli.screen.screen import Screen
+    from rebut.domain import session_status as reading
+    from rebut.record import sessions as session
+    from rebut.reports import terminal as report
 
     record = session.load(folder_of(id))
     screen = Screen(quiet=as_json)

@@ -25,10 +25,10 @@ def skill_command(what: str, hosts: tuple[str, ...], project: bool, as_json: boo
     import os
     from pathlib import Path
 
-    from rebut.cli.commands import hosts as known
     from rebut.cli import installed_files as laying
-    from rebut.record import sessions as session
+    from rebut.cli.commands import hosts as known
     from rebut.cli.output import say, say_json
+    from rebut.record import sessions as session
 
     if what != "install" and (hosts or project):
         raise click.UsageError("--host and --project go with `rebut skill install`")

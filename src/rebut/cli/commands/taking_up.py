@@ -8,12 +8,12 @@ from rebut import api
 from rebut.api import Desk
 from rebut.ci.apply import final_patch, is_applied
 from rebut.cli.gate_flags import Gating
-from rebut.cli.runner import perform
 from rebut.cli.launch import applied
-from rebut.setup.connect import Custom
+from rebut.cli.runner import perform
 from rebut.core.errors import RebutError
-from rebut.domain.outcome import Outcome
 from rebut.domain.gate_policy import Wish
+from rebut.domain.outcome import Outcome
+from rebut.setup.connect import Custom
 
 
 def take_up(

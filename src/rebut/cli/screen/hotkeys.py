@@ -9,8 +9,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from rebut.engine.steering import Control
 from rebut.core.errors import RecordError
+from rebut.engine.steering import Control
 from rebut.reports.terminal import duration
 
 SETTLE, MORE, LEAVE = "s", "m", "l"

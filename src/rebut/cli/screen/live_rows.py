@@ -9,14 +9,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from rebut.reports import terminal as report
 from rebut.cli.screen import points
-from rebut.record.events import Answered, Asked
-from rebut.engine.live_answer import Hearing
-from rebut.record.timings import Expected, History
-from rebut.record.record import (Record, Spent, name_of_step, seat_of)
 from rebut.core.text import cut
 from rebut.core.types import ModelSpec
+from rebut.engine.live_answer import Hearing
+from rebut.record.events import Answered, Asked
+from rebut.record.record import Record, Spent, name_of_step, seat_of
+from rebut.record.timings import Expected, History
+from rebut.reports import terminal as report
 
 NARROW = 76
 """Columns below which there is no room for a column of labels."""

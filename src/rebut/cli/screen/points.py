@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 from unicodedata import east_asian_width
 
-from rebut.record.events import Fact
-from rebut.engine.live_answer import Heard
 from rebut.core.text import cut
+from rebut.engine.live_answer import Heard
+from rebut.record.events import Fact
 
 INDENT = " " * 6
 MOST = 5

@@ -12,16 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut.reports import terminal as report
+from rebut.cli.output import fitted, plain, say, width
 from rebut.cli.screen import points
 from rebut.cli.screen.live_rows import Moving
-from rebut.cli.output import (fitted, plain, say, width)
-from rebut.domain.endings import ledger_of
-from rebut.record.events import (Answered, Asked, Attempt, Fact, Failed, Line)
-from rebut.engine.live_answer import Hearing
-from rebut.record.timings import look_back
-from rebut.record.record import Record, seat_of, step_of
 from rebut.core.text import cut
+from rebut.domain.endings import ledger_of
+from rebut.engine.live_answer import Hearing
+from rebut.record.events import Answered, Asked, Attempt, Fact, Failed, Line
+from rebut.record.record import Record, seat_of, step_of
+from rebut.record.timings import look_back
+from rebut.reports import terminal as report
 
 if TYPE_CHECKING:
     from rich.live import Live

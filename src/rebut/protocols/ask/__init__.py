@@ -1,6 +1,6 @@
 """Two blind answers to a question; a duel only if they do not choose the same."""
 
-from rebut.protocols.ask.run import (Settings, calls, partial, run)
+from rebut.protocols.ask.run import Settings, calls, partial, run
 
 name = "ask"
 version = "3"

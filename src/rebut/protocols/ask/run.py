@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from rebut.engine.debate import Answer, Ask, Debate
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.core.types import Json
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
+from rebut.domain.worth import Worth
+from rebut.engine.debate import Answer, Ask, Debate
 from rebut.protocols.ask import words, worth
 from rebut.protocols.ask.forms import Comparison
-from rebut.protocols.duel import reply_checks as rules, render as synthesis
+from rebut.protocols.duel import render as synthesis, reply_checks as rules
 from rebut.protocols.duel.forms import Opening
 from rebut.protocols.duel.minutes import Course, Said
-from rebut.protocols.duel.run import (claims, contest, partial as of_duel, shared)
-from rebut.core.types import Json
-from rebut.domain.worth import Worth
+from rebut.protocols.duel.run import claims, contest, partial as of_duel, shared
 
 PARTIES = ("proposer", "challenger")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rebut.domain.ledger import Ledger
-from rebut.domain.outcome import Outcome
-from rebut.protocols.ask.forms import Comparison
-from rebut.protocols.duel.worth import LONGEST, moved
 from rebut.core.text import cut
 from rebut.core.types import Json
+from rebut.domain.ledger import Ledger
+from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth, fates
+from rebut.protocols.ask.forms import Comparison
+from rebut.protocols.duel.worth import LONGEST, moved
 
 BLIND = ("answer@*",)
 

@@ -3,7 +3,7 @@
 from rebut.protocols.cross.artifacts import artifacts
 from rebut.protocols.cross.places import claim, state_dir
 from rebut.protocols.cross.run import partial, run
-from rebut.protocols.cross.settings import (Settings, calls, implied, limits, notices)
+from rebut.protocols.cross.settings import Settings, calls, implied, limits, notices
 
 name = "cross"
 version = "2"

@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rebut.core.types import Json
 from rebut.domain.review_result import Contract
 from rebut.engine.protocol import Artifact, Ended
 from rebut.record.record import Record
 from rebut.workspace.targets import Target
-from rebut.core.types import Json
 
 SCHEMA = 1
 

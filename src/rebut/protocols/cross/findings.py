@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from rebut.domain.review_result import Held
-from rebut.domain.ledger import (Ledger, MoveKind, Point, Slip)
 from rebut.core.types import Finding
+from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
+from rebut.domain.review_result import Held
 
 MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missing evidence": "maintain"}
 RULINGS: Mapping[MoveKind, str] = {move: ruling for ruling, move in MOVES.items()}

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import (Cites, Form, Need, Severity, folded)
+from rebut.domain.forms import Cites, Form, Need, Severity, folded
 from rebut.domain.glance import Glance
 
 CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")

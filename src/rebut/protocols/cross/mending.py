@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rebut.domain.ledger import Ledger, Point
 from rebut.protocols.cross import findings as weighing
 from rebut.protocols.cross.versions import Version
-from rebut.workspace.targets import (Part, Sides, meets, parts)
+from rebut.workspace.targets import Part, Sides, meets, parts
 
 
 def mended(ledger: Ledger, versions: Sequence[Version], final: Version) -> frozenset[str]:

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rebut.engine.debate import (Answer, Answers, Ask, Round)
-from rebut.domain.forms import cited
-from rebut.domain.ledger import (Entry, Move, Point, Slip)
-from rebut.domain.prompts import FENCES, fill
-from rebut.protocols.cross import (reply_checks as rules, render as synthesis, findings as weighing, prompts as words)
-from rebut.protocols.cross.state import Course
-from rebut.protocols.cross.forms import (Chosen, CodeCritique, Judgement, ProposalCritique, Raised, Rebuttal)
-from rebut.protocols.cross.settings import DIFF_TOKENS
-from rebut.protocols.cross.versions import PROGRAMS, Version
-from rebut.workspace.targets import Target, split, whole_files
 from rebut.core.text import tokens
 from rebut.core.types import Changed, Material
+from rebut.domain.forms import cited
+from rebut.domain.ledger import Entry, Move, Point, Slip
+from rebut.domain.prompts import FENCES, fill
+from rebut.engine.debate import Answer, Answers, Ask, Round
+from rebut.protocols.cross import findings as weighing, prompts as words, render as synthesis, reply_checks as rules
+from rebut.protocols.cross.forms import Chosen, CodeCritique, Judgement, ProposalCritique, Raised, Rebuttal
+from rebut.protocols.cross.settings import DIFF_TOKENS
+from rebut.protocols.cross.state import Course
+from rebut.protocols.cross.versions import PROGRAMS, Version
+from rebut.workspace.targets import Target, split, whole_files
 
 MOST_CITES = 100
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rebut.domain.review_result import Held
-from rebut.domain.ledger import Evidence, Ledger, Point
-from rebut.protocols.cross import findings as weighing
-from rebut.protocols.cross.forms import CodeCritique, ProposalCritique
 from rebut.core.text import squeeze, tame
 from rebut.core.types import Changed
+from rebut.domain.ledger import Evidence, Ledger, Point
+from rebut.domain.review_result import Held
+from rebut.protocols.cross import findings as weighing
+from rebut.protocols.cross.forms import CodeCritique, ProposalCritique
 
 NOTHING = " [cites nothing]"
 LONGEST_LINE = 2_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rebut.domain.review_result import Decision
 from rebut.domain.ledger import Ledger
+from rebut.domain.review_result import Decision
 from rebut.protocols.cross import findings as weighing
 from rebut.protocols.cross.forms import CodeCritique, Judgement
 

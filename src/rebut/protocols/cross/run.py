@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.core.types import Json
+from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Contract, Recommended
 from rebut.engine.debate import Answer, Debate, Round
-from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
-from rebut.domain.outcome import Outcome
-from rebut.protocols.cross import (questions as asking, reply_checks as rules, render as synthesis, versions, findings as weighing, prompts as words)
-from rebut.protocols.cross.state import Course, contract
+from rebut.protocols.cross import (
+    findings as weighing,
+    prompts as words,
+    questions as asking,
+    render as synthesis,
+    reply_checks as rules,
+    versions,
+)
 from rebut.protocols.cross.forms import CodeCritique
+from rebut.protocols.cross.state import Course, contract
 from rebut.protocols.cross.versions import Version
 from rebut.protocols.cross.worth import weighed
-from rebut.core.types import Json
 
 WHY = {
     "agreed": "the critic agrees",

@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from rebut.workspace.targets import Target, split, told as told_of
 from rebut.core.types import Json
+from rebut.workspace.targets import Target, split, told as told_of
 
 SHORT_TIMEOUT = 120
 DIFF_TOKENS = 40_000

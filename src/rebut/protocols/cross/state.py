@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from rebut.core.text import cut
 from rebut.domain.review_result import Contract, Recommended
 from rebut.engine.debate import Debate, Round
-from rebut.protocols.cross import mending, reply_checks as rules, findings as weighing
+from rebut.protocols.cross import findings as weighing, mending, reply_checks as rules
 from rebut.protocols.cross.forms import Judgement
 from rebut.protocols.cross.versions import Version
 from rebut.workspace.targets import Target
-from rebut.core.text import cut
 
 
 @dataclass

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rebut.engine.debate import Answer, Ask, Debate
+from rebut.core.text import tokens
+from rebut.core.types import Changed, Json, ModelSpec, Participant
 from rebut.domain.ledger import Point
 from rebut.domain.prompts import FENCES, fill
-from rebut.protocols.cross import render as synthesis, findings as weighing, prompts as words
+from rebut.engine.debate import Answer, Ask, Debate
+from rebut.protocols.cross import findings as weighing, prompts as words, render as synthesis
 from rebut.protocols.cross.forms import NextPatch, NextText
 from rebut.workspace.targets import Target, written
-from rebut.core.text import tokens
-from rebut.core.types import (Changed, Json, ModelSpec, Participant)
 
 PROGRAMS = ("lint", "rules")
 """Participants that write no prose: what they propose is put together from their fixes."""

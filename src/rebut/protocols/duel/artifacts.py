@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from rebut.engine.protocol import Artifact, Ended
-from rebut.record.record import Call, Record
 from rebut.core.text import encoded
 from rebut.core.types import Json, ModelSpec
+from rebut.engine.protocol import Artifact, Ended
+from rebut.record.record import Call, Record
 
 
 def artifacts(ended: Ended) -> list[Artifact]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rebut.engine.debate import Failure, Round
-from rebut.domain.prompts import FENCES, fill
-from rebut.protocols.duel import reply_checks as rules, render as synthesis, prompts as words
-from rebut.protocols.duel.forms import Summary
 from rebut.core.text import squeeze, tokens
+from rebut.domain.prompts import FENCES, fill
+from rebut.engine.debate import Failure, Round
+from rebut.protocols.duel import prompts as words, render as synthesis, reply_checks as rules
+from rebut.protocols.duel.forms import Summary
 
 
 @dataclass

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rebut.engine.debate import Debate
-from rebut.domain.ledger import (Claim, Entry, Evidence, Ledger, Move, Point)
-from rebut.protocols.duel import reply_checks as rules
-from rebut.protocols.duel.forms import (Challenge, Decision, Defense, Opening, Summary)
 from rebut.core.text import squeeze, tame
+from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Point
+from rebut.engine.debate import Debate
+from rebut.protocols.duel import reply_checks as rules
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, Opening, Summary
 
 NOTHING = " (cites nothing)"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from rebut.domain.ledger import Ledger, Point, same
-from rebut.protocols.duel.forms import (Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary)
 from rebut.core.text import squeeze, tokens
+from rebut.domain.ledger import Ledger, Point, same
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
 
 MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a third too high
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from rebut.engine.debate import Debate, Failure, Round
 from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.core.types import Json
 from rebut.domain.forms import cited
-from rebut.domain.ledger import (Claim, Entry, Move, MoveKind, Point, Slip)
+from rebut.domain.ledger import Claim, Entry, Move, MoveKind, Point, Slip
 from rebut.domain.outcome import Outcome, Verdict
 from rebut.domain.prompts import CONTEXT, FENCES, fill
-from rebut.protocols.duel import reply_checks as rules, render as synthesis, prompts as words
-from rebut.protocols.duel.forms import (Challenge, Decision, Defense, Flaw, FollowUp, Opening)
+from rebut.domain.worth import Worth, fates
+from rebut.engine.debate import Debate, Failure, Round
+from rebut.protocols.duel import prompts as words, render as synthesis, reply_checks as rules
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening
 from rebut.protocols.duel.minutes import Course, Said, background
 from rebut.protocols.duel.worth import weighed
-from rebut.core.types import Json
-from rebut.domain.worth import Worth, fates
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {

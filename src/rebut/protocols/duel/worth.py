@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rebut.domain.ledger import Ledger
 from rebut.core.text import cut, squeeze
 from rebut.core.types import Json
+from rebut.domain.ledger import Ledger
 from rebut.domain.worth import TAKEN, Worth, fates
 
 OPENING = "r1/opening@proposer"

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from rebut.core.text import tame
+from rebut.core.types import Json
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.panel import render as telling
 from rebut.record.record import Call, Record
-from rebut.core.text import tame
-from rebut.core.types import Json
 
 STEPS = ("challenge", "rebuttal")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rebut.engine.debate import Ask, Debate, Failure
+from rebut.core.types import Json
 from rebut.domain.prompts import FENCES, fill
-from rebut.protocols.panel import reply_checks as rules, render as telling, prompts as words
-from rebut.protocols.panel.state import Course
+from rebut.engine.debate import Ask, Debate, Failure
+from rebut.protocols.panel import prompts as words, render as telling, reply_checks as rules
 from rebut.protocols.panel.forms import Assumptions, Grounds
 from rebut.protocols.panel.parts import told
-from rebut.core.types import Json
+from rebut.protocols.panel.state import Course
 
 LEAD = "Lead"
 

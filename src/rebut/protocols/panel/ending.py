@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.engine.debate import Debate
-from rebut.domain.ledger import Ledger, Slip
-from rebut.domain.outcome import Outcome
-from rebut.protocols.panel.state import Challenger, Course
-from rebut.protocols.panel.worth import weighed
 from rebut.core.text import squeeze, tame
 from rebut.core.types import Json
+from rebut.domain.ledger import Ledger, Slip
+from rebut.domain.outcome import Outcome
+from rebut.engine.debate import Debate
+from rebut.protocols.panel.state import Challenger, Course
+from rebut.protocols.panel.worth import weighed
 
 ORDER = ("low", "medium", "high")
 

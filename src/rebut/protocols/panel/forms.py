@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import (Cites, Form, Level, Need, folded)
+from rebut.domain.forms import Cites, Form, Level, Need, folded
 from rebut.domain.glance import CLAIM, Glance
 from rebut.domain.ledger import Severity
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from rebut.engine.debate import Debate
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim
 from rebut.domain.prompts import fill
-from rebut.protocols.panel import personas_part as personas, reply_checks as rules, prompts as words
-from rebut.protocols.panel.state import (Challenger, Course, Position, names)
-from rebut.protocols.panel.forms import Opening, Personas
-from rebut.protocols.panel.personas import LENSES, assigned
-from rebut.protocols.panel.parts import (lead_failed, publish, shared, touched)
+from rebut.engine.debate import Debate
 from rebut.engine.preflight import Reach, reach
+from rebut.protocols.panel import personas_part as personas, prompts as words, reply_checks as rules
+from rebut.protocols.panel.forms import Opening, Personas
+from rebut.protocols.panel.parts import lead_failed, publish, shared, touched
+from rebut.protocols.panel.personas import LENSES, assigned
+from rebut.protocols.panel.state import Challenger, Course, Position, names
 
 DOCTOR = "`rebut doctor` tries each by itself and says what to do about it."
 

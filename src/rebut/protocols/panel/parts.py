@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.engine.debate import Debate
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.domain.forms import cited
-from rebut.domain.ledger import (Entry, Move, MoveKind, Point)
+from rebut.domain.ledger import Entry, Move, MoveKind, Point
+from rebut.engine.debate import Debate
 from rebut.protocols.duel.run import shared as of_duel
-from rebut.protocols.panel import personas_part as personas, reply_checks as rules, prompts as words
-from rebut.protocols.panel.state import Challenger, Course
+from rebut.protocols.panel import personas_part as personas, prompts as words, reply_checks as rules
 from rebut.protocols.panel.forms import Objection, Response
+from rebut.protocols.panel.state import Challenger, Course
 
 MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from rebut.engine.debate import Debate, Failure
+from rebut.core.text import cut, squeeze
 from rebut.domain.prompts import FENCES, fill
+from rebut.engine.debate import Debate, Failure
 from rebut.protocols.panel import prompts as words
 from rebut.protocols.panel.forms import Persona, Personas
 from rebut.protocols.panel.personas import Lens
-from rebut.core.text import cut, squeeze
 
 FEWEST_ITEMS, MOST_ITEMS = 3, 8
 UNKNOWN_DOMAIN = "not told"

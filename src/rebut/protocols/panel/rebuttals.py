@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from rebut.engine.debate import Ask, Failure, Round
 from rebut.domain.forms import cited
-from rebut.domain.ledger import (Entry, Move, Point, Slip)
+from rebut.domain.ledger import Entry, Move, Point, Slip
 from rebut.domain.prompts import fill
-from rebut.protocols.panel import (personas_part as personas, reply_checks as rules, render as telling, prompts as words)
-from rebut.protocols.panel.state import Challenger, Course
+from rebut.engine.debate import Ask, Failure, Round
+from rebut.protocols.panel import personas_part as personas, prompts as words, render as telling, reply_checks as rules
 from rebut.protocols.panel.forms import Rebuttal
-from rebut.protocols.panel.parts import (gravest, raised, shared, told, touched)
+from rebut.protocols.panel.parts import gravest, raised, shared, told, touched
+from rebut.protocols.panel.state import Challenger, Course
 
 SILENCE = 2
 """Rebuttals in a row that may be missing before a dissenter is not asked any more."""

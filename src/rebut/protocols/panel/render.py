@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from rebut.domain.ledger import (Claim, Evidence, Ledger, Move, Point)
-from rebut.protocols.panel.state import Position
-from rebut.protocols.panel.reply_checks import NAME
 from rebut.core.text import squeeze, tame
 from rebut.core.types import Json
+from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point
+from rebut.protocols.panel.reply_checks import NAME
+from rebut.protocols.panel.state import Position
 
 NOTHING = " (cites nothing)"
 LEAD = {"concede": "accept", "partly": "partial", "defend": "reject"}

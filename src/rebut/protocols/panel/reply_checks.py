@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from rebut.core.text import squeeze
 from rebut.domain.forms import Cite
 from rebut.domain.ledger import Ledger, Point
-from rebut.protocols.panel.forms import (Assumptions, Brief, Challenge, Confrontation, Examined, Grounds, Opening, Rebuttal)
-from rebut.core.text import squeeze
+from rebut.protocols.panel.forms import (
+    Assumptions,
+    Brief,
+    Challenge,
+    Confrontation,
+    Examined,
+    Grounds,
+    Opening,
+    Rebuttal,
+)
 
 STRENGTHS = ("minor", "moderate", "strong")
 NAME = {"P1": "strong", "P2": "moderate", "P3": "minor"}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rebut.engine.debate import (Ask, Debate, Failure, Round)
 from rebut.core.errors import ParticipantFailed
 from rebut.domain.ledger import Entry
 from rebut.domain.prompts import FENCES, fill
-from rebut.protocols.panel import (personas_part as personas, reply_checks as rules, render as telling, prompts as words)
-from rebut.protocols.panel.state import (Cause, Challenger, Course, Position)
+from rebut.engine.debate import Ask, Debate, Failure, Round
+from rebut.protocols.panel import personas_part as personas, prompts as words, render as telling, reply_checks as rules
 from rebut.protocols.panel.forms import Brief, Challenge, Confrontation
-from rebut.protocols.panel.parts import (answered, gravest, lead_failed, raised, shared, told, touched)
+from rebut.protocols.panel.parts import answered, gravest, lead_failed, raised, shared, told, touched
+from rebut.protocols.panel.state import Cause, Challenger, Course, Position
 
 
 async def challenge(r: Round, course: Course) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rebut.engine.debate import Debate
 from rebut.core.errors import Aborted
 from rebut.domain.outcome import Outcome
+from rebut.engine.debate import Debate
 from rebut.protocols.panel import assumptions, ending as synthesis
 from rebut.protocols.panel.opening import open_up, seated
 from rebut.protocols.panel.parts import publish

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from rebut.core.errors import UsageError
-from rebut.protocols.panel.personas import LENSES
 from rebut.core.types import Participant
+from rebut.protocols.panel.personas import LENSES
 
 TIMEOUT = 120.0
 OWN = "-"

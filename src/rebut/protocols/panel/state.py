@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from rebut.protocols.panel.forms import Persona
 from rebut.core.types import Json, Participant
+from rebut.protocols.panel.forms import Persona
 
 Stand = Literal["unheard", "agree", "minor", "dissent", "unknown", "failed"]
 """minor: agrees but for minor points. unknown: it spoke, and nobody could read it. failed: it never answered."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.domain.ledger import Ledger
-from rebut.protocols.panel.state import Course, Position
 from rebut.core.text import cut, squeeze
+from rebut.domain.ledger import Ledger
 from rebut.domain.worth import Worth, fates
+from rebut.protocols.panel.state import Course, Position
 
 POSITION = "opening/position@lead"
 LONGEST = 200

@@ -1,7 +1,7 @@
 """Two authors critique each other's plan or review, revise their own, converge, and one result is made of both."""
 
 from rebut.protocols.revise.run import partial, run
-from rebut.protocols.revise.settings import (Settings, calls, company, prepare)
+from rebut.protocols.revise.settings import Settings, calls, company, prepare
 
 name = "revise"
 version = "3"

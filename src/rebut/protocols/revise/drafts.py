@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rebut.engine.debate import Ask, Debate, Failure
 from rebut.core.errors import Aborted, TooFewReplies, UsageError
 from rebut.domain.ledger import Claim
 from rebut.domain.prompts import fill
+from rebut.engine.debate import Ask, Debate, Failure
 from rebut.engine.protocol import Artifact
-from rebut.protocols.revise import prose, reply_checks as rules, prompts as words
-from rebut.protocols.shared import LONG, ask_twice, told
-from rebut.protocols.revise.state import Course, Version
+from rebut.protocols.revise import prompts as words, prose, reply_checks as rules
 from rebut.protocols.revise.forms import Draft
 from rebut.protocols.revise.headings import parts
 from rebut.protocols.revise.material import shared
+from rebut.protocols.revise.state import Course, Version
+from rebut.protocols.shared import LONG, ask_twice, told
 
 LARGEST = 400_000
 

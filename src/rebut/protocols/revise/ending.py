@@ -6,17 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from rebut.engine.debate import Debate, Failure
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.domain.forms import Form, cited
 from rebut.domain.ledger import Claim, Ledger
 from rebut.domain.prompts import fill
-from rebut.protocols.revise import (log, prose, render as rendering, reply_checks as rules, prompts as words)
-from rebut.protocols.shared import LONG
-from rebut.protocols.revise.state import Course
+from rebut.engine.debate import Debate, Failure
+from rebut.protocols.revise import log, prompts as words, prose, render as rendering, reply_checks as rules
 from rebut.protocols.revise.forms import Plan, Verdict
 from rebut.protocols.revise.material import Labels, shared
 from rebut.protocols.revise.results import of_plan, of_verdict
+from rebut.protocols.revise.state import Course
+from rebut.protocols.shared import LONG
 
 F = TypeVar("F", bound=Form)
 

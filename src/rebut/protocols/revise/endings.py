@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.engine.debate import Debate
-from rebut.domain.outcome import Outcome
-from rebut.protocols.revise.state import Course
-from rebut.protocols.revise.prose import tally
-from rebut.protocols.revise.worth import DRAFTS, Figures
 from rebut.core.types import Json
+from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth
+from rebut.engine.debate import Debate
+from rebut.protocols.revise.prose import tally
+from rebut.protocols.revise.state import Course
+from rebut.protocols.revise.worth import DRAFTS, Figures
 
 
 def heading(course: Course, contested: bool) -> str:

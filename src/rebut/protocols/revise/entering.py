@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rebut.domain.forms import cited
-from rebut.domain.ledger import (Claim, Entry, Ledger, Move, Point, Slip)
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
 from rebut.protocols.revise import reply_checks as rules
 from rebut.protocols.revise.convergence import DISAGREEMENT, WEAKNESS
-from rebut.protocols.revise.forms import (Critique, Dispute, Objection, Revision)
+from rebut.protocols.revise.forms import Critique, Dispute, Objection, Revision
 
 
 def critique(form: Critique, by: str, about: str, round: int, ledger: Ledger) -> list[Entry]:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rebut.protocols.revise.state import (Course, Critiqued, Played, Revised)
-from rebut.protocols.revise.prose import places, tally
-from rebut.protocols.revise.stages import (PLAN, REVIEW, STAGES, Stage)
 from rebut.core.text import cut, squeeze
+from rebut.protocols.revise.prose import places, tally
+from rebut.protocols.revise.stages import PLAN, REVIEW, STAGES, Stage
+from rebut.protocols.revise.state import Course, Critiqued, Played, Revised
 
 SUMMARY = 200
 Told = Callable[[str], str]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rebut.engine.debate import Debate
 from rebut.domain.prompts import CONTEXT, FENCES
+from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts as words
 from rebut.protocols.revise.files import Files
 from rebut.protocols.revise.settings import Settings

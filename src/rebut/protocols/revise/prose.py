@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.engine.debate import Debate
-from rebut.domain.ledger import Claim, Evidence, baseless
-from rebut.protocols.revise import prompts as words
 from rebut.core.text import cut, squeeze
+from rebut.domain.ledger import Claim, Evidence, baseless
+from rebut.engine.debate import Debate
+from rebut.protocols.revise import prompts as words
 
 STATEMENT = 160
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.domain.forms import cited
-from rebut.domain.ledger import (Claim, Entry, Evidence, Ledger, Move, Slip, baseless)
-from rebut.protocols.revise import headings
-from rebut.protocols.revise.forms import (Critique, Dispute, Objection, Revision)
 from rebut.core.text import squeeze
+from rebut.domain.forms import cited
+from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless
+from rebut.protocols.revise import headings
+from rebut.protocols.revise.forms import Critique, Dispute, Objection, Revision
 
 NONE = "None."
 Placed = Sequence[tuple[str, Entry]]

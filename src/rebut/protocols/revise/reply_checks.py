@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger
 from rebut.protocols.revise import headings
-from rebut.protocols.revise.forms import (Critique, Draft, Plan, Revision, Verdict)
-from rebut.core.text import squeeze
+from rebut.protocols.revise.forms import Critique, Draft, Plan, Revision, Verdict
 
 
 def draft(reply: Draft) -> list[str]:

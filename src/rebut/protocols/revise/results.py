@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rebut.core.text import cut, squeeze, tame
 from rebut.domain.ledger import Claim, Entry, Ledger
-from rebut.protocols.revise.state import Course
 from rebut.protocols.revise.forms import Plan, Verdict
 from rebut.protocols.revise.prose import tally
 from rebut.protocols.revise.render import weighed
-from rebut.core.text import cut, squeeze, tame
+from rebut.protocols.revise.state import Course
 
 NONE = "None."
 POINT = 100

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.engine.debate import (Answer, Ask, Failure, Round)
 from rebut.domain.ledger import Claim
 from rebut.domain.prompts import fill
+from rebut.engine.debate import Answer, Ask, Failure, Round
 from rebut.engine.protocol import Artifact
-from rebut.protocols.revise import (convergence, entering, headings, prose, render as rendering, reply_checks as rules, prompts as words)
-from rebut.protocols.shared import LONG, ask_twice, told
-from rebut.protocols.revise.state import (Course, Critiqued, Played, Revised, Version)
+from rebut.protocols.revise import (
+    convergence,
+    entering,
+    headings,
+    prompts as words,
+    prose,
+    render as rendering,
+    reply_checks as rules,
+)
 from rebut.protocols.revise.forms import Critique, Revision
 from rebut.protocols.revise.material import Labels, shared
+from rebut.protocols.revise.state import Course, Critiqued, Played, Revised, Version
+from rebut.protocols.shared import LONG, ask_twice, told
 
 
 async def play(r: Round, course: Course) -> None:

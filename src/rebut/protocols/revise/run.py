@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from rebut.engine.debate import Debate
 from rebut.core.errors import Aborted
 from rebut.domain.outcome import Outcome
+from rebut.engine.debate import Debate
 from rebut.engine.protocol import Artifact
-from rebut.protocols.revise import (drafts, log, folders as phases, rounds, ending as synthesis, worth)
-from rebut.protocols.revise.state import Course
-from rebut.protocols.revise.endings import (ended, no_synthesis, one_sided, single)
+from rebut.protocols.revise import drafts, ending as synthesis, folders as phases, log, rounds, worth
+from rebut.protocols.revise.endings import ended, no_synthesis, one_sided, single
 from rebut.protocols.revise.files import LOG, of_names
 from rebut.protocols.revise.material import fitted
 from rebut.protocols.revise.settings import Settings
 from rebut.protocols.revise.stages import STAGES
+from rebut.protocols.revise.state import Course
 from rebut.workspace.targets import is_own
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, field_validator
 
 from rebut.core.errors import UsageError
+from rebut.core.types import Json
 from rebut.protocols.revise import preferences
 from rebut.protocols.revise.stages import STAGES
-from rebut.core.types import Json
 
 TRACKS = ".kiln/tracks"
 OWN = "-"

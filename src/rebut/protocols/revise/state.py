@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rebut.core.text import tokens
+from rebut.core.types import Participant
 from rebut.domain.ledger import Claim, Entry
 from rebut.protocols.revise.files import Files
 from rebut.protocols.revise.forms import Critique, Revision
 from rebut.protocols.revise.settings import Settings
 from rebut.protocols.revise.stages import Stage
-from rebut.core.text import tokens
-from rebut.core.types import Participant
 
 
 @dataclass(frozen=True, slots=True)

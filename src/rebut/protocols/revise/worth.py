@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rebut.domain.ledger import Ledger
+from rebut.domain.worth import Worth
 from rebut.protocols.revise import headings
 from rebut.protocols.revise.state import Course
-from rebut.domain.worth import Worth
 
 DRAFTS = ("r0/draft*",)
 

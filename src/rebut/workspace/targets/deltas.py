@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.diff import Span, quoted
+from rebut.workspace.git import Git, GitFailed
 
 EMPTY_TREES = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from rebut.workspace.targets.mixed import (ENDINGS, SAME, prose_of, split_mixed)
+from rebut.workspace.targets.mixed import ENDINGS, SAME, prose_of, split_mixed
 from rebut.workspace.targets.target import Confidence, Kind
 
 SHORT = 2_000

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rebut.core.types import Changed
 from rebut.evidence.context import shown
+from rebut.workspace.diff import Sides, Span, added, quoted, section
 from rebut.workspace.git import Git
 from rebut.workspace.snapshot import Redact, clean_name, is_never_sent
-from rebut.workspace.targets.deltas import (LINK, NONE, Delta, Lines, changed_lines, deltas)
+from rebut.workspace.targets.deltas import LINK, NONE, Delta, Lines, changed_lines, deltas
 from rebut.workspace.targets.own import OUTPUT, Own, is_review
-from rebut.workspace.diff import (Sides, Span, added, quoted, section)
 from rebut.workspace.targets.redacting import redact_all
-from rebut.workspace.targets.sides import (Folder, Got, Side, Unread, blobs, new_side, old_side)
-from rebut.core.types import Changed
+from rebut.workspace.targets.sides import Folder, Got, Side, Unread, blobs, new_side, old_side
 from rebut.workspace.tree import NEVER_READ
 
 MOST_FILES = 5_000

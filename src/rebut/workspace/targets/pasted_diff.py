@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from rebut.record import sessions as session
+from rebut.core.types import Changed
 from rebut.evidence.context import shown
+from rebut.record import sessions as session
+from rebut.workspace.diff import Sides, added, section
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.patch import lay, scratch, unquoted
-from rebut.workspace.snapshot import (Redact, clean_name, decode, is_never_sent)
+from rebut.workspace.snapshot import Redact, clean_name, decode, is_never_sent
 from rebut.workspace.targets.mixed import diff_end
-from rebut.workspace.diff import Sides, added, section
 from rebut.workspace.targets.redacting import redact_all
 from rebut.workspace.targets.sides import Folder, Side, Unread
-from rebut.core.types import Changed
 from rebut.workspace.tree import NEVER_READ, confine
 
 MOST_TRIES = 200

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from rebut.record import sessions as session
-from rebut.evidence.context import shown
 from rebut.core.errors import UsageError
+from rebut.core.types import Changed
+from rebut.evidence.context import shown
+from rebut.record import sessions as session
+from rebut.workspace.diff import added, all_new, section
 from rebut.workspace.git import Git, refusal
 from rebut.workspace.snapshot import Redact, clean_name, is_never_sent
 from rebut.workspace.targets import text as messages
 from rebut.workspace.targets.detecting import Guess, detect
 from rebut.workspace.targets.git_change import draw
-from rebut.workspace.targets.text import Message
-from rebut.workspace.targets.mixed import (Block, prose_of, snippets, split_mixed)
-from rebut.workspace.diff import added, all_new, section
+from rebut.workspace.targets.mixed import Block, prose_of, snippets, split_mixed
 from rebut.workspace.targets.pasted_diff import rebuild
 from rebut.workspace.targets.scope import FORMS, Scope
 from rebut.workspace.targets.scopes import compared
-from rebut.workspace.targets.target import (KINDS, Kind, Target, Wanted)
-from rebut.core.types import Changed
+from rebut.workspace.targets.target import KINDS, Kind, Target, Wanted
+from rebut.workspace.targets.text import Message
 from rebut.workspace.tree import NEVER_READ
 
 DIFFS = (".diff", ".patch")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rebut.evidence.context import (BUDGET, Gathered, Piece, numbered)
+from rebut.evidence.context import BUDGET, Gathered, Piece, numbered
 from rebut.workspace.targets.target import Target
 from rebut.workspace.tree import Text
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rebut.record import sessions as session
 from rebut.core.errors import UsageError
+from rebut.record import sessions as session
 from rebut.workspace.snapshot import FILE_CAP, decode, is_never_sent
 from rebut.workspace.targets.target import Wanted
 from rebut.workspace.targets.transcripts import last_said

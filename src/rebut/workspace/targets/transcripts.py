@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rebut.record import sessions as session
 from rebut.core.errors import UsageError
 from rebut.core.types import Json
+from rebut.record import sessions as session
 
 BLOCK = 1 << 18
 LOOK_BACK = 64_000_000

@@ -14,7 +14,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from bench.table import Row
-from rebut.backends.linters import tables as analysers
+from rebut.backends.linters import tables
 from rebut.backends.linters.backend import Lint
 from rebut.backends.rules import Rules
 from rebut.core.types import Changed, Finding, Material, ModelSpec, Participant, Request
@@ -48,7 +48,7 @@ def change() -> tuple[Changed, ...]:
 
 async def _review(change: tuple[Changed, ...]) -> float:
     began = time.perf_counter()
-    lint, rules = Lint(analysers.load({}), os.environ), Rules()
+    lint, rules = Lint(tables.load({}), os.environ), Rules()
     critic, judge = (Participant(name, ModelSpec(name)) for name in ("lint", "rules"))
     said = await lint.complete(Request("critique", critic, "", schema_name="CodeCritique", material=Material(change)))
     found = tuple(Finding(f"F{n}", "P3", "other", "", ("found",), rule_based=True) for n in range(FILES))
@@ -66,9 +66,9 @@ def bare(change: tuple[Changed, ...]) -> float:
             (Path(folder) / one.path).write_text(one.after or "", encoding="utf-8")
         paths = [one.path for one in change]
         began = time.perf_counter()
-        for analyser in analysers.load({}).values():
-            found = analysers.find_executable(analyser, os.environ)
+        for analyser in tables.load({}).values():
+            found = tables.find_executable(analyser, os.environ)
             if found and analyser.reads(paths[0], ""):
                 argv = [str(found), *analyser.args, *paths]
-                subprocess.run(argv, cwd=folder, env=analysers.environment(Path(folder)), stdout=subprocess.DEVNULL)
+                subprocess.run(argv, cwd=folder, env=tables.environment(Path(folder)), stdout=subprocess.DEVNULL)
         return time.perf_counter() - began

@@ -12,7 +12,7 @@ from bench import said
 from bench.places import own_home
 from bench.table import Row
 from rebut.core.types import Reply, Request, Usage
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Asked
 
 ROUNDS = 5
@@ -31,7 +31,7 @@ class Voice:
 def rows() -> list[Row]:
     with own_home() as workspace:
         outcome = asyncio.run(_duel(workspace))
-        record = session.load(Path(os.environ["REBUT_HOME"]) / "sessions" / outcome.session)
+        record = sessions.load(Path(os.environ["REBUT_HOME"]) / "sessions" / outcome.session)
     asked = [line.event for line in record.lines if isinstance(line.event, Asked)]
     sent = {n: sum(_size(a.prompt) for a in asked if a.key.startswith(f"r{n}/")) for n in range(1, ROUNDS + 1)}
     spoken: dict[int, int] = dict.fromkeys(sent, 0)

@@ -34,8 +34,7 @@ from rebut.backends.http.anthropic import Anthropic
 from rebut.backends.http.google import Google
 from rebut.backends.http.openai import OpenAI
 from rebut.backends.http.responses import Responses
-from rebut.backends.limit import Limited
-from rebut.backends.retry import Retrying
+from rebut.backends.wrappers import Limited, Retrying
 from rebut.core.types import ModelSpec, Participant, Request
 
 Call = Callable[[], Awaitable[object]]

@@ -15,7 +15,7 @@ from bench.places import own_home
 from bench.said import ARGUMENT, cite
 from bench.table import Row
 from rebut.core.types import Reply, Request, Usage
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Answered, Asked
 from rebut.record.record import Record, seconds
 
@@ -104,7 +104,7 @@ def _held(count: int, latency: float, rounds: int) -> tuple[Voice, Record]:
                 backends=dict.fromkeys(["lead", "judge", *names], voice),
             )
         )
-        record = session.load(Path(os.environ["REBUT_HOME"]) / "sessions" / outcome.session)
+        record = sessions.load(Path(os.environ["REBUT_HOME"]) / "sessions" / outcome.session)
     if outcome.heading != "TRADEOFF":
         raise RuntimeError(f"this is not the panel that was to be measured: {outcome.heading}, {outcome.notes}")
     return voice, record

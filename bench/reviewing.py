@@ -15,7 +15,7 @@ import rebut
 from bench.analysing import FILES, ROOT, bare, change
 from bench.places import own_home
 from bench.table import Row
-from rebut.workspace.targets import Wanted
+from rebut.workspace.targets.target import Wanted
 
 RUNS = 5
 SECONDS = 1.0

@@ -13,7 +13,8 @@ from statistics import median
 from bench.places import own_home
 from bench.table import Row
 from rebut.core.redaction import Redactor
-from rebut.workspace.targets import Wanted, resolve
+from rebut.workspace.targets.resolve import resolve
+from rebut.workspace.targets.target import Wanted
 
 FILES, LINES, RUNS = 200, 150, 9
 WORDS = (

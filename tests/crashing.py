@@ -231,7 +231,7 @@ class Debater:
 
     async def _decide(self, decision: str, key: str) -> None:
         """Somebody at the screen. What an earlier process has on record is not decided twice."""
-        from rebut.engine.helm import added
+        from rebut.engine.steering import added
 
         assert self.control.helm is not None
         if decision == "settle":
@@ -307,9 +307,9 @@ def _act(job: Job) -> Result:
     if job.largest_file:  # Python ignores the signal, so the write comes back short and then fails
         resource.setrlimit(resource.RLIMIT_FSIZE, (job.largest_file, resource.RLIM_INFINITY))
     if job.fake_start:
-        from rebut.core import processes
+        from rebut.core import process
 
-        processes.started = lambda pid: job.fake_start
+        process.started = lambda pid: job.fake_start
 
     if job.die_at_file:
         place = Path.replace
@@ -338,7 +338,7 @@ def _act(job: Job) -> Result:
             name = session(folder).name if job.resume == "*" else job.resume
             outcome = asyncio.run(rebut.resume(name, ask_left=job.ask_left, **outside))
         else:
-            from rebut.workspace.targets import Wanted
+            from rebut.workspace.targets.target import Wanted
 
             named = {"target": Wanted(scope=job.scope)} if job.scope else {}
             named |= {**job.seats, **job.settings, "workspace": job.workspace or job.folder, **outside}
@@ -403,7 +403,15 @@ def _main() -> None:
         rebut.__version__ = version
     # Once for all forks.
     shipped = {f"protocols.{job.protocol}" for job in jobs if not job.protocol.endswith(".py")}
-    for name in ("api", "context", "marking", "snapshot", "view", "processes", *sorted(shipped)):
+    for name in (
+        "api",
+        "workspace.context",
+        "evidence.marks",
+        "workspace.snapshot",
+        "workspace.tree",
+        "core.process",
+        *sorted(shipped),
+    ):
         __import__(f"rebut.{name}")
     for job in jobs:
         print(json.dumps(asdict(_in_a_fork(job) if job.forked else _act(job))), flush=True)

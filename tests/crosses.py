@@ -10,7 +10,7 @@ from repositories import commit, git
 
 import rebut
 from rebut.domain.outcome import Outcome
-from rebut.workspace.targets import Wanted
+from rebut.workspace.targets.target import Wanted
 
 BEFORE = "import os\n\n\ndef pay(order):\n    charge(order)\n    commit(order)\n"
 AFTER = "import os\n\n\ndef pay(order):\n    commit(order)\n    charge(order)\n    return None\n"

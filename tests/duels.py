@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import rebut
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.record import Record
 
 TOPIC = "Should sessions live in Redis?"
@@ -171,4 +171,4 @@ def duel(folder: Path, said: dict[str, Any] | None = None, rounds: int = 2, **na
 
 
 def record_of(outcome: rebut.Outcome) -> Record:
-    return session.load(session.home() / outcome.session)
+    return sessions.load(sessions.home() / outcome.session)

@@ -132,11 +132,11 @@ exec {python} -IS {file} {name} "$@"
 def install(folder: Path, *names: str) -> Path:
     """Put fakes of these names into a folder for PATH. The shell says what they say of themselves, to be quick."""
     from rebut.backends.cli_tools import (
-        tables as tools,  # not at the top: run as a program, this file knows nothing of rebut
+        tables,  # not at the top: run as a program, this file knows nothing of rebut
     )
 
     folder.mkdir(parents=True, exist_ok=True)
-    known = tools.load({})
+    known = tables.load({})
     for name in names:
         program = folder / name
         flags = " ".join(known[name].probe) if name in known else ""

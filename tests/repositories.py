@@ -9,8 +9,7 @@ import subprocess
 from pathlib import Path
 
 from rebut.workspace.snapshot import Snapshot, take
-from rebut.workspace.tree import Read, Text
-from rebut.workspace.view import View
+from rebut.workspace.tree import Read, Text, View
 
 
 def redact(text: str) -> str:

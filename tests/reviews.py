@@ -8,13 +8,13 @@ from typing import Any
 import crosses
 import duels
 
+from rebut.ci.gate import Grounds, Standing, stand
 from rebut.ci.recorded_reviews import Review
-from rebut.ci.standing import Grounds, Standing, stand
 from rebut.core.types import Changed
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Contract, Held
-from rebut.record import sessions as session
-from rebut.workspace.targets import Target
+from rebut.record import sessions
+from rebut.workspace.targets.target import Target
 
 AFTER = "import os\n\n\ndef pay(order):\n    commit(order)\n    charge(order)\n    return None\n"
 
@@ -70,4 +70,4 @@ def raised(quote: str, place: str, severity: str = "P1", **changes: Any) -> dict
 
 
 def last() -> Review:
-    return Review.of(session.load(session.sessions(session.home())[0].folder))
+    return Review.of(sessions.load(sessions.sessions(sessions.home())[0].folder))

@@ -9,7 +9,7 @@ import duels
 
 import rebut
 from rebut.domain.outcome import Outcome
-from rebut.workspace.targets import Wanted
+from rebut.workspace.targets.target import Wanted
 
 TOPIC = "Where to keep user sessions?"
 

@@ -11,7 +11,8 @@ from repositories import redact
 
 from rebut.core.errors import UsageError
 from rebut.core.types import Changed
-from rebut.workspace.targets import Target, Wanted, resolve
+from rebut.workspace.targets.resolve import resolve
+from rebut.workspace.targets.target import Target, Wanted
 
 
 def target(root: Path, scope: str = "", *, never: tuple[str, ...] = (), **given: object) -> Target:

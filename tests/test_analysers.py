@@ -18,7 +18,7 @@ from rebut.cli.app import enter
 from rebut.core.errors import ConfigError
 from rebut.core.types import ModelSpec
 from rebut.protocols.cross.forms import CATEGORIES
-from rebut.setup import config as configs, discover as finding
+from rebut.setup import config, discover
 from tests.test_finding import NOWHERE
 
 
@@ -50,7 +50,7 @@ def test_the_words_for_severity_and_category_are_those_of_the_forms() -> None:  
 
 def test_a_key_of_a_shipped_table_is_changed_by_itself(machine: Path) -> None:  # C1
     (machine / "config.toml").write_text("[analysers.ruff]\ntimeout = 9\n[analysers.ruff.output]\nmessage = 'name'\n")
-    mine = configs.load(workspace=machine, env={"REBUT_CONFIG": str(machine / "config.toml")}).analysers["ruff"]
+    mine = config.load(workspace=machine, env={"REBUT_CONFIG": str(machine / "config.toml")}).analysers["ruff"]
     ours = analysers.load({})["ruff"]
     assert (mine.timeout, mine.output.message) == (9, "name")
     assert (mine.args, mine.output.rule, mine.grades) == (ours.args, ours.output.rule, ours.grades)
@@ -71,21 +71,21 @@ def test_a_key_of_a_shipped_table_is_changed_by_itself(machine: Path) -> None:  
 def test_a_table_that_cannot_be_used_is_refused_by_its_key(text: str, says: str, tmp_path: Path) -> None:  # C1
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(ConfigError) as refused:
-        configs.load(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
+        config.load(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
     assert says in refused.value.message and refused.value.hint
 
 
 def test_a_repository_may_not_choose_an_analyser(machine: Path) -> None:  # C16
     (machine / "rebut.toml").write_text("[analysers.ruff]\ncommand = '/tmp/x'\n")
     with pytest.raises(ConfigError, match="a repository may not choose commands"):
-        configs.load(workspace=machine, env={"REBUT_CONFIG": str(machine / "config.toml")})
+        config.load(workspace=machine, env={"REBUT_CONFIG": str(machine / "config.toml")})
 
 
 def test_lint_and_rules_are_names_that_no_provider_can_take(tmp_path: Path) -> None:  # C1
     for name in ("lint", "rules"):
         (tmp_path / "config.toml").write_text(f"[providers.{name}]\nwire = 'openai'\nbase_url = 'https://x.example'\n")
         with pytest.raises(ConfigError, match="built in"):
-            configs.load(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
+            config.load(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
 
 
 def test_providers_lists_them_with_what_is_there_and_what_is_missing(
@@ -113,7 +113,7 @@ def test_providers_lists_them_with_what_is_there_and_what_is_missing(
 def test_a_model_file_needs_its_runner(monkeypatch: pytest.MonkeyPatch) -> None:  # C1
     for there in (True, False):
         monkeypatch.setattr(weights, "has_runner", lambda there=there: there)
-        gguf = finding.programs([])[-1]
+        gguf = discover.programs([])[-1]
         assert gguf.here == there and bool(gguf.advice) != there
 
 
@@ -131,9 +131,9 @@ def test_the_doctor_shows_each_analyser_with_its_version(
 
 
 def test_they_never_take_a_seat_by_themselves(machine: Path) -> None:  # C2
-    found = asyncio.run(finding.look(Desk().config, {"PATH": "", "HOME": str(machine)}))
+    found = asyncio.run(discover.look(Desk().config, {"PATH": "", "HOME": str(machine)}))
     assert not {one.name for one in found} & {"lint", "rules", "gguf"}
-    for one in finding.programs(asyncio.run(finding.look_at_analysers(Desk().config, {}))):
+    for one in discover.programs(asyncio.run(discover.look_at_analysers(Desk().config, {}))):
         assert not one.usable and ModelSpec.parse(one.name)
 
 

@@ -10,8 +10,8 @@ import duels
 import pytest
 
 import rebut
-from rebut.record import sessions as session
-from rebut.reports.account import sentences
+from rebut.record import sessions
+from rebut.reports.terminal import worth_sentences
 from tests.voices import time_is_up
 
 TOPIC = "Should the shop keep user sessions in Redis?"
@@ -45,7 +45,7 @@ def ask(folder: Path, answers: dict[str, Any], **named: Any) -> rebut.Outcome:
 
 
 def prompts(outcome: rebut.Outcome) -> dict[str, str]:
-    record = session.load(session.home() / outcome.session)
+    record = sessions.load(sessions.home() / outcome.session)
     return {key: call.asked[1].prompt for key, call in record.calls.items()}
 
 
@@ -59,7 +59,7 @@ def test_the_same_choice_twice_is_uncontested_and_no_debate_is_paid_for(tmp_path
     worth = outcome.worth
     assert worth and worth.nothing and worth.first == "both chose “Keep Redis.”"
     assert (worth.alone.calls, worth.debate.calls) == (2, 1), "the comparison is all that was paid for on top"
-    assert sentences(worth)[1].startswith("changed nothing: 1 call, 150 tokens, ")
+    assert worth_sentences(worth)[1].startswith("changed nothing: 1 call, 150 tokens, ")
 
 
 def test_different_choices_lead_to_a_duel_that_starts_from_them(tmp_path: Path, workspace: Path) -> None:
@@ -106,7 +106,7 @@ def test_nobody_answering_aborts_and_can_be_resumed(tmp_path: Path, workspace: P
     }
     with pytest.raises(rebut.errors.Aborted, match="nobody answered"):
         ask(tmp_path, said(same=True, **failing))
-    [found] = session.sessions(session.home())
+    [found] = sessions.sessions(sessions.home())
     assert asyncio.run(rebut.resume(found.id)).heading == "UNCONTESTED"
 
 
@@ -115,7 +115,7 @@ def test_a_judge_that_cannot_compare_leaves_both_answers_for_resume(tmp_path: Pa
     failing = {"comparison@judge": [{"fail": "rate limit", "message": "later"}, compared(True)]}
     with pytest.raises(rebut.errors.Aborted, match="did not compare"):
         ask(tmp_path, said(same=True, **failing))
-    [found] = session.sessions(session.home())
+    [found] = sessions.sessions(sessions.home())
     outcome = asyncio.run(rebut.resume(found.id))
     assert outcome.heading == "UNCONTESTED" and outcome.spent.calls == 4
 

@@ -10,7 +10,7 @@ import duels
 import pytest
 
 from rebut.cli.app import enter
-from rebut.record import sessions as session
+from rebut.record import sessions
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def answer(tmp_path: Path, turn: dict[str, Any], text: str, *more: str) -> int:
 
 
 def events(turn: dict[str, Any], kind: str) -> list[Any]:
-    record = session.load(session.home() / turn["session"])
+    record = sessions.load(sessions.home() / turn["session"])
     return [line.event for line in record.lines if line.event.kind == kind and getattr(line.event, "key", "") == KEY]
 
 
@@ -48,7 +48,7 @@ def test_the_callers_turn_ends_with_code_4_the_question_and_its_schema(waiting: 
 
 
 def test_waiting_is_neither_failed_nor_in_doubt(waiting: dict[str, Any]) -> None:  # C1
-    record = session.load(session.home() / waiting["session"])
+    record = sessions.load(sessions.home() / waiting["session"])
     assert not events(waiting, "asked") and not events(waiting, "failed")
     assert record.spent().in_doubt == 0 and record.closed is None
 
@@ -95,7 +95,7 @@ def test_after_a_crash_behind_the_answer_it_is_not_asked_for_again(
 ) -> None:  # C3: the record ends with the attempt, as if the process had died before it was read
     text = json.dumps(duels.verdict())
     assert answer(tmp_path, waiting, text, "--key", KEY) == 0
-    journal = session.home() / waiting["session"] / "journal.jsonl"
+    journal = sessions.home() / waiting["session"] / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     last = next(n for n, line in enumerate(lines) if b'"kind":"attempt"' in line and KEY.encode() in line)
     journal.write_bytes(b"".join(lines[: last + 1]))

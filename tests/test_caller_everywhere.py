@@ -14,7 +14,7 @@ import pytest
 import revisions
 
 from rebut.cli.app import enter
-from rebut.record import sessions as session
+from rebut.record import sessions
 
 MOST_TURNS = 40
 TURNS = [
@@ -94,7 +94,7 @@ def test_a_caller_in_any_seat_comes_to_the_outcome_that_a_model_would(
     assert (got, shown["heading"], shown["decision"]) == (code, whole["heading"], whole["decision"])
     assert len(asked) == turns and len({turn["key"] for turn in asked}) == turns
     assert all(turn["key"].rpartition("@")[2].partition(".")[0] == role for turn in asked)
-    record = session.load(session.home() / shown["session"])
+    record = sessions.load(sessions.home() / shown["session"])
     mine = [line.event for line in record.lines if line.event.kind == "answered" and line.event.model == "caller"]
     assert [event.key for event in mine] == [turn["key"] for turn in asked]
     assert all(turn["question"] and turn["schema"]["properties"] for turn in asked)

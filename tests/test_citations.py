@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rebut.evidence.citation_syntax import Citation, Found, Place, find, understand
+from rebut.core.citation_syntax import Citation, Found, Place, find, understand
 
 
 def places(text: str) -> list[str]:

@@ -14,7 +14,7 @@ import duels
 import pytest
 
 from rebut.cli.app import enter
-from rebut.record import sessions as session
+from rebut.record import sessions
 
 
 def rebut(*words: str) -> int:
@@ -31,7 +31,7 @@ def test_an_unknown_word_is_an_error_with_a_suggestion_and_never_a_topic(capsys:
     assert capsys.readouterr().err.startswith("rebut: no command 'dule'; did you mean duel?\n")
     assert rebut("dule", "x", "--json") == 2
     assert json.loads(capsys.readouterr().out)["error"] == "no command 'dule'; did you mean duel?"  # C14
-    assert not session.home().exists(), "nothing was started"
+    assert not sessions.home().exists(), "nothing was started"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_wrong_usage_says_what_is_wrong_before_anything_is_called(
     error = capsys.readouterr().err
     assert error.startswith("rebut: ") and said in error
     assert "Traceback" not in error
-    assert not session.sessions(session.home())
+    assert not sessions.sessions(sessions.home())
 
 
 def test_a_duel_prints_its_course_to_stderr_and_its_result_to_stdout(
@@ -128,7 +128,7 @@ def test_a_failed_run_says_who_failed_and_how_to_go_on(
     words = a_duel(tmp_path, **{"r1/opening@proposer": {"fail": "auth", "message": "401, the key is not accepted"}})
     assert rebut(*words) == 3
     err = capsys.readouterr().err
-    [one] = session.sessions(session.home())
+    [one] = sessions.sessions(sessions.home())
     assert "did not open: auth, 401" in err
     assert f"rebut resume {one.id[:4]}" in err
     assert rebut(*words[:2], *words[2:], "--json") == 3
@@ -141,7 +141,7 @@ def test_context_takes_several_paths_in_a_row(
 ) -> None:
     (workspace / "notes.md").write_text("# notes\n")  # C15
     assert rebut(*a_duel(tmp_path, "--context", "src", "notes.md", "--quiet")) == 0
-    record = session.load(session.find(session.home(), "last"))
+    record = sessions.load(sessions.find(sessions.home(), "last"))
     prompt = record.calls["r1/opening@proposer"].asked[1].prompt
     assert "src/session.py" in prompt and "notes.md" in prompt
     assert rebut(*a_duel(tmp_path, "--context", "nosuch")) == 2
@@ -161,7 +161,7 @@ def test_a_dry_run_shows_what_would_leave_and_calls_nothing(
     assert shown["providers"]["scripted"]["secrets_removed"] == 1
     assert shown["files"] == ["src/conf.py", "src/session.py"]
     assert shown["not_sent"] == ["src/.env (never read)"]
-    assert not session.sessions(session.home())
+    assert not sessions.sessions(sessions.home())
     assert rebut(*a_duel(tmp_path, "--context", "src", "--dry-run")) == 0
     assert "nothing was called" in capsys.readouterr().out
 
@@ -173,14 +173,14 @@ def test_the_topic_can_come_from_standard_input(workspace: Path, tmp_path: Path)
         [sys.executable, "-m", "rebut", *words], input="Is it safe?\x1b[31m\n", capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert session.load(session.find(session.home(), "last")).opened.topic == "Is it safe?[31m"
+    assert sessions.load(sessions.find(sessions.home(), "last")).opened.topic == "Is it safe?[31m"
 
 
 def test_sessions_are_listed_shown_exported_replayed_and_verified(
     workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C13
     assert rebut(*a_duel(tmp_path, "--quiet")) == 0
-    [one] = session.sessions(session.home())
+    [one] = sessions.sessions(sessions.home())
     capsys.readouterr()
     assert rebut("list") == 0
     assert re.search(rf"^{one.id}  .* duel +Redis or not\?  \(verdict: challenger\)$", capsys.readouterr().out, re.M)

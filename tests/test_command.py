@@ -16,7 +16,7 @@ import pytest
 from rebut.backends.cli_tools import tables as tools
 from rebut.backends.cli_tools.backend import Command
 from rebut.backends.cli_tools.tables import Tool
-from rebut.core import process as child
+from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 from tests import fake_tool
@@ -271,8 +271,8 @@ def test_output_without_end_is_cut_off_and_refused(bench: Bench) -> None:  # C5
 def test_a_flood_on_stderr_neither_blocks_nor_counts(bench: Bench) -> None:  # C5
     assert bench.ask(bench.command(err="warning ", err_times=200_000)).text == "I agree with the plan."
     argv = ["/bin/sh", "-c", "yes warning | head -c 1000000 >&2; echo the reason >&2"]
-    ended = asyncio.run(child.run(argv, cwd=bench.root, env=bench.env, seconds=20))
-    assert len(ended.err) <= child.KEPT_OF_STDERR and ended.err.endswith("the reason\n")
+    ended = asyncio.run(process.run(argv, cwd=bench.root, env=bench.env, seconds=20))
+    assert len(ended.err) <= process.KEPT_OF_STDERR and ended.err.endswith("the reason\n")
 
 
 def test_a_tool_that_never_reads_or_closes_its_stdin_is_heard(bench: Bench) -> None:  # C9
@@ -577,7 +577,7 @@ def test_a_cancelled_call_leaves_no_process_and_no_folder(bench: Bench) -> None:
 def test_a_start_that_is_cancelled_halfway_is_seen_through_and_ended(bench: Bench, tmp_path: Path) -> None:  # C9
     async def cancelled_after(steps: int) -> None:
         argv = ["/bin/sh", "-c", f"echo $$ > {tmp_path}/{steps}; exec sleep 60"]
-        task = asyncio.ensure_future(child.run(argv, cwd=tmp_path, env={}, seconds=30))
+        task = asyncio.ensure_future(process.run(argv, cwd=tmp_path, env={}, seconds=30))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()

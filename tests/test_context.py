@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from repositories import redact
 
-from rebut.evidence.context import Gathered, gather, serve
-from rebut.workspace.view import LiveView
+from rebut.workspace.context import Gathered, gather, serve
+from rebut.workspace.tree import LiveView
 
 
 @pytest.fixture(scope="module")

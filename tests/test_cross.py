@@ -18,7 +18,7 @@ from rebut.core.errors import Aborted, ParticipantFailed, UsageError
 from rebut.core.types import Reply, Request
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Contract
-from rebut.workspace.targets import Target, Wanted
+from rebut.workspace.targets.target import Target, Wanted
 from tests.voices import time_is_up
 
 FOUND = {"r1/critique@critic": crosses.critique(crosses.raised())}

@@ -17,7 +17,7 @@ from rebut.domain.ledger import Evidence, Point
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Contract
 from rebut.protocols.cross.versions import Version, fixes
-from rebut.workspace.targets import Target
+from rebut.workspace.targets.target import Target
 
 COMPROMISE = {
     "r1/critique@critic": crosses.critique(crosses.raised()),

@@ -17,9 +17,9 @@ from repositories import commit, git
 import rebut
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Contract, Held, Recommended
-from rebut.protocols.cross import places
+from rebut.protocols.cross import settings as places
 from rebut.protocols.cross.settings import Settings
-from rebut.workspace.targets import Wanted
+from rebut.workspace.targets.target import Wanted
 
 NAME = re.compile(r"debate-\d{8}-\d{6}-\d+")
 FOUND = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement("A")}
@@ -55,9 +55,9 @@ def test_folder_and_files_are_private(shop: Path) -> None:  # J6
 
 def test_the_session_answers_to_that_name_too(shop: Path) -> None:  # J6, C13
     outcome = crosses.review(shop, FOUND)
-    from rebut.record import sessions as session
+    from rebut.record import sessions
 
-    assert session.find(session.home(), folder_of(outcome).name).name == outcome.session
+    assert sessions.find(sessions.home(), folder_of(outcome).name).name == outcome.session
 
 
 def test_a_worktree_uses_the_folder_that_all_of_them_share(shop: Path) -> None:  # J6

@@ -8,7 +8,7 @@ import crosses
 import pytest
 
 from rebut.domain.ledger import Evidence, Ledger, Move, Point, Slip
-from rebut.protocols.cross import findings as weighing, reply_checks as rules
+from rebut.protocols.cross import findings, reply_checks
 from rebut.protocols.cross.forms import CodeCritique, Judgement
 
 
@@ -18,7 +18,7 @@ def point(n: int = 1, severity: Any = "P1", mark: str = "found", by: str = "crit
 
 
 def weighed(id: str, ruling: str = "valid", severity: str = "P1", n: int = 1) -> Move:
-    return Move(id, weighing.MOVES[ruling], "judge", n, "because", severity=severity)
+    return Move(id, findings.MOVES[ruling], "judge", n, "because", severity=severity)
 
 
 def ledger(*entries: Any) -> Ledger:
@@ -57,7 +57,7 @@ QUIET = ledger(point(1, line=1))
     ],
 )  # fmt: skip
 def test_what_ends_a_review(held: Ledger, n: int, limit: int, choice: str, cause: str) -> None:  # J11
-    assert rules.cause(held, n, limit, choice) == cause
+    assert reply_checks.cause(held, n, limit, choice) == cause
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_ends_a_review(held: Ledger, n: int, limit: int, choice: str, cause
     ],
 )
 def test_what_an_ending_decides(cause: str, compromised: bool, decision: str, converged: bool) -> None:  # J11
-    assert rules.ending(cause, compromised) == (decision, converged)
+    assert reply_checks.ending(cause, compromised) == (decision, converged)
 
 
 PHRASES = [
@@ -94,21 +94,21 @@ PHRASES = [
 @pytest.mark.parametrize("prose", PHRASES)
 def test_no_prose_is_an_agreement(prose: str) -> None:  # J11
     reply = CodeCritique.model_validate(crosses.critique(agrees=False, agreements=[prose], suggestions=[prose]))
-    assert not rules.agrees([reply])
-    assert rules.agrees([CodeCritique.model_validate(crosses.critique(agreements=["must not be approved"]))])
+    assert not reply_checks.agrees([reply])
+    assert reply_checks.agrees([CodeCritique.model_validate(crosses.critique(agreements=["must not be approved"]))])
 
 
 def test_one_who_agrees_and_raises_a_p1_does_not_agree_and_is_told_so() -> None:  # J11
     reply = CodeCritique.model_validate(crosses.critique(crosses.raised(), agrees=True))
-    assert not rules.agrees([reply])
-    assert any("one or the other" in wrong for wrong in rules.critique(ledger())(reply))
+    assert not reply_checks.agrees([reply])
+    assert any("one or the other" in wrong for wrong in reply_checks.critique(ledger())(reply))
     minor = CodeCritique.model_validate(crosses.critique(crosses.raised(severity="P3"), agrees=True))
-    assert rules.agrees([minor]) and not rules.critique(ledger())(minor)
+    assert reply_checks.agrees([minor]) and not reply_checks.critique(ledger())(minor)
 
 
 def test_all_parts_must_agree_and_no_part_is_no_agreement() -> None:  # J7, J11
     yes, no = (CodeCritique.model_validate(crosses.critique(agrees=a)) for a in (True, False))
-    assert rules.agrees([yes, yes]) and not rules.agrees([yes, no]) and not rules.agrees([])
+    assert reply_checks.agrees([yes, yes]) and not reply_checks.agrees([yes, no]) and not reply_checks.agrees([])
 
 
 @pytest.mark.parametrize(
@@ -130,27 +130,27 @@ def test_a_p1_on_an_absent_citation_cannot_stand_whatever_the_judge_says(
 ) -> None:  # J9
     cited = tuple(Evidence(f"a.py:{n}", "x = 1", mark) for n, mark in enumerate(marks, 1))
     held = ledger(Point("it breaks", "critic", 1, "P1", "security", cited), weighed("F1", "valid", "P1"))
-    assert weighing.severity(held, held.points[0]) == severity
+    assert findings.severity(held, held.points[0]) == severity
     assert held.points[0].struck == (severity == "P2")
 
 
 def test_a_ruling_of_valid_is_held_unless_new_evidence_comes() -> None:  # C12
     held = ledger(point(), weighed("F1", "valid"), weighed("F1", "invalid", n=2))
     assert held.slips == (Slip("walked back", "F1", "judge", 2),)
-    assert weighing.ruling(held, held.points[0]) == "valid"
+    assert findings.ruling(held, held.points[0]) == "valid"
     fresh = Move("F1", "defend", "judge", 2, "see there", (Evidence("b.py:9", "y", "found"),), "P1")
     held = ledger(point(), weighed("F1", "valid"), fresh)
-    assert weighing.ruling(held, held.points[0]) == "invalid"
+    assert findings.ruling(held, held.points[0]) == "invalid"
 
 
 def test_what_the_judge_adds_is_valid_by_its_own_word() -> None:  # J9
     held = ledger(point(by="judge"))
-    assert weighing.ruling(held, held.points[0]) == "valid" and weighing.is_grave(held, held.points[0])
+    assert findings.ruling(held, held.points[0]) == "valid" and findings.is_grave(held, held.points[0])
 
 
 def test_a_finding_that_a_version_mended_is_resolved_and_what_comes_there_later_is_new() -> None:  # C10
     held = ledger(point(line=5), weighed("F1"), Move("F1", "mend", "critic", 2, "not raised again"))
-    assert held.status("F1") == "resolved" and not weighing.stands(held, held.points[0])
+    assert held.status("F1") == "resolved" and not findings.stands(held, held.points[0])
     assert [p.id for p in held.add([point(3, line=5)]).points] == ["F1", "F2"]
     again = held.add([Point("back", "critic", 3, "P1", "correctness", same_as="F1")])
     assert again.status("F1") == "unresolved" and len(again.points) == 1
@@ -168,14 +168,14 @@ def test_a_finding_that_a_version_mended_is_resolved_and_what_comes_there_later_
 def test_what_a_judgement_must_hold(changes: Any, complaint: str) -> None:  # J9
     held = ledger(point())
     good = crosses.judgement()
-    assert rules.judgement(held, 1)(Judgement.model_validate(good)) == []
-    wrong = rules.judgement(held, 1)(Judgement.model_validate(good | changes))
+    assert reply_checks.judgement(held, 1)(Judgement.model_validate(good)) == []
+    wrong = reply_checks.judgement(held, 1)(Judgement.model_validate(good | changes))
     assert any(complaint in one for one in wrong), wrong
 
 
 def test_a_repeated_finding_must_name_one_that_exists() -> None:  # C10
     reply = CodeCritique.model_validate(crosses.critique(crosses.raised(same_as="F7")))
-    assert "repeats F7, which does not exist" in rules.critique(ledger(point()))(reply)[0]
+    assert "repeats F7, which does not exist" in reply_checks.critique(ledger(point()))(reply)[0]
 
 
 @pytest.mark.parametrize(
@@ -190,4 +190,4 @@ def test_a_repeated_finding_must_name_one_that_exists() -> None:  # C10
     ],
 )
 def test_a_place_names_lines_only_by_plain_numbers(place: str, lines: tuple[str, int, int] | None) -> None:  # J10
-    assert weighing.lines_of(place) == lines
+    assert findings.lines_of(place) == lines

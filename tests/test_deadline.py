@@ -28,7 +28,7 @@ from crashing import FIRST, SECOND, Job, end_of, play, resumed
 from test_command import soon_gone
 
 from rebut.cli.runner import Stage
-from rebut.core import process as child
+from rebut.core import process
 from rebut.domain.outcome import Outcome
 from tests import voices
 
@@ -144,7 +144,7 @@ def test_the_last_word_leaves_no_tool_behind_that_was_only_asked_its_version(
 
     async def main() -> int | None:
         there, tool = asyncio.Event(), [f"{tmp_path}/bin/claude"]
-        work = child.run(tool, cwd=tmp_path, env=env, seconds=GENEROUS, on_spawn=lambda pid: there.set())
+        work = process.run(tool, cwd=tmp_path, env=env, seconds=GENEROUS, on_spawn=lambda pid: there.set())
         asked = asyncio.ensure_future(work)
         await there.wait()
         Stage(as_json=True, quiet=True, deadline=9).last_word()  # as the bell says it, when the loop is too busy
@@ -163,9 +163,9 @@ def test_standard_input_that_never_ends_takes_no_more_than_the_time_there_is(wor
         text=True,
     )
     with child:
-        assert child.stdin and child.stdout
-        told = json.loads(child.stdout.read())  # and its own standard input is still open
-        assert (child.wait(GENEROUS), told["complete"], told["basis"]) == (5, False, "nothing yet")
+        assert process.stdin and process.stdout
+        told = json.loads(process.stdout.read())  # and its own standard input is still open
+        assert (process.wait(GENEROUS), told["complete"], told["basis"]) == (5, False, "nothing yet")
 
 
 # the real command

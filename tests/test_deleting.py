@@ -11,7 +11,7 @@ import pytest
 
 import rebut
 from rebut.cli.app import enter
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.journal import Journal
 from tests import duels
 from tests.terminals import at_a_terminal
@@ -25,14 +25,14 @@ def two(workspace: Path) -> list[str]:
 
 
 def ids() -> set[str]:
-    return {one.id for one in session.sessions(session.home())}
+    return {one.id for one in sessions.sessions(sessions.home())}
 
 
 def test_yes_deletes_the_record_and_all_copies(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:  # C8, C13
     assert enter(["delete", two[0][:5], "--yes"]) == 0
     assert two[0] in capsys.readouterr().out
     assert ids() == {two[1]}
-    assert [p.name for p in session.home().iterdir()] == [two[1]], "nothing of it is left, hidden or not"
+    assert [p.name for p in sessions.home().iterdir()] == [two[1]], "nothing of it is left, hidden or not"
     assert enter(["delete", "last", "-y", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"deleted": [two[1]]}
     assert ids() == set()
@@ -46,7 +46,7 @@ def test_without_a_terminal_it_must_be_said(two: list[str], capsys: pytest.Captu
 
 
 def test_a_session_that_runs_is_left_alone(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:  # C3
-    held = Journal.open(session.home() / two[0])
+    held = Journal.open(sessions.home() / two[0])
     try:
         assert enter(["delete", two[0], "--yes"]) != 0
         assert "is being run by another process" in capsys.readouterr().err
@@ -56,7 +56,7 @@ def test_a_session_that_runs_is_left_alone(two: list[str], capsys: pytest.Captur
 
 
 def test_a_record_that_was_altered_can_be_deleted_too(two: list[str]) -> None:  # C13
-    journal = session.home() / two[0] / "journal.jsonl"
+    journal = sessions.home() / two[0] / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([lines[0], *lines[2:]]))
     assert enter(["delete", two[0], "--yes"]) == 0

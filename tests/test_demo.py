@@ -12,8 +12,8 @@ from typing import Any
 from console import Once, at_a_terminal, piped
 
 from rebut import api
-from rebut.cli.commands import demo_part as demo
-from rebut.record import sessions as session
+from rebut.cli.commands import demo
+from rebut.record import sessions
 from rebut.setup.connect import scripted
 
 
@@ -32,7 +32,7 @@ def test_it_runs_in_a_pipe_without_git_or_anything_else_on_path() -> None:  # C1
     assert re.search(r"unsupported +1 +C4", done.stdout) and "rule" not in done.stdout
     assert "note         scripted: every word" in done.stderr
     assert re.search(r"^  scripted +the words came from files", done.stdout, re.M)
-    assert str(session.home().parent / "demo") in done.stdout.replace("\n                ", "")
+    assert str(sessions.home().parent / "demo") in done.stdout.replace("\n                ", "")
     assert "\x1b" not in done.stdout + done.stderr
 
 
@@ -44,7 +44,7 @@ def test_an_edit_of_the_unpacked_file_changes_marks_and_is_kept(tmp_path: Path) 
     after = told(tmp_path / "shop")
     assert after["ledger"]["citations"]["absent"] == 2 and after["edited"] == ["infra/redis.tf"]
     assert "= 2" in file.read_text()
-    record = session.load(session.find(session.home(), after["session"]))
+    record = sessions.load(sessions.find(sessions.home(), after["session"]))
     outcome = api.Outcome.from_json(record.closed.outcome) if record.closed else None
     assert outcome and {c.id: c.evidence[0].mark for c in outcome.ledger.claims if c.evidence}["C3"] == "found"
 
@@ -65,7 +65,7 @@ def test_ctrl_c_ends_it_cleanly_and_it_can_go_on(tmp_path: Path) -> None:  # C14
     assert seen.code == 130 and "Traceback" not in seen.raw
     assert "letting the proposer finish" in seen.text
     assert seen.raw.rindex("\x1b[?25h") > seen.raw.rindex("\x1b[?25l"), "the cursor is back"
-    [one] = session.sessions(session.home())
+    [one] = sessions.sessions(sessions.home())
     assert f"rebut resume {one.id[:4]}" in seen.text and "1 answer is on record, nothing is in doubt" in seen.text
     outcome = asyncio.run(api.resume(one.id, backends={"scripted": scripted(tmp_path, pace=0)}))
     assert outcome.heading == "VERDICT" and demo.NOTE in outcome.notes, "still labelled after it went on"

@@ -13,11 +13,10 @@ import reviews
 from repositories import git
 
 from rebut.ci import dismissals
-from rebut.ci.cited import cited
-from rebut.ci.dismissal import Dismissal, dismissal, matching, parse
+from rebut.ci.dismissals import Dismissal, cited, dismissal, matching, parse_dismissals as parse
 from rebut.cli.app import enter
 from rebut.core.errors import ConfigError, UsageError
-from rebut.record import sessions as session
+from rebut.record import sessions
 
 A = reviews.AFTER
 
@@ -182,7 +181,7 @@ def test_a_private_dismissal_is_kept_outside_of_the_repository_with_private_perm
 ) -> None:
     before = git(reviewed, "status", "--short", "--untracked-files=all")
     run(capsys, "dismiss", "F1", "--reason", "known")
-    file = dismissals.private_file(session.home(), reviewed)
+    file = dismissals.private_file(sessions.home(), reviewed)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert git(reviewed, "status", "--short", "--untracked-files=all") == before
 

@@ -11,7 +11,7 @@ import pytest
 
 import rebut
 from rebut.core import errors
-from rebut.record import sessions as session
+from rebut.record import sessions
 from tests import duels, voices
 from tests.loopback import Loopback
 from tests.voices import Voice, protocol
@@ -117,7 +117,7 @@ def test_an_unknown_keyword_is_said_with_those_that_exist(tmp_path: Path, worksp
     for act in (rebut.resume, rebut.replay):
         with pytest.raises(rebut.UsageError, match="no 'rounds'"):
             asyncio.run(act("last", rounds=3))
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
 
 
 @pytest.mark.parametrize("rounds", [0, 6, 9, "many"])
@@ -125,7 +125,7 @@ def test_a_setting_out_of_range_is_said_before_any_call(tmp_path: Path, workspac
     # D1
     with pytest.raises(rebut.UsageError, match="rounds"):
         rebut.run("duel", "Redis?", rounds=rounds, **duels.seats(tmp_path))
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
 
 
 def test_a_seat_left_empty_is_said_before_any_call(tmp_path: Path, workspace: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_seat_left_empty_is_said_before_any_call(tmp_path: Path, workspace: Pa
         rebut.run("duel", "Redis?", proposer=seats["proposer"])
     with pytest.raises(rebut.UsageError, match="challenger are both"):
         rebut.run("duel", "Redis?", proposer=seats["proposer"], challenger=seats["proposer"])
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
 
 
 def test_a_fallback_goes_nowhere_that_a_seat_may_not_go(
@@ -147,7 +147,7 @@ def test_a_fallback_goes_nowhere_that_a_seat_may_not_go(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     with pytest.raises(rebut.UsageError, match=r"openai \(proposer\) is not among the providers"):
         rebut.run("duel", "Redis?", fallbacks={"proposer": "openai:m"}, **duels.seats(tmp_path))
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
 
 
 @pytest.mark.parametrize("name", ["", "zzzz", "abcdefgh", "../../etc", "last"])
@@ -271,9 +271,9 @@ def test_a_fork_with_a_long_copy_to_make_holds_up_nobody_else(
     tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # C13
-    from rebut.engine import start as engine
+    from rebut.engine import start
 
-    copied, others_are_done = engine._copied, threading.Event()
+    copied, others_are_done = start._copied, threading.Event()
     in_time: list[bool] = []
 
     def long(kept: Path, into: Path) -> None:
@@ -283,9 +283,9 @@ def test_a_fork_with_a_long_copy_to_make_holds_up_nobody_else(
     async def both() -> None:
         first = await rebut.start("duel", "Redis?", **duels.seats(tmp_path))
         (voices.folder(first.session) / "snapshot").mkdir(exist_ok=True)
-        monkeypatch.setattr(engine, "_copied", long)
+        monkeypatch.setattr(start, "_copied", long)
         fork = asyncio.ensure_future(rebut.fork(first.session))
-        while not in_time and not fork.done() and len(session.sessions(session.home())) < 2:
+        while not in_time and not fork.done() and len(sessions.sessions(sessions.home())) < 2:
             await rebut.start("duel", "Memcached?", **duels.seats(tmp_path))
         others_are_done.set()
         await fork
@@ -308,4 +308,4 @@ def test_a_workspace_that_is_not_there_is_refused(tmp_path: Path, workspace: Pat
     # C11: every citation would be absent, and held against whoever made it
     with pytest.raises(rebut.UsageError, match=r"there is no folder .*/nowhere"):
         rebut.run("duel", "Redis?", workspace=tmp_path / "nowhere", **duels.seats(tmp_path))
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []

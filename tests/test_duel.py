@@ -20,8 +20,8 @@ import rebut
 from rebut.api import Desk, state_dir
 from rebut.cli.app import enter
 from rebut.protocols.duel.forms import Decision
-from rebut.record import sessions as session
-from rebut.reports import terminal as report
+from rebut.record import sessions
+from rebut.reports import terminal
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def voice(rounds: int = 2, **said: Any) -> Voice:
 
 
 def only_session() -> Path:
-    [one] = session.sessions(session.home())
+    [one] = sessions.sessions(sessions.home())
     return one.folder
 
 
@@ -57,7 +57,7 @@ def test_rounds_out_of_range_are_refused_before_any_call(rounds: int) -> None:
     with pytest.raises(rebut.UsageError, match=f"rounds must be 1 to 5, got {rounds}"):  # D1
         rebut.run("duel", TOPIC, rounds=rounds, proposer="v:a", challenger="v:b", backends={"v": model})
     assert model.asked == []
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
 
 
 @pytest.mark.parametrize("rounds", [1, 5])
@@ -74,7 +74,7 @@ def test_one_model_in_both_seats_is_refused_whatever_its_effort_or_name(proposer
     model = voice()
     with pytest.raises(rebut.UsageError, match="proposer and challenger are both v"):  # D1
         rebut.run("duel", TOPIC, proposer=proposer, challenger=challenger, backends={"v": model})
-    assert model.asked == [] and session.sessions(session.home()) == []
+    assert model.asked == [] and sessions.sessions(sessions.home()) == []
 
 
 def test_a_model_flag_can_make_two_seats_differ_or_the_same(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_what_is_wrong_with_a_seat_is_said_before_any_call(seats: dict[str, str]
     model = voice()
     with pytest.raises(rebut.UsageError, match=says):  # D1
         rebut.run("duel", TOPIC, **seats, backends={"v": model})
-    assert model.asked == [] and session.sessions(session.home()) == []
+    assert model.asked == [] and sessions.sessions(sessions.home()) == []
 
 
 def test_effort_reaches_every_call_of_every_seat_and_a_seats_own_wins() -> None:
@@ -128,7 +128,7 @@ def test_the_command_lines_flags_reach_seats_and_settings(workspace: Path, tmp_p
     words = ["--proposer", "ann=scripted:x", "--challenger", "scripted:y", "--judge", seats["judge"], "--rounds", "1"]
     words += ["--model-proposer", files["proposer"], "--model-challenger", files["challenger"], "--effort", "high"]
     assert enter(["duel", TOPIC, *words, "--state-dir", "out", "--json"]) == 0  # D1
-    opened = session.load(only_session()).opened
+    opened = sessions.load(only_session()).opened
     assert [row["spec"] for row in opened.seats] == [
         f"ann=scripted:{files['proposer']}@high",
         f"scripted:{files['challenger']}@high",
@@ -236,7 +236,7 @@ def test_the_schema_that_judges_get_knows_two_winners_and_needs_one() -> None:
 def test_a_judge_that_insists_on_a_draw_gives_no_verdict(tmp_path: Path) -> None:
     with pytest.raises(rebut.Aborted, match="gave no verdict: bad reply"):  # D5
         duel(tmp_path, {"verdict@judge": duels.verdict(winner="both")})
-    call = session.load(only_session()).calls["verdict@judge"]
+    call = sessions.load(only_session()).calls["verdict@judge"]
     assert "winner" in call.asked[2].followup, "it was told once what is wrong"
     assert len(call.asked) == 2
 
@@ -363,7 +363,7 @@ def test_the_state_dir_is_the_named_one_else_the_hosts(
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     outcome = duel(tmp_path, rounds=1)
-    expected = workspace / folder if folder else session.home() / outcome.session
+    expected = workspace / folder if folder else sessions.home() / outcome.session
     assert state_of(expected)["session"] == outcome.session  # D6
     assert len([*workspace.rglob("last-debate*.json")]) == (1 if folder else 0)
 
@@ -490,7 +490,7 @@ def test_without_an_opening_the_debate_is_aborted(tmp_path: Path, kind: str) -> 
     with pytest.raises(rebut.Aborted) as caught:  # D7
         duel(tmp_path, {"r1/opening@proposer": {"fail": kind, "message": "no luck"}})
     assert kind in caught.value.message or kind == "timeout"
-    assert list(session.load(only_session()).calls) == ["r1/opening@proposer"], "nobody else was asked"
+    assert list(sessions.load(only_session()).calls) == ["r1/opening@proposer"], "nobody else was asked"
 
 
 def test_when_nothing_but_timeouts_came_the_error_says_so(tmp_path: Path) -> None:
@@ -549,7 +549,7 @@ def test_a_failure_later_on_is_judged_from_whole_rounds_and_noted(
 def test_a_judge_that_fails_gives_no_verdict_and_can_be_asked_again(tmp_path: Path, kind: str) -> None:
     with pytest.raises(rebut.Aborted, match=f"gave no verdict: {kind}"):  # D7
         duel(tmp_path, {"verdict@judge": [{"fail": kind}, duels.verdict()]})
-    before = session.load(only_session())
+    before = sessions.load(only_session())
     assert before.closed is None
     outcome = asyncio.run(rebut.resume(before.opened.id))
     assert outcome.heading == "VERDICT" and outcome.verdict and outcome.verdict.winner == "challenger"
@@ -653,7 +653,7 @@ def test_no_secret_of_topic_context_or_reply_is_sent_or_written(
     assert outcome.heading == "VERDICT WITHOUT A SUMMARY" and len(model.asked) == 9  # D8
     for request in model.asked:
         assert SECRET not in request.whole and KEY not in request.whole, request.key
-    written = [p for root in (session.home(), tmp_path / "s") for p in root.rglob("*") if p.is_file()]
+    written = [p for root in (sessions.home(), tmp_path / "s") for p in root.rglob("*") if p.is_file()]
     assert any(p.name == "last-debate.json" for p in written) and any(p.name == "journal.jsonl" for p in written)
     for path in written:
         assert SECRET.encode() not in path.read_bytes() and KEY.encode() not in path.read_bytes(), path
@@ -666,7 +666,7 @@ def test_a_point_shows_how_all_of_its_citations_fared(tmp_path: Path, workspace:
     cited = [duels.cite("src/session.py:2", "ttl = 3600"), duels.cite("src/session.py:9"), duels.cite("gone.py:1")]
     flaws = [duels.flaw("It is lost.", evidence=cited), duels.flaw("It is gone.", evidence=cited[2:])]
     outcome = duel(tmp_path, {"r1/challenge@challenger": duels.challenge(flaws=flaws)}, rounds=1)
-    text = " ".join(report.ending(outcome, width=200).split())
+    text = " ".join(terminal.ending(outcome, width=200).split())
     assert "open 1 D1" in text and "struck 1 D2 It is gone. (gone.py:1 absent)" in text and "1 struck, 1 open" in text
     assert "D1 It is lost. (src/session.py:2 found, 1 located, 1 absent besides)" in text
 

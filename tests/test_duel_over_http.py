@@ -11,7 +11,7 @@ from loopback import Loopback
 
 import rebut
 from rebut.core.errors import Aborted
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.record import Record
 
 FORMS = {
@@ -37,8 +37,8 @@ def duel(server: Loopback, folder: Path, **more: Any) -> rebut.Outcome:
 
 
 def record(folder: Path) -> Record:
-    [one] = session.sessions(folder / "home/sessions")
-    return session.load(one.folder)
+    [one] = sessions.sessions(folder / "home/sessions")
+    return sessions.load(one.folder)
 
 
 def test_a_duel_runs_over_the_wire(server: Loopback, tmp_path: Path) -> None:  # D1 D8
@@ -133,21 +133,21 @@ def test_a_process_that_dies_between_two_sendings_goes_on_with_the_next(
 ) -> None:  # C3
     import asyncio
 
-    from rebut.record import journal as journals
+    from rebut.record import journal
 
     class Died(BaseException):
         pass
 
-    good = journals.Journal.write
+    good = journal.Journal.write
 
-    def dies(self: journals.Journal, event: object) -> None:
+    def dies(self: journal.Journal, event: object) -> None:
         good(self, event)  # type: ignore[arg-type]
         if getattr(event, "why", "") == "again":
             raise Died
 
     server.control(mode="reset", first=1)
     with monkeypatch.context() as broken:
-        broken.setattr(journals.Journal, "write", dies)
+        broken.setattr(journal.Journal, "write", dies)
         with pytest.raises(Died):
             duel(server, tmp_path)
     env = {"REBUT_HOME": str(tmp_path / "home"), "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test-0123456789"}

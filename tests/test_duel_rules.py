@@ -15,7 +15,7 @@ from voices import Voice
 import rebut
 from rebut.core.text import tokens
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, MoveKind, Point
-from rebut.protocols.duel import reply_checks as rules
+from rebut.protocols.duel import reply_checks
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
 
 
@@ -287,11 +287,11 @@ def test_the_checks_are_pure_functions_of_reply_and_ledger() -> None:
         [Claim("a", "proposer", 1), Point("b", "challenger", 1, category="security", evidence=(Evidence("x.py:1"),))]
     )
     calls = [
-        (rules.opening, Opening.model_validate(duels.opening(claims=[]))),
-        (rules.challenge(ledger), Challenge.model_validate(duels.challenge(unsupported=[]))),
-        (rules.defense(ledger), Defense.model_validate(duels.defense(2, {"D7": "rebut"}))),
-        (rules.follow_up(ledger), FollowUp.model_validate(duels.follow_up(2, {}))),
-        (rules.decision(ledger), Decision.model_validate(duels.verdict(reasoning="so"))),
+        (reply_checks.opening, Opening.model_validate(duels.opening(claims=[]))),
+        (reply_checks.challenge(ledger), Challenge.model_validate(duels.challenge(unsupported=[]))),
+        (reply_checks.defense(ledger), Defense.model_validate(duels.defense(2, {"D7": "rebut"}))),
+        (reply_checks.follow_up(ledger), FollowUp.model_validate(duels.follow_up(2, {}))),
+        (reply_checks.decision(ledger), Decision.model_validate(duels.verdict(reasoning="so"))),
     ]
     for check, reply in calls:
         assert check(reply) == check(reply) != []  # D3
@@ -302,7 +302,7 @@ def test_a_flaw_where_an_earlier_one_was_settled_is_a_new_weakness(status: MoveK
     point = Point("No replica.", "challenger", 1, category="correctness", evidence=(Evidence("src/session.py:1"),))
     ledger = Ledger("D").add([point, Move("D1", status, "challenger", 2, "as shown")])
     reply = FollowUp.model_validate(duels.follow_up(3, {"D1": "unresolved"}, [duels.flaw("The replica lags.", 1)]))
-    assert (rules.follow_up(ledger)(reply) == []) is is_new  # D3
+    assert (reply_checks.follow_up(ledger)(reply) == []) is is_new  # D3
 
 
 # D4: context
@@ -437,7 +437,7 @@ def test_a_few_words_of_a_concession_do_not_stand_for_all_of_it(tmp_path: Path, 
     ],
 )
 def test_verbatim_means_the_very_words_white_space_and_quotes_aside(quote: str, is_there: bool) -> None:
-    check = rules.summary(["Granted: we  lose\nsessions on failover, and that is bad."])
+    check = reply_checks.summary(["Granted: we  lose\nsessions on failover, and that is bad."])
     assert (check(Summary.model_validate(duels.summary(3, [quote]))) == []) is is_there  # D4
 
 
@@ -458,7 +458,7 @@ def test_a_summary_far_too_long_is_sent_back(tmp_path: Path) -> None:
     assert "500 to 800 are asked for" in sent_back(outcome, "r3/summary@judge")  # D4
     fitting = duels.summary(3) | {"proposer": "x" * 2400}
     assert 500 <= tokens(fitting["proposer"]) <= 1100
-    assert rules.summary([])(Summary.model_validate(fitting)) == []
+    assert reply_checks.summary([])(Summary.model_validate(fitting)) == []
 
 
 @pytest.mark.parametrize("kind", ["timeout", "auth", "bad reply"])

@@ -13,7 +13,7 @@ import rebut
 from rebut.core.types import Reply, Request
 from rebut.engine.ask import Question, settle
 from rebut.engine.runtime import Room
-from rebut.record import journal as journals, sessions as session
+from rebut.record import journal, sessions
 from tests import voices
 from tests.voices import Voice, protocol
 
@@ -27,13 +27,13 @@ return done(said=[a.value, b.value])
 def test_a_question_is_on_disk_before_its_call_and_an_answer_before_the_next(  # C3
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good, durable = journals._sync, [b""]
+    good, durable = journal._sync, [b""]
 
     def sync(fd: int) -> None:
         good(fd)
         durable[0] = Path(f"/dev/fd/{fd}").read_bytes()
 
-    monkeypatch.setattr(journals, "_sync", sync)
+    monkeypatch.setattr(journal, "_sync", sync)
     seen: list[tuple[str, list[str]]] = []
 
     class Watching:
@@ -53,7 +53,7 @@ def test_a_question_is_on_disk_before_its_call_and_an_answer_before_the_next(  #
 
 def test_an_answer_is_on_disk_before_the_protocol_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # C3: what a protocol does with an answer may take long, and the call is paid
-    good, durable, seen = journals._sync, [b""], []
+    good, durable, seen = journal._sync, [b""], []
 
     def sync(fd: int) -> None:
         good(fd)
@@ -64,7 +64,7 @@ def test_an_answer_is_on_disk_before_the_protocol_sees_it(tmp_path: Path, monkey
         seen.append([question.key, *re.findall(r'"kind":"(attempt|answered)"', durable[0].decode())])
         return got
 
-    monkeypatch.setattr(journals, "_sync", sync)
+    monkeypatch.setattr(journal, "_sync", sync)
     monkeypatch.setattr("rebut.engine.debate.settle", watched)
     rebut.run(protocol(tmp_path, ASKS), "t", author="fake:a", critic="fake:b", backends={"fake": Voice()})
     pair = ["attempt", "answered"]
@@ -83,8 +83,8 @@ def test_a_new_session_and_its_journal_have_durable_names(
         synced.append((folder.name, sorted(p.name for p in folder.iterdir())))
 
     monkeypatch.setattr(os, "fsync", watching)
-    folder = session.create(tmp_path / "sessions")
-    assert synced == [(folder.name, [journals.NAME]), ("sessions", [folder.name])]
+    folder = sessions.create(tmp_path / "sessions")
+    assert synced == [(folder.name, [journal.NAME]), ("sessions", [folder.name])]
 
 
 def test_nobody_is_asked_whose_answer_would_find_no_room_on_the_disk(  # C3
@@ -104,6 +104,6 @@ def test_nobody_is_asked_whose_answer_would_find_no_room_on_the_disk(  # C3
         rebut.run(path, "t", author="fake:a", critic="fake:b", backends={"fake": voice})
     assert "was not asked" in caught.value.hint and "Make room" in caught.value.hint
     assert voice.asked == [] and voices.events("", "asked") == [], "nothing is in doubt either"
-    free[0] = 2 * journals.ROOM
+    free[0] = 2 * journal.ROOM
     asyncio.run(rebut.resume(voices.folder().name, backends={"fake": voice}))
     assert voice.keys == ["draft@author", "judge@critic"]

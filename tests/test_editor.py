@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from rebut.backends.human.editor import LINE, Editor
 from rebut.backends.human.form import Human
+from rebut.backends.human.terminal import LINE, Editor
 from rebut.core.types import Json
 from tests import duels
 from tests.terminals import at_a_terminal

@@ -19,7 +19,7 @@ from rebut.core.text import tokens
 from rebut.core.types import EFFORTS, ModelSpec
 from rebut.domain.limits import MAX_OUTPUT
 from rebut.engine.call import SCHEMA_TOKENS
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Asked
 from rebut.setup import config
 from rebut.setup.config import is_loopback
@@ -58,7 +58,7 @@ def test_a_call_reserves_the_very_output_that_it_asks_for(kind: str, effort: str
     with Loopback(SAID) as server:
         outcome = duel(server, kind, tmp_path, effort=effort)
     assert outcome.heading == "VERDICT"
-    record = session.load(next((tmp_path / "home/sessions").iterdir()))
+    record = sessions.load(next((tmp_path / "home/sessions").iterdir()))
     asked = [line.event for line in record.lines if isinstance(line.event, Asked)]
     sent = [most(kind, body) for body in server.bodies]
     assert [one.tokens - tokens(one.prompt) - tokens("") - SCHEMA_TOKENS for one in asked] == sent

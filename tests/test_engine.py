@@ -12,7 +12,7 @@ import pytest
 import rebut
 from rebut.core import errors
 from rebut.core.types import Reply
-from rebut.record import sessions as session
+from rebut.record import sessions
 from tests import voices
 from tests.voices import Voice, protocol
 
@@ -327,7 +327,7 @@ def test_no_secret_of_topic_or_reply_is_sent_or_written(tmp_path: Path) -> None:
         run(protocol(tmp_path, ECHO), voice, f"Is {SECRET} a good key?")
     assert len(voice.asked) == 2
     assert not any(SECRET in request.whole for request in voice.asked)
-    for file in (p for p in session.home().rglob("*") if p.is_file()):
+    for file in (p for p in sessions.home().rglob("*") if p.is_file()):
         assert SECRET.encode() not in file.read_bytes(), file
     [in_topic] = PLACEHOLDER.findall(voice.asked[0].prompt)
     assert [in_topic] == PLACEHOLDER.findall(voice.asked[1].prompt), "one secret, one placeholder, wherever it stands"
@@ -346,7 +346,7 @@ return done(seen=seen)
     voice = Voice()
     outcome = run(path, voice)
     assert PLACEHOLDER.search(voice.asked[0].prompt) and SECRET not in voice.asked[0].prompt + str(outcome.data)
-    for file in (p for p in session.home().rglob("*") if p.is_file()):
+    for file in (p for p in sessions.home().rglob("*") if p.is_file()):
         assert SECRET.encode() not in file.read_bytes(), file
 
 
@@ -372,7 +372,7 @@ async def run(debate):
     outcome = run(path, voice)
     assert SECRET not in str(outcome.data) and SECRET not in voice.asked[1].prompt
     assert PLACEHOLDER.sub("X", str(outcome.data["text"])) == 'Use X and "\\u0041".', "the rest reads as it was written"
-    for file in (p for p in session.home().rglob("*") if p.is_file()):
+    for file in (p for p in sessions.home().rglob("*") if p.is_file()):
         assert SECRET.encode() not in file.read_bytes(), file
 
 
@@ -483,7 +483,7 @@ def test_an_empty_topic_is_refused_before_anything_is_opened(tmp_path: Path, top
     voice = Voice()
     with pytest.raises(rebut.UsageError, match="the topic is empty"):
         run(protocol(tmp_path, TWO_QUESTIONS), voice, topic)
-    assert voice.asked == [] and session.sessions(session.home()) == []
+    assert voice.asked == [] and sessions.sessions(sessions.home()) == []
 
 
 def test_a_topic_of_a_megabyte_is_refused_with_what_to_do_instead(tmp_path: Path) -> None:
@@ -492,7 +492,7 @@ def test_a_topic_of_a_megabyte_is_refused_with_what_to_do_instead(tmp_path: Path
     with pytest.raises(rebut.UsageError, match=r"1,000,000 characters") as caught:
         run(protocol(tmp_path, TWO_QUESTIONS), voice, "x" * 1_000_000)
     assert "--context" in caught.value.hint
-    assert voice.asked == [] and session.sessions(session.home()) == []
+    assert voice.asked == [] and sessions.sessions(sessions.home()) == []
 
 
 def test_control_characters_in_a_topic_never_reach_a_model_or_the_record(tmp_path: Path) -> None:
@@ -511,7 +511,7 @@ def test_bad_topics_end_the_program_with_code_2(tmp_path: Path) -> None:
     seats = ["--seat", f"author=scripted:{tmp_path}/s.json", "--seat", f"critic=scripted:{tmp_path}/t.json"]
     got = voices.cli("run", str(path), "", *seats)
     assert (got.returncode, got.stdout) == (2, "") and "the topic is empty" in got.stderr
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
 
 
 @pytest.mark.parametrize("below", ["", "sessions"])

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from repositories import git, redact, small
 
-from rebut.evidence import lookup as evidence
-from rebut.evidence.citation_syntax import Citation
+from rebut.core.citation_syntax import Citation
+from rebut.evidence import lookup
 from rebut.evidence.lookup import Mark, check, check_text
 from rebut.workspace.snapshot import Snapshot, take
-from rebut.workspace.tree import Missing, Read, Text, Workspace
-from rebut.workspace.view import LiveView, View
+from rebut.workspace.tree import LiveView, Missing, Read, Text, View, Workspace
 
 CACHE = """\
 import redis
@@ -382,7 +381,7 @@ def test_no_citation_makes_the_check_fail(place: str, quote: str, text: str) -> 
 
 def test_no_message_of_ours_says_that_a_claim_holds() -> None:
     # C11
-    tree = ast.parse(Path(evidence.__file__).read_text())
+    tree = ast.parse(Path(lookup.__file__).read_text())
     words = " ".join(
         node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )

@@ -20,8 +20,9 @@ from rebut.core.types import Json
 from rebut.engine.debate import Debate
 from rebut.protocols import cross
 from rebut.protocols.cross import versions
-from rebut.record import sessions as session
-from rebut.workspace.targets import Wanted
+from rebut.record import sessions
+from rebut.workspace import diff
+from rebut.workspace.targets.target import Wanted
 
 AFTER, MENDED = crosses.AFTER.encode(), crosses.MENDED.encode()
 ORDERS = "api/orders.py"
@@ -326,20 +327,20 @@ def test_a_patch_beside_a_secret_says_that_only_apply_can_put_it_in_place(shop: 
 
 def test_a_long_file_is_put_together_without_comparing_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:  # J10
     """A comparison of two long texts that share few lines takes minutes; where the patch changes them is known."""
-    from rebut.workspace import diff as lines, exact_patch as bytewise
+    from rebut.workspace import exact_patch
 
     def never(*about: object, **more: object) -> None:
         raise AssertionError("lines are compared")
 
-    monkeypatch.setattr(lines, "SequenceMatcher", never)
+    monkeypatch.setattr(diff, "SequenceMatcher", never)
     seen = "".join(f"x = {n % 7}\n" for n in range(20_000))
     after = "first\n" + "".join(f"y = {n % 5}\n" for n in range(19_998)) + "x = 0\n"
     minus, plus = (
         "".join(f"{sign}{line}\n" for line in text.split("\n")[:-1]) for sign, text in (("-", seen), ("+", after))
     )
     patch = f"diff --git a/l.py b/l.py\n--- a/l.py\n+++ b/l.py\n@@ -1,20000 +1,20000 @@\n{minus}{plus}"
-    file = bytewise.Standing(seen.replace("\n", "\r\n"), seen)
-    made = bytewise.rewritten(patch, {"l.py": file}, {"l.py": after}, {}).decode()
+    file = exact_patch.Standing(seen.replace("\n", "\r\n"), seen)
+    made = exact_patch.rewritten(patch, {"l.py": file}, {"l.py": after}, {}).decode()
     assert made.count("\r\n") == 40_000 and "+first\r\n" in made and made.count("@@ -") == 1
 
 
@@ -367,7 +368,7 @@ def test_what_an_earlier_version_derived_is_carried_on_and_named(
         earlier.setattr(versions, "_drawn", drawn)
         with pytest.raises(rebut.Aborted):
             crosses.review(shop, said)
-    id = session.sessions(session.home())[0].opened.id
+    id = sessions.sessions(sessions.home())[0].opened.id
     said["r2/judgement@judge"] = crosses.judgement("B", {"F2": "invalid P1"})
     said["r2/version.code@critic"] = {"fail": "crashed"}
     crosses.seats(shop.parent / "seats", said)

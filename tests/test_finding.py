@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from rebut.api import Desk
-from rebut.backends.cli_tools import tables as tools
+from rebut.backends.cli_tools import tables
 from rebut.backends.embedded import weights
 from rebut.cli.app import enter
 from rebut.core.errors import UsageError
 from rebut.core.types import ModelSpec
 from rebut.engine.protocol import load
 from rebut.engine.runtime import Connection
-from rebut.setup import config as configs, discover as finding
+from rebut.setup import config as configs, discover
 from rebut.setup.config import Config
 from rebut.setup.connect import connector
 from rebut.setup.discover import Found
@@ -65,13 +65,13 @@ class Here:
         return configs.load(workspace=self.root, env=self.env)
 
     def look(self) -> dict[str, Found]:
-        return {one.name: one for one in asyncio.run(finding.look(self.config, self.env))}
+        return {one.name: one for one in asyncio.run(discover.look(self.config, self.env))}
 
     def seat(self, given: Mapping[str, str] | None = None, *, attended: bool = True) -> Seats:
         config = self.config
 
         def find(wanted: Callable[[str], bool]) -> Sequence[Found]:
-            return finding.look_now(config, self.env, wanted)
+            return discover.look_now(config, self.env, wanted)
 
         connect = connector(config, self.env, self.root)
         return seat(load("duel"), given or {}, config, connect, attended=attended, find=find)
@@ -263,7 +263,7 @@ def test_providers_lists_all_of_them_and_what_is_here(
     here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # C1
     here.install("claude")
-    here.write('[tools.mine]\noutput = { form = "text", text = { take = "" } }\n')
+    here.write('[tables.mine]\noutput = { form = "text", text = { take = "" } }\n')
     for name, value in here.env.items():
         monkeypatch.setenv(name, value)
     assert enter(["providers", "--json"]) == 0
@@ -302,7 +302,7 @@ def test_a_login_that_is_read_by_a_guess_is_told_as_probable(
 ) -> None:  # C2, H13
     here = Here(tmp_path)
     here.install("copilot", "gemini")
-    monkeypatch.setattr(tools, "sys", SimpleNamespace(platform=system))
+    monkeypatch.setattr(tables, "sys", SimpleNamespace(platform=system))
     sure = system == "linux"
     for name, home in (("copilot", ".copilot/config.json"), ("gemini", ".gemini/oauth_creds.json")):
         (here.root / "home" / home).unlink(missing_ok=True)
@@ -335,7 +335,7 @@ def test_who_was_passed_over_for_want_of_a_terminal_is_told(
     monkeypatch.setattr(weights, "has_runner", lambda: True)
     monkeypatch.setattr(weights, "is_here", lambda env: True)
     here.file.write_text(here.file.read_text().replace("http://127.0.0.1:9/v1", server("qwen3:8b", "llama3.2"), 1))
-    found = finding.look_now(here.config, here.env, here.config.listed)
+    found = discover.look_now(here.config, here.env, here.config.listed)
     assert found is not None and [one.name for one in found if one.usable] == ["local"]
     protocol, known = load("duel"), connector(here.config, here.env, here.root)
 
@@ -361,7 +361,7 @@ def test_nobody_is_looked_for_where_every_seat_is_named(here: Here) -> None:  # 
 
 def test_two_of_one_model_in_one_role_have_names_of_their_own(here: Here) -> None:  # C2, K3
     here.env |= {"ANTHROPIC_API_KEY": "sk-test"}
-    found = finding.look_now(here.config, here.env)
+    found = discover.look_now(here.config, here.env)
     assert found is not None
     able = [one for one in found if one.name == "anthropic"]
     connect = connector(here.config, here.env, here.root)

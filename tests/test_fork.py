@@ -10,7 +10,7 @@ import pytest
 
 import rebut
 from rebut import api
-from rebut.record import sessions as session
+from rebut.record import sessions
 from tests import duels, voices
 from tests.voices import Voice, protocol
 
@@ -42,9 +42,9 @@ def run(path: Path, voice: Voice, **named: object) -> rebut.Outcome:
 
 def fork(id: str, voice: Voice, **changes: object) -> rebut.Outcome:
     planned = asyncio.run(api.fork_plan(id, backends={"fake": Voice(AssertionError("a plan calls nobody"))}, **changes))
-    before = set(session.home().iterdir())
+    before = set(sessions.home().iterdir())
     outcome = asyncio.run(rebut.fork(id, backends={"fake": voice}, **changes))
-    assert len(set(session.home().iterdir()) - before) == 1
+    assert len(set(sessions.home().iterdir()) - before) == 1
     copied = [e for e in voices.events(outcome.session, "answered") if e.copied_from]
     assert planned[0] == len(copied), "as many are reused as was said beforehand"
     return outcome
@@ -231,21 +231,21 @@ def test_spending_of_the_parent_does_not_count_against_the_fork(tmp_path: Path) 
 def test_an_unknown_change_is_an_error_before_anything_is_opened(tmp_path: Path) -> None:
     # C17
     parent = run(protocol(tmp_path, CHAIN), Voice())
-    before = set(session.home().iterdir())
+    before = set(sessions.home().iterdir())
     with pytest.raises(rebut.UsageError, match="no seat or setting 'jury'"):
         asyncio.run(rebut.fork(parent.session, jury="fake:x", backends={"fake": Voice()}))
-    assert set(session.home().iterdir()) == before
+    assert set(sessions.home().iterdir()) == before
 
 
 @pytest.mark.parametrize("topic", [" \n", "\x00", "x" * 200_000])
 def test_a_fork_takes_no_topic_that_a_start_would_refuse(tmp_path: Path, topic: str) -> None:
     # C17
     parent = run(protocol(tmp_path, CHAIN), Voice())
-    before = set(session.home().iterdir())
+    before = set(sessions.home().iterdir())
     voice = Voice()
     with pytest.raises(rebut.UsageError, match="topic"):
         asyncio.run(rebut.fork(parent.session, topic=topic, backends={"fake": voice}))
-    assert voice.asked == [] and set(session.home().iterdir()) == before
+    assert voice.asked == [] and set(sessions.home().iterdir()) == before
 
 
 def test_a_fork_may_not_seat_one_model_twice_nor_one_that_is_not_allowed(
@@ -298,7 +298,7 @@ def test_the_program_says_beforehand_how_much_a_fork_reuses(tmp_path: Path, work
     other = duels.script(folder / "j2.json", duels.answers(), model="j2")
     only = voices.cli("fork", parent.session, "--judge", other, "--dry-run", "--json")
     assert only.returncode == 0 and '"reused": 4' in only.stdout and '"anew": 1' in only.stdout
-    assert len(session.sessions(session.home())) == 1, "a dry run opens nothing"
+    assert len(sessions.sessions(sessions.home())) == 1, "a dry run opens nothing"
     real = voices.cli("fork", parent.session, "--judge", other)
     assert real.returncode == 0, real.stderr
     said = real.stderr.index("reuses 4 answers and asks about 1 anew")
@@ -326,22 +326,22 @@ def test_a_fork_that_is_refused_before_any_call_leaves_no_session(  # C13
     seats = {"author": "fake:a"} | ({} if place == "the protocol" else {"critic": "fake:b"})
     voice = Voice(lambda r: "yes")
     parent = rebut.run(path, "tea", workspace=workspace, backends={"fake": voice}, **seats)
-    kept = session.home() / parent.session / "snapshot"
+    kept = sessions.home() / parent.session / "snapshot"
     if place == "the snapshot":
         (workspace / "src/session.py").write_text("another\n")
         parent = rebut.run(path, "tea", workspace=workspace, backends={"fake": voice}, **seats)
-        kept = session.home() / parent.session / "snapshot"
+        kept = sessions.home() / parent.session / "snapshot"
         (kept / "broken").symlink_to("nowhere")
-    before, asked = set(session.home().iterdir()), len(voice.asked)
+    before, asked = set(sessions.home().iterdir()), len(voice.asked)
     with pytest.raises(rebut.UsageError, match=r"no room for a fork|could not be copied"):
         asyncio.run(rebut.fork(parent.session, backends={"fake": voice}))
-    assert set(session.home().iterdir()) == before and len(voice.asked) == asked
+    assert set(sessions.home().iterdir()) == before and len(voice.asked) == asked
 
 
 def test_a_fork_that_is_refused_after_a_call_of_its_own_is_kept(tmp_path: Path) -> None:  # C3 C13
     path = protocol(tmp_path, REFUSES)
     parent = rebut.run(path, "tea", author="fake:a", workspace=tmp_path, backends={"fake": Voice("one")})
-    before = set(session.home().iterdir())
+    before = set(sessions.home().iterdir())
     with pytest.raises(rebut.UsageError):
         asyncio.run(rebut.fork(parent.session, author="fake:b", backends={"fake": Voice("two")}))
-    assert len(set(session.home().iterdir()) - before) == 1
+    assert len(set(sessions.home().iterdir()) - before) == 1

@@ -8,7 +8,7 @@ import pytest
 import reviews
 
 from rebut.ci import gate
-from rebut.ci.dismissal import Dismissal
+from rebut.ci.dismissals import Dismissal
 from rebut.domain.gate_policy import STRICTER, Policy, Wish, settled
 from rebut.domain.outcome import Seated
 

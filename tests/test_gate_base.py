@@ -20,8 +20,8 @@ import reviews
 from repositories import commit, git
 
 from rebut.cli.app import enter
-from rebut.record import sessions as session
-from rebut.workspace.targets import Wanted
+from rebut.record import sessions
+from rebut.workspace.targets.target import Wanted
 
 FOUND = reviews.raised("commit(order)", "api/orders.py:5", "P2")
 
@@ -138,7 +138,7 @@ def test_a_malformed_policy_in_the_base_is_told_by_commit_file_and_line_before_a
     done = rebut(folder, "cross", "--uncommitted", *seats(folder))
     assert done.returncode == 2
     assert f"rebut: {file} at commit {base[:12]}, {said}" in done.stderr
-    assert not session.sessions(session.home()), "nothing was begun"
+    assert not sessions.sessions(sessions.home()), "nothing was begun"
 
 
 def test_a_link_in_the_base_is_no_policy(folder: Path) -> None:
@@ -198,14 +198,14 @@ def test_a_review_that_comes_to_no_end_is_inconclusive_too(folder: Path, word: s
 def test_the_same_change_is_not_reviewed_twice_unless_it_is_asked_for(folder: Path) -> None:
     first = rebut(folder, "cross", "--uncommitted", *seats(folder), "--json")
     second = rebut(folder, "cross", "--uncommitted", *seats(folder), "--fail-on", "P2")
-    [one] = session.sessions(session.home())
+    [one] = sessions.sessions(sessions.home())
     assert second.returncode == 1, "judged anew, by another policy"
     assert f"session {one.id[:4]}; nothing is asked" in second.stderr and "--again" in second.stderr
     assert "- P2: F1" in second.stdout
     told = json.loads(rebut(folder, "cross", "--uncommitted", *seats(folder), "--json").stdout)
     assert told["reused"] is True and told["session"] == json.loads(first.stdout)["session"] == one.id
     assert rebut(folder, "cross", "--uncommitted", *seats(folder), "--again", "-q").returncode == 0
-    assert len(session.sessions(session.home())) == 2
+    assert len(sessions.sessions(sessions.home())) == 2
 
 
 @pytest.mark.parametrize("what", ["diff", "seat", "setting", "base", "inconclusive", "context"])
@@ -226,14 +226,14 @@ def test_whatever_the_review_depends_on_makes_it_another_one(folder: Path, what:
     if what == "base":
         based(folder, "")
     rebut(folder, "cross", "--uncommitted", *sat, "-q", *more)
-    assert len(session.sessions(session.home())) == 2
+    assert len(sessions.sessions(sessions.home())) == 2
 
 
 def test_a_secret_in_the_change_does_not_make_it_another_one_each_time(folder: Path) -> None:  # C8
     (folder / "api/orders.py").write_text(crosses.AFTER + f"key = '{'AKIA' + 'Z7Q3M5T2X9B4K6W8'}'\n")
     for _ in range(2):
         rebut(folder, "cross", "--uncommitted", *seats(folder), "-q")
-    assert len(session.sessions(session.home())) == 1
+    assert len(sessions.sessions(sessions.home())) == 1
 
 
 def test_gate_export_and_show_need_neither_the_protocol_nor_a_call(folder: Path) -> None:  # C13
@@ -260,9 +260,9 @@ def test_a_gate_judges_reviews_only(folder: Path) -> None:
 def test_a_gate_whose_base_is_gone_does_not_pass(folder: Path) -> None:
     rebut(folder, "cross", "--uncommitted", *seats(folder), "-q")
     (folder / ".git").rename(folder / "gone")
-    done = rebut(folder, "gate", "--fail-on", "P1", session.sessions(session.home())[0].id)
+    done = rebut(folder, "gate", "--fail-on", "P1", sessions.sessions(sessions.home())[0].id)
     assert done.returncode == 2 and "Judge it where it was reviewed" in done.stderr
-    assert rebut(folder, "show", session.sessions(session.home())[0].id).returncode == 0, "but it can be read"
+    assert rebut(folder, "show", sessions.sessions(sessions.home())[0].id).returncode == 0, "but it can be read"
 
 
 def test_sarif_is_written_beside_the_ending_and_never_over_a_file_of_others(folder: Path) -> None:
@@ -396,7 +396,7 @@ def test_the_door_is_the_same_review(folder: Path) -> None:
 def test_a_sarif_that_could_not_be_written_is_told_before_anything_is_called(folder: Path) -> None:  # C17
     done = rebut(folder, "cross", "--uncommitted", *seats(folder), "--sarif", "nowhere/out.sarif")
     assert done.returncode == 2 and "nowhere is no folder" in done.stderr
-    assert not session.sessions(session.home()), "nothing was paid for"
+    assert not sessions.sessions(sessions.home()), "nothing was paid for"
 
 
 def test_what_sarif_wrote_into_the_tree_is_no_part_of_the_change(folder: Path) -> None:  # J2
@@ -414,7 +414,7 @@ def test_what_sarif_wrote_into_the_tree_is_no_part_of_the_change(folder: Path) -
 def test_repeated_runs_are_judged_by_no_gate_and_do_not_pretend_to(folder: Path, flag: list[str]) -> None:  # C17
     done = rebut(folder, "cross", "--uncommitted", *seats(folder), "--repeat", "2", *flag)
     assert done.returncode == 2 and f"{flag[0]} and --repeat do not go together" in done.stderr
-    assert not session.sessions(session.home())
+    assert not sessions.sessions(sessions.home())
 
 
 def test_a_text_is_reviewed_anew_since_the_files_it_is_held_against_may_have_changed(folder: Path) -> None:  # C11
@@ -564,7 +564,7 @@ def test_a_review_that_a_deadline_left_nothing_of_is_blamed_on_no_flag() -> None
     from rebut.cli.gate_flags import Gating
     from rebut.domain.gate_policy import Wish
     from rebut.domain.outcome import so_far
-    from rebut.workspace.targets import Target
+    from rebut.workspace.targets.target import Target
 
     judged = Gating(Wish("P1"), target=Target("code", "high", "x")).judge(so_far(1).filled(session="abcd"))
     assert (judged.code, judged.failed) == (5, None)

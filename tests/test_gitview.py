@@ -12,8 +12,7 @@ from repositories import commit, git, lines, look, redact, small
 
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.snapshot import take
-from rebut.workspace.tree import Text, Unreadable
-from rebut.workspace.view import LiveView, View
+from rebut.workspace.tree import LiveView, Text, Unreadable, View
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from console import piped
 from repositories import commit, git, small
 from targeting import changed, paths, refused, target
 
-from rebut.record import sessions as session
+from rebut.record import sessions
 
 OLD = "import redis\n\ndef get(key):\n    return redis.get(key)\n"
 NEW = OLD.replace("\n\n", "\nimport subprocess\n\n").replace(
@@ -140,16 +140,16 @@ def test_analysers_read_a_diff_that_was_given(repo: Path, how: str) -> None:  # 
     more = more if how == "patch file" else ["--with", "lint,rules"]
     done = piped(*words, *more, "--json", cwd=repo, feed=diff if "pipe" in how else "")
     assert "src/cache.py:5" in json.dumps(json.loads(done.stdout)["review"]["findings"]), done.stderr
-    (kept,) = session.sessions(session.home())
+    (kept,) = sessions.sessions(sessions.home())
     where = "on standard input" if "pipe" in how else f"in {file}"
-    assert session.load(kept.folder).opened.topic == f"a diff {where}: 1 file, +2 -0"
+    assert sessions.load(kept.folder).opened.topic == f"a diff {where}: 1 file, +2 -0"
 
 
 def test_analysers_refuse_a_diff_whose_files_are_not_here_before_anything_is_called(repo: Path) -> None:  # C5, C17
     diff = diff_of(repo).replace("redis.get", "memcached.get")
     done = piped("review", "-", "--with", "lint,rules", cwd=repo, feed=diff)
     assert done.returncode == 2 and "lint (critic) reads files" in done.stderr and "src/cache.py" in done.stderr
-    assert "rebut review A..B" in done.stderr and not session.sessions(session.home())
+    assert "rebut review A..B" in done.stderr and not sessions.sessions(sessions.home())
 
 
 def test_the_part_of_a_diff_that_analysers_cannot_read_is_no_clean_bill(repo: Path) -> None:  # C6

@@ -12,7 +12,7 @@ from console import piped
 
 import rebut
 from rebut.core.types import Reply, Request
-from rebut.reports import adr, terminal as report
+from rebut.reports import adr, terminal
 from tests import voices
 
 
@@ -49,16 +49,16 @@ def test_a_review_says_what_stands_and_who_stopped_it(shop: Path) -> None:  # J1
 )
 def test_every_ending_of_a_review_has_a_headline(shop: Path, said: dict[str, Any], headline: str) -> None:
     outcome = crosses.review(shop, said)
-    assert report.ending(outcome).startswith(f"  KEEP ORIGINAL  {headline}\n")
+    assert terminal.ending(outcome).startswith(f"  KEEP ORIGINAL  {headline}\n")
 
 
 def test_seats_of_a_review_are_named_once(shop: Path) -> None:
     crosses.review(shop, {"r1/critique@critic": crosses.critique()}, author="human")
-    rows = report.header(voices.record())
+    rows = terminal.header(voices.record())
     assert "  author       human" in rows
     programs = ["  critic       lint                 a program, not a model"]
     piped("review", "--with", "lint,rules", cwd=shop)
-    assert [row for row in report.header(voices.record()) if "critic" in row] == programs
+    assert [row for row in terminal.header(voices.record()) if "critic" in row] == programs
 
 
 def test_one_model_on_both_sides_is_called_that(tmp_path: Path, workspace: Path) -> None:  # C2
@@ -66,7 +66,7 @@ def test_one_model_on_both_sides_is_called_that(tmp_path: Path, workspace: Path)
     seats = {"proposer": spec, "challenger": spec}
     alone = rebut.run("duel", "Redis?", **seats, judge=duels.seats(tmp_path)["judge"], allow_same_model=True)
     assert alone.heading == "VERDICT, ONE MODEL ALONE" and alone.caveats == ("ONE MODEL ALONE",)
-    assert report.ending(alone).startswith("  VERDICT, ONE MODEL ALONE  challenger\n")
+    assert terminal.ending(alone).startswith("  VERDICT, ONE MODEL ALONE  challenger\n")
     assert "Status: proposed, not independently judged (VERDICT, ONE MODEL ALONE)" in adr.adr(voices.record())
     assert rebut.run("duel", "Redis?", **duels.seats(tmp_path)).heading == "VERDICT"
 

@@ -17,9 +17,9 @@ import rebut
 from rebut import Form, Glance
 from rebut.api import Desk, start
 from rebut.cli.runner import Stage
-from rebut.cli.screen import points
+from rebut.cli.screen import live_rows
 from rebut.core.types import Reply, Request
-from rebut.domain import glance
+from rebut.domain import forms as glance
 from rebut.domain.outcome import Outcome
 from rebut.engine.live_answer import Heard, Hearing
 from tests import duels, panels, voices
@@ -352,8 +352,8 @@ def test_a_form_whose_points_the_ending_lists_leaves_none_of_them_below_its_turn
 def test_a_row_fits_its_width_whatever_the_characters(width: int) -> None:
     for text in ("会话必须在重启后继续存在，" * 9, "plain words " * 20, "x" * 200):
         for place in ("", "src/session.py:2", "a/very/long/path/to/some/file_with_a_name.py:1200-1300"):
-            row = points.row(Heard(text, "P1", "", place, "uncheckable", looked_up=True), width)
-            assert points.cells(row) <= width, row
+            row = live_rows.row(Heard(text, "P1", "", place, "uncheckable", looked_up=True), width)
+            assert live_rows.cells(row) <= width, row
             assert row.endswith("uncheckable") and row.startswith("      P1  ")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rebut.cli.screen.live_rows import Moving, expected as told, roughly
-from rebut.record import sessions as session, timings as history
+from rebut.record import sessions, timings
 from rebut.record.events import Asked
 from rebut.record.timings import Expected, History, Took, look_back
 from tests import console, duels
@@ -25,7 +25,7 @@ PLANNED = {"proposer": 2, "challenger": 2, "judge": 1}
 
 def kept(*calls: tuple[str, str, float], name: str = "aaaaaaaa", more: Sequence[dict[str, Any]] = ()) -> Path:
     """A session on this machine, as far as it tells how long calls took: spec, key and seconds."""
-    folder = session.home() / name
+    folder = sessions.home() / name
     folder.mkdir(parents=True)
     events: list[dict[str, Any]] = []
     for spec, key, seconds in calls:
@@ -95,18 +95,18 @@ def test_what_is_expected_is_said_as_what_is_usual_and_overrun_it_says_so() -> N
 
 
 def test_sessions_are_looked_at_newest_first_and_no_more_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_SESSIONS", 2)
+    monkeypatch.setattr(timings, "MOST_SESSIONS", 2)
     for n, name in enumerate(("oldest", "middle", "newest")):
         folder = kept((name, "r1/opening@proposer", 5), name=name)
         os.utime(folder / "journal.jsonl", (n, n))
-    assert [t.spec for t in look_back(session.home()).took] == ["newest", "middle"]
-    assert [t.spec for t in look_back(session.home(), without="newest").took] == ["middle", "oldest"]
-    monkeypatch.setattr(history, "ALL_BYTES", 10)
-    assert look_back(session.home()).took == (), "half a line tells nothing"
+    assert [t.spec for t in look_back(sessions.home()).took] == ["newest", "middle"]
+    assert [t.spec for t in look_back(sessions.home(), without="newest").took] == ["middle", "oldest"]
+    monkeypatch.setattr(timings, "ALL_BYTES", 10)
+    assert look_back(sessions.home()).took == (), "half a line tells nothing"
 
 
 def test_what_is_no_time_of_a_model_and_what_cannot_be_read_is_passed_over() -> None:
-    assert look_back(session.home()) == History(), "no session was ever held here"
+    assert look_back(sessions.home()) == History(), "no session was ever held here"
     more = [
         {"kind": "asked", "key": "k@decider", "spec": "human", "patient": True},
         {"kind": "answered", "key": "k@decider", "ms": 99_000},
@@ -119,9 +119,9 @@ def test_what_is_no_time_of_a_model_and_what_cannot_be_read_is_passed_over() -> 
     folder = kept(("m", "r2/b.part@judge.2", 3), more=more)
     with (folder / "journal.jsonl").open("ab") as file:
         file.write(b'\xff{"kind":"answered" no json\n[1, "kind":"asked"]\n{"kind":"answered","key":"r2/b.p')
-    (session.home() / "empty").mkdir()
-    (session.home() / "a file").write_text("x")
-    assert look_back(session.home()).took == (Took("m", "b", "judge", 3.0),)
+    (sessions.home() / "empty").mkdir()
+    (sessions.home() / "a file").write_text("x")
+    assert look_back(sessions.home()).took == (Took("m", "b", "judge", 3.0),)
 
 
 def test_a_rehearsal_says_what_to_expect_once_something_is_known(workspace: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from rebut.backends.human.form import Human
-from rebut.backends.human.showing import plain
+from rebut.backends.human.terminal import plain
 from rebut.core.errors import WaitingForPerson
 from rebut.core.types import Json, ModelSpec, Participant, Reply, Request
 from tests.terminals import Talk, watched

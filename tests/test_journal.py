@@ -26,7 +26,7 @@ from hypothesis import given, settings, strategies as st
 
 import rebut
 from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
-from rebut.record import journal as journals, sessions as session
+from rebut.record import journal as journals, sessions
 from rebut.record.events import Fact, Opened, Resumed
 from rebut.record.journal import NAME, Journal, read
 
@@ -34,7 +34,7 @@ TOPIC = crashing.TOPIC
 
 
 def root() -> Path:
-    return session.home()
+    return sessions.home()
 
 
 def journal_of(id: str) -> Path:
@@ -65,7 +65,7 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     with pytest.raises(rebut.Aborted):
         duel(tmp_path, {"verdict@judge": {"fail": "rate limit"}})
     duels.seats(tmp_path, rounds=1)  # it can answer now
-    [found] = session.sessions(root())
+    [found] = sessions.sessions(root())
     return found.id
 
 
@@ -239,7 +239,7 @@ def test_a_debate_whose_disk_failed_a_sync_stops_and_can_be_resumed(  # C3
         with pytest.raises(RecordPoisoned):
             duel(tmp_path)
     assert count == 4, "nothing was written or synced after it"
-    [found] = session.sessions(root())
+    [found] = sessions.sessions(root())
     assert asyncio.run(rebut.resume(found.id)).heading == "VERDICT"
 
 
@@ -285,7 +285,7 @@ def held(folder: Path) -> Iterator[tuple[str, int]]:
         while not any(b'"asked"' in path.read_bytes() for path in root().glob(f"*/{NAME}")):
             assert run.poll() is None
             time.sleep(0.01)
-        [found] = session.sessions(root())
+        [found] = sessions.sessions(root())
         yield found.id, run.pid
     finally:
         run.kill()
@@ -336,7 +336,7 @@ def test_a_last_block_that_was_never_flushed_is_set_aside(stopped: str) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole + bytes(512) + b"\n")
     assert asyncio.run(rebut.resume(stopped)).heading == "VERDICT"
-    [again] = [line.event for line in session.load(path.parent).lines if isinstance(line.event, Resumed)]
+    [again] = [line.event for line in sessions.load(path.parent).lines if isinstance(line.event, Resumed)]
     assert again.torn == 513 and path.read_bytes().startswith(whole)
 
 

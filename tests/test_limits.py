@@ -17,7 +17,7 @@ from rebut.backends.wrappers import Timed
 from rebut.core.text import tokens
 from rebut.core.types import ModelSpec, Reply, Usage
 from rebut.engine.runtime import Connection
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Asked
 from rebut.record.record import Amount, Record
 from tests import duels, voices
@@ -317,7 +317,7 @@ def test_a_limit_that_is_none_is_refused_before_any_call(tmp_path: Path, limits:
     voice = Voice()
     with pytest.raises(rebut.UsageError, match="limit must be"):
         run(protocol(tmp_path, ENDING), voice, limits=limits)
-    assert voice.asked == [] and session.sessions(session.home()) == []
+    assert voice.asked == [] and sessions.sessions(sessions.home()) == []
 
 
 def test_an_unknown_limit_is_refused(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_an_unknown_limit_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(rebut.UsageError, match="dollars"):
             act()
-        if not session.sessions(session.home()):
+        if not sessions.sessions(sessions.home()):
             run(protocol(tmp_path, ENDING), Voice())
 
 
@@ -380,7 +380,7 @@ def test_dollars_for_a_model_of_unknown_price_are_refused_unless_tokens_are_limi
     ) as caught:
         rebut.run(path, "t", limits={"usd": 5}, workspace=tmp_path, **seats)
     assert "--max-tokens" in caught.value.hint
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
     desk = Desk(workspace=tmp_path)
     assert desk.plan(path, "t", limits={"usd": 5, "tokens": 1000}, **seats).limits.usd == 5
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rebut.backends.linters import tables as analysers
+from rebut.backends.linters import tables
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.types import Changed
 from rebut.protocols.cross.forms import CATEGORIES, CodeCritique
@@ -492,7 +492,7 @@ def test_one_that_breaks_leaves_its_files_unread_and_the_others_read(body: str, 
 
 def test_one_of_two_that_breaks_is_enough_to_withhold_agreement(tmp_path: Path) -> None:  # C5
     found = critique(
-        changed("a.py", None, "x = 1\n"), config=f'[analysers.bandit]\ncommand = "{script(tmp_path, "b", "exit 9")}"\n'
+        changed("a.py", None, "x = 1\n"), config=f'[tables.bandit]\ncommand = "{script(tmp_path, "b", "exit 9")}"\n'
     )
     assert not found.agrees and "bandit: exit 9" in "\n".join(found.suggestions)
 
@@ -506,14 +506,14 @@ def test_an_old_side_that_cannot_be_read_is_told() -> None:  # J7
 def test_a_file_whose_analyser_is_not_installed_is_unread() -> None:  # C5
     change = [changed("a.sh", None, "#!/bin/sh\necho hi\n"), changed("a.py", None, "x = 1\n")]
     assert critique(*change).agrees
-    found = critique(*change, config='[analysers.shellcheck]\ncommand = "/nowhere/shellcheck"\n')
+    found = critique(*change, config='[tables.shellcheck]\ncommand = "/nowhere/shellcheck"\n')
     assert not found.agrees and "Not wholly read: a.sh (not installed: shellcheck)." in found.suggestions
 
 
 def test_with_no_analyser_installed_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C5
-    monkeypatch.setattr(analysers.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(tables.sysconfig, "get_path", lambda name: str(tmp_path))
     with pytest.raises(ParticipantFailed, match="no analyser is installed") as failed:
         asked(changed("a.py", None, "x = 1\n"), env={"PATH": "bin:."})
     assert failed.value.kind == "missing tool" and "pip install 'rebut[lint]'" in failed.value.hint
@@ -522,7 +522,7 @@ def test_with_no_analyser_installed_it_says_what_to_install(
 def test_a_program_in_a_relative_place_of_the_path_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C9
-    monkeypatch.setattr(analysers.sysconfig, "get_path", lambda name: str(tmp_path / "none"))
+    monkeypatch.setattr(tables.sysconfig, "get_path", lambda name: str(tmp_path / "none"))
     script(tmp_path, "ruff", f"touch {tmp_path}/ran")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ParticipantFailed, match="no analyser is installed"):

@@ -21,9 +21,8 @@ from hypothesis import given, strategies as st
 import rebut
 from rebut.backends.embedded import backend as local, llama, weights
 from rebut.backends.embedded.backend import LABEL, Local
-from rebut.backends.embedded.gist import gist, shortened
 from rebut.backends.embedded.llama import OnPiece, Said, Stopped, TooLong, Turn, unheard
-from rebut.backends.embedded.plainwords import listed, tidied
+from rebut.backends.embedded.small_forms import gist, listed, shortened, tidied
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.types import Json, ModelSpec, Participant, Reply, Request
 from rebut.domain.forms import Form

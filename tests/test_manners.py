@@ -21,7 +21,7 @@ from rebut.cli.index import COMMANDS
 from rebut.cli.json_result import LARGEST, brief
 from rebut.domain.ledger import Claim, Evidence, Ledger, Point
 from rebut.domain.outcome import Outcome, Seated, Verdict
-from rebut.record import sessions as session
+from rebut.record import sessions
 
 
 def command(name: str) -> click.Command:
@@ -57,7 +57,7 @@ def test_bash_completes_commands_options_specs_words_and_sessions(workspace: Pat
     assert completed("rebut duel x --context s") == set(), "bash itself goes on with files"
     seats = duels.seats(tmp_path)
     assert enter(["duel", "x?", *(w for role, spec in seats.items() for w in (f"--{role}", spec)), "--quiet"]) == 0
-    [one] = session.sessions(session.home())
+    [one] = sessions.sessions(sessions.home())
     assert completed("rebut show ") == {"last", one.id}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from console import REBUT, piped
 
-from rebut.record import sessions as session
+from rebut.record import sessions
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ WRONG = {
 def test_a_mistake_is_told_in_the_words_of_the_command(desk: Path, line: str) -> None:  # C17
     done = piped(*[word.strip("'") for word in line.split(" ")], cwd=desk)
     assert done.returncode == 2 and done.stderr.startswith("rebut: ") and WRONG[line] in done.stderr.splitlines()[0]
-    assert "Traceback" not in done.stderr and done.stdout == "" and not session.sessions(session.home())
+    assert "Traceback" not in done.stderr and done.stdout == "" and not sessions.sessions(sessions.home())
     if not line.startswith(("cross", "revise", "duel", "-")):
         for flag in ("--artifact-file", "--scope", "--author", "--proposer", "--target"):
             assert flag not in done.stderr, "a flag that this command does not have"

@@ -17,9 +17,8 @@ from voices import cli, record
 
 import rebut as door
 from rebut import Aborted, Outcome, TooFewReplies, UsageError
-from rebut.protocols.panel import Settings, places
-from rebut.protocols.panel.personas import LENSES, assigned
-from rebut.protocols.panel.personas_part import built_in, distinct, file_names, text
+from rebut.protocols.panel import Settings, settings
+from rebut.protocols.panel.personas import LENSES, assigned, built_in, distinct, file_names, text
 from rebut.reports.export import markdown
 from tests.voices import time_is_up
 
@@ -150,7 +149,7 @@ def test_an_empty_topic_is_refused_and_claims_nothing(hold: Hold, workspace: Pat
 
 
 def claim(workspace: Path, slug: str) -> Path:
-    return places.folder(Settings(), workspace, workspace / "session", slug)
+    return settings.folder(Settings(), workspace, workspace / "session", slug)
 
 
 def test_numbers_go_on_from_the_highest_and_are_never_shared(tmp_path: Path) -> None:  # H1
@@ -177,8 +176,8 @@ def test_a_number_that_was_taken_since_the_last_look_is_passed_over(  # H1
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "debates/001-quicker").mkdir(parents=True)
-    looks, real = iter([iter(())]), places._taken  # what was seen before the other one came
-    monkeypatch.setattr(places, "_taken", lambda parent: next(looks, None) or real(parent))
+    looks, real = iter([iter(())]), settings._taken  # what was seen before the other one came
+    monkeypatch.setattr(settings, "_taken", lambda parent: next(looks, None) or real(parent))
     assert claim(tmp_path, "slower").name == "002-slower"
     assert sorted(p.name for p in (tmp_path / "debates").iterdir()) == ["001-quicker", "002-slower"]
 
@@ -507,7 +506,7 @@ def test_the_same_end_comes_out_of_a_replay(hold: Hold) -> None:  # C13
 def test_a_session_whose_personas_were_written_in_other_words_is_replayed(
     hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C3 C13
-    from rebut.protocols.panel import personas_part as personas
+    from rebut.protocols.panel import personas
 
     line, quoted = personas._line, panels.personas(domain="the «web»")
     with monkeypatch.context() as before:

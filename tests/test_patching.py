@@ -12,9 +12,8 @@ import voices
 from repositories import commit, git, redact
 
 from rebut.core.redaction import Redactor
-from rebut.workspace.overlay import Overlay
 from rebut.workspace.patch import Patched, difference, tidy, touched, try_patch
-from rebut.workspace.tree import Missing, Text, Unreadable
+from rebut.workspace.tree import Missing, Overlay, Text, Unreadable
 
 
 def files(**more: str | None) -> Overlay:
@@ -216,7 +215,7 @@ def test_a_comment_that_is_taken_away_is_not_taken_for_the_name_of_a_file() -> N
 def test_a_patch_whose_applying_is_cut_off_leaves_everything_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C17 J10
-    from rebut.ci import apply as applying
+    from rebut.ci import apply
     from rebut.workspace.git import Git
 
     shop = crosses.repository(tmp_path / "shop")
@@ -231,6 +230,6 @@ def test_a_patch_whose_applying_is_cut_off_leaves_everything_as_it_was(
 
     monkeypatch.setattr(Git, "run", cut_off)
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(applying._put(shop, crosses.PATCH.encode(), ["api/orders.py"]))
+        asyncio.run(apply._put(shop, crosses.PATCH.encode(), ["api/orders.py"]))
     after = {path: path.read_bytes() for path in shop.rglob("*") if path.is_file() and ".git" not in path.parts}
     assert after == before

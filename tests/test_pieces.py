@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from rebut.backends.cli_tools import tables as tools
-from rebut.backends.cli_tools.backend import Command
-from rebut.backends.cli_tools.pieces import LONGEST_LINE
-from rebut.core import process as child
+from rebut.backends.cli_tools import tables
+from rebut.backends.cli_tools.backend import LONGEST_LINE, Command
+from rebut.core import process
 from rebut.core.errors import ParticipantFailed
 from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 from tests import fake_tool
@@ -53,7 +52,7 @@ class Talker:
         file.write_text("import json, os, sys, time\nsys.stdin.read()\n" + program)
         mine = {"command": sys.executable, "args": ["-IS", str(file)], "output": output, **table}
         env = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), "PYTHONUTF8": "1"}
-        return self.command(Command(tools.load({"mine": mine})["mine"], model="", effort="", env=env), on_text)
+        return self.command(Command(tables.load({"mine": mine})["mine"], model="", effort="", env=env), on_text)
 
     def says(self, text: str, **more: Any) -> Reply:
         """The tool that writes just this, and ends well."""
@@ -85,7 +84,7 @@ def talker(tmp_path: Path) -> Talker:
 def test_a_shipped_tool_is_read_along_if_it_can_be_and_gives_the_same_answer(talker: Talker, name: str) -> None:
     # C14, C1
     place = fake_tool.install(talker.root / "bin", name)
-    tool = tools.load({})[name]
+    tool = tables.load({})[name]
     env = {"PATH": f"{place}:/usr/bin:/bin", "HOME": str(talker.root), "FAKE_HELP": " ".join(tool.probe)}
     reply = talker.command(Command(tool, model="", effort="", env=env))
     assert reply.text == "I agree with the plan."
@@ -172,7 +171,7 @@ for n in range(16_000):
 print(json.dumps({DONE!r}))
 """
     written = 2 * 16_000 * 250
-    assert written > 1.9 * child.LARGEST_OUTPUT
+    assert written > 1.9 * process.LARGEST_OUTPUT
     reply = talker.ask(program)
     assert reply.text == "the answer" and reply.usage == Usage(None, 7)
     assert "".join(talker.heard) == "".join(f"{n} " for n in range(16_000))
@@ -181,7 +180,7 @@ print(json.dumps({DONE!r}))
 
 
 def test_an_answer_without_end_is_cut_off_all_the_same(talker: Talker, monkeypatch: pytest.MonkeyPatch) -> None:  # C5
-    monkeypatch.setattr(child, "LARGEST_STREAM", 100_000)
+    monkeypatch.setattr(process, "LARGEST_STREAM", 100_000)
     error = talker.failure(f"while True: print({lines(delta('and so on'))!r}, end='')\n")
     assert error.kind == "bad reply" and "wrote more than" in error.message and talker.heard
 

@@ -347,7 +347,7 @@ def test_distinct_secrets_have_distinct_placeholders() -> None:  # C8, C16
 
 
 def test_another_process_gives_the_same_placeholder() -> None:  # C8, C3
-    code = "import sys, rebut.redaction as r; print(r.Redactor(sys.argv[1].encode()).redact(sys.argv[2]), end='')"
+    code = "import sys, rebut.core.redaction as r; print(r.Redactor(sys.argv[1].encode()).redact(sys.argv[2]), end='')"
     text = f"a {TOKENS['jwt']} b"
     there = subprocess.run(
         [sys.executable, "-c", code, KEY.decode(), text],

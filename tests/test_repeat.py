@@ -15,11 +15,11 @@ from console import at_a_terminal, piped
 from loopback import Loopback
 
 import rebut
-from rebut.backends.embedded.window import Window
+from rebut.backends.embedded.backend import Window
 from rebut.core.errors import UsageError
 from rebut.core.types import Participant, Sampling
 from rebut.engine.plan import participants
-from rebut.record import sessions as session
+from rebut.record import sessions
 
 
 def words(folder: Path, *more: str, **said: Any) -> list[str]:
@@ -42,7 +42,7 @@ def test_each_run_is_a_session_and_a_line_and_the_ends_are_counted(workspace: Pa
         (3, 3, 9, 0.5),
     ]
     assert {row["verdict"]["winner"] for row in rows} == {"challenger"}
-    assert {row["session"] for row in rows} == {one.id for one in session.sessions(session.home())}
+    assert {row["session"] for row in rows} == {one.id for one in sessions.sessions(sessions.home())}
     assert "3 runs" in done.stdout and "3   VERDICT: challenger" in done.stdout
     assert "run 2 of 3" in done.stderr
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_there_is_not_written_over_and_wrong_usage_leaves_none(wo
     ):
         done = piped(*words(tmp_path, *more))
         assert done.returncode == 2 and complaint in done.stderr
-    assert not (tmp_path / "new.jsonl").exists() and not session.sessions(session.home())
+    assert not (tmp_path / "new.jsonl").exists() and not sessions.sessions(sessions.home())
 
 
 def test_ctrl_c_ends_all_runs_and_what_was_done_is_kept(workspace: Path, tmp_path: Path) -> None:  # C14
@@ -194,13 +194,13 @@ def test_the_embedded_model_draws_by_the_seed_and_the_temperature() -> None:  # 
 def test_sampling_is_on_record_and_replay_resume_and_fork_hold_to_it(workspace: Path, tmp_path: Path) -> None:  # C3 C13
     seats = duels.seats(tmp_path)
     outcome = rebut.run("duel", "Redis or not?", temperature=0, seed=3, **seats)
-    record = session.load(session.home() / outcome.session)
+    record = sessions.load(sessions.home() / outcome.session)
     assert [p.sampling for p in participants(record)[0]] == [Sampling(0.0, 3)] * 3
     assert asyncio.run(rebut.replay(outcome.session)).decision == outcome.decision
     forked = asyncio.run(rebut.fork(outcome.session, judge=seats["judge"]))
     assert forked.spent.calls == 0, "what was drawn the same way is reused"
     plain = rebut.run("duel", "Redis or not?", **seats)
-    assert "temperature" not in json.dumps(session.load(session.home() / plain.session).opened.seats)
+    assert "temperature" not in json.dumps(sessions.load(sessions.home() / plain.session).opened.seats)
 
 
 def test_a_seat_without_sampling_has_the_fingerprint_that_it_always_had() -> None:  # C3

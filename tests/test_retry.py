@@ -18,9 +18,7 @@ from loopback import Loopback
 from rebut.backends.http.client import Address, HttpClient, HttpFailed, is_loopback, retry_after
 from rebut.backends.http.openai import OpenAI
 from rebut.backends.http.prices import price, worst_case
-from rebut.backends.limit import Limited
-from rebut.backends.retry import Retrying
-from rebut.backends.wrappers import Timed
+from rebut.backends.wrappers import Limited, Retrying, Timed
 from rebut.core.errors import ParticipantFailed
 from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 

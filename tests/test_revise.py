@@ -17,8 +17,8 @@ from voices import Voice, events, record
 
 import rebut
 from rebut.core.errors import UsageError
-from rebut.record import sessions as session
-from rebut.workspace.targets import Wanted
+from rebut.record import sessions
+from rebut.workspace.targets.target import Wanted
 
 PLAN_OF_TWO = [
     *("plan_claude.md", "plan_codex.md"),
@@ -111,7 +111,7 @@ def test_authors_whose_files_would_collide_are_refused_before_anything(  # K3
     with pytest.raises(UsageError, match=says) as error:
         rebut.run("revise", "T", workspace=workspace, author=authors)
     assert "NAME" in error.value.hint or "name" in error.value.hint
-    assert not (workspace / ".kiln").exists() and session.sessions(session.home()) == []
+    assert not (workspace / ".kiln").exists() and sessions.sessions(sessions.home()) == []
 
 
 def test_a_second_author_of_a_review_cannot_be_called_like_a_version(workspace: Path) -> None:  # K9
@@ -196,7 +196,7 @@ def test_a_draft_that_cannot_be_taken_up_is_said_to_be_so(workspace: Path, make:
     make(phase(workspace) / "plan_claude.md")
     with pytest.raises(UsageError, match=says):
         run(workspace)
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
 
 
 def test_a_critique_is_rendered_in_its_structure_with_ids_and_marks(workspace: Path) -> None:  # K5

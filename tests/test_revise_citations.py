@@ -12,7 +12,7 @@ from revisions import change, critique, document, objection, phase, revision, ru
 from voices import record
 
 import rebut
-from rebut.evidence.statements import citing, statements
+from rebut.evidence.marks import citing, statements
 
 SOUND = 'As `src/session.py:2` says "ttl = 3600", it expires.'
 BARE = 'See src/nope.py:9, which says "forever".'
@@ -157,13 +157,13 @@ def test_a_document_is_cut_into_its_statements() -> None:
 def test_a_session_from_before_a_place_counted_goes_on_and_is_replayed(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C3 C13: what is looked up in a document is part of later prompts
+    from rebut.core import citation_syntax
     from rebut.core.errors import Aborted
-    from rebut.evidence import citation_syntax as citations
 
-    place, answers = citations.is_place, said("\n2. The loop at bin/run:10 has no bound.")
+    place, answers = citation_syntax.is_place, said("\n2. The loop at bin/run:10 has no bound.")
     broken = {key: value for key, value in answers.items() if key != "synthesis@synthesizer"}
     with monkeypatch.context() as before:
-        before.setattr(citations, "is_place", lambda text, *more: "bin/run" not in text and place(text, *more))
+        before.setattr(citation_syntax, "is_place", lambda text, *more: "bin/run" not in text and place(text, *more))
         before.setattr("rebut.protocols.revise.version", "2")
         whole = run(workspace, answers, rounds=1)
         with pytest.raises(Aborted):

@@ -20,8 +20,8 @@ from voices import cli, events, record
 
 import rebut
 from rebut.core.errors import ConfigError, UsageError
-from rebut.record import artifacts, folder_claims as claims, sessions as session
-from rebut.workspace.targets import Wanted
+from rebut.record import artifacts, folder_claims, sessions
+from rebut.workspace.targets.target import Wanted
 
 
 def preferences(**values: Any) -> str:
@@ -110,7 +110,7 @@ def test_a_file_that_is_wrong_is_named_with_its_line_and_nothing_is_started(  # 
     with pytest.raises(ConfigError) as error:
         run(workspace)
     assert error.value.message.startswith(f"{file}, line {line}: ") and says in error.value.message
-    assert error.value.exit_code == 2 and session.sessions(session.home()) == []
+    assert error.value.exit_code == 2 and sessions.sessions(sessions.home()) == []
     assert not (workspace / ".kiln/tracks").exists()
 
 
@@ -225,13 +225,13 @@ def test_a_second_debate_of_a_stage_in_a_named_phase_is_refused_with_advice(  # 
     with pytest.raises(UsageError, match=f"phase 3 already has a plan debate: {evidence} stands there") as error:
         run(workspace, phase=3)
     assert "Leave out --phase" in error.value.hint
-    assert tree(workspace, 3) == [evidence] and session.sessions(session.home()) == []
+    assert tree(workspace, 3) == [evidence] and sessions.sessions(sessions.home()) == []
 
 
 def test_a_debate_under_way_holds_its_phase_before_it_has_left_anything(workspace: Path) -> None:  # K9
     folders(workspace, 1)
-    (session.home() / "abcdefgh").mkdir(parents=True)
-    claims.claim(session.home(), phase(workspace), "plan debate", "abcdefgh")
+    (sessions.home() / "abcdefgh").mkdir(parents=True)
+    folder_claims.claim(sessions.home(), phase(workspace), "plan debate", "abcdefgh")
     with pytest.raises(UsageError, match="session abcdefgh holds it"):
         run(workspace, rounds=1, phase=1)
     assert run(workspace, rounds=1).data["phase"] == 2
@@ -311,7 +311,7 @@ def test_of_two_processes_that_want_a_phase_which_was_cleared_one_has_it(workspa
     assert won != first.session and len(tree(workspace)) == 8
     refused = [json.loads(d.stdout)["error"] for d in done if d.returncode]
     assert all("phase 1 already has a plan debate" in error for error in refused)
-    assert {f.id for f in session.sessions(session.home())} == {first.session, won}, "who was refused left nothing"
+    assert {f.id for f in sessions.sessions(sessions.home())} == {first.session, won}, "who was refused left nothing"
 
 
 def test_a_debate_that_was_refused_holds_no_phase(workspace: Path) -> None:  # K9 K3
@@ -334,7 +334,7 @@ def test_a_session_that_was_deleted_holds_no_phase(workspace: Path) -> None:  # 
         del said[f"r0/draft@author.{n}"]
     with pytest.raises(rebut.Aborted):
         run(workspace, said, rounds=1, phase=1)
-    [held] = session.sessions(session.home())
+    [held] = sessions.sessions(sessions.home())
     with pytest.raises(UsageError, match=f"session {held.id} holds it"):
         run(workspace, rounds=1, phase=1)
     assert cli("delete", held.id, "--yes", cwd=workspace).returncode == 0
@@ -420,7 +420,7 @@ def test_a_folder_that_cannot_be_made_is_said_to_be_so_before_anybody_is_asked(w
     (workspace / ".kiln/tracks").write_text("a file")
     with pytest.raises(UsageError, match=r"\.kiln/tracks cannot be used"):
         run(workspace)
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
 
 
 # files of others
@@ -528,7 +528,7 @@ def test_what_is_wrong_on_the_command_line_is_said_and_nothing_is_called(  # C17
 ) -> None:
     done = cli("revise", *words, cwd=workspace)
     assert done.returncode == 2 and says in done.stderr, done.stderr
-    assert session.sessions(session.home()) == []
+    assert sessions.sessions(sessions.home()) == []
 
 
 def test_the_command_line_reviews_a_change_and_prints_json(workspace: Path) -> None:  # C14 K4

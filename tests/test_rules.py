@@ -12,13 +12,13 @@ from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.types import Finding, Material, ModelSpec, Participant, Reply, Request
 from rebut.protocols.cross.forms import Judgement
 from rebut.record.events import Fact
-from rebut.setup import config as configs
+from rebut.setup import config
 from rebut.setup.connect import connector
 from tests.voices import events, protocol
 
 
 def reply(*findings: Finding, form: str = "Judgement") -> Reply:
-    connect = connector(configs.Config(), {}, Path())
+    connect = connector(config.Config(), {}, Path())
     who = Participant("judge", ModelSpec("rules"))
     request = Request("r1/judge@judge", who, "", schema={}, schema_name=form, material=Material(findings=findings))
     return asyncio.run(connect(who.spec).backend.complete(request))
@@ -101,7 +101,7 @@ def test_asked_for_anything_else_it_says_what_it_is_for() -> None:  # C5
 
 def test_there_is_one_set_of_rules() -> None:  # C1
     with pytest.raises(UsageError, match="one set of rules"):
-        connector(configs.Config(), {}, Path())(ModelSpec("rules", "strict"))
+        connector(config.Config(), {}, Path())(ModelSpec("rules", "strict"))
 
 
 SMALL = """

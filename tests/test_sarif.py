@@ -15,10 +15,9 @@ import pytest
 import reviews
 from hypothesis import given, settings, strategies as st
 
-from rebut.ci.annotations import commands
-from rebut.ci.dismissal import dismissal
-from rebut.ci.output_formats import log
-from rebut.ci.standing import Grounds
+from rebut.ci.dismissals import dismissal
+from rebut.ci.gate import Grounds
+from rebut.ci.output_formats import commands, log
 from rebut.core.text import clean, harmless
 from rebut.domain.gate_policy import Policy
 from rebut.domain.review_result import Held

@@ -17,7 +17,7 @@ import pytest
 from console import at_a_terminal, piped
 
 import rebut
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Answered, Attempt
 from rebut.record.record import Record
 from rebut.reports.compare import reused
@@ -28,7 +28,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def golden(name: str, found: str) -> None:
     """The same but for ids and times, which differ from run to run."""
-    for number, id in enumerate(dict.fromkeys(one.id for one in reversed(session.sessions(session.home()))), 1):
+    for number, id in enumerate(dict.fromkeys(one.id for one in reversed(sessions.sessions(sessions.home()))), 1):
         found = found.replace(id, f"session{number}").replace(id[:4], f"ses{number}")
     found = re.sub(r"\d+\.\d s\b", "0.0 s", found)
     assert found == (GOLDEN / name).read_text(encoding="utf-8")
@@ -186,7 +186,7 @@ def test_a_fork_ends_beside_its_parent_with_what_it_reused(
 
 
 def test_a_fork_tells_machines_of_its_parent_and_what_it_reused(seats: dict[str, str], workspace: Path) -> None:  # C13
-    parent = session.sessions(session.home())[0].id
+    parent = sessions.sessions(sessions.home())[0].id
     told: dict[str, Any] = json.loads(piped("fork", "last", "--judge", seats["other"], "--json", cwd=workspace).stdout)
     assert told["parent"]["id"] == parent and told["parent"]["side"] == "challenger"
     assert told["parent"]["points"] == {"conceded": 1, "open": 2} and told["parent"]["spent"]["calls"] == 5
@@ -199,7 +199,7 @@ def test_a_fork_tells_machines_of_its_parent_and_what_it_reused(seats: dict[str,
 
 
 def test_of_a_deleted_parent_only_the_count_is_known(seats: dict[str, str], workspace: Path) -> None:
-    parent = session.sessions(session.home())[0].id
+    parent = sessions.sessions(sessions.home())[0].id
     piped("fork", "last", "--judge", seats["other"], "--quiet", cwd=workspace)
     assert piped("delete", parent, "--yes", cwd=workspace).returncode == 0
     screen = shown(workspace)
@@ -223,7 +223,7 @@ def test_a_fork_that_changes_nothing_is_refused_with_what_can_be_changed(
         done = piped("fork", *words, cwd=workspace)
         assert done.returncode == 2 and "that changes nothing would only repeat it" in done.stderr
         assert "--seat ROLE=SPEC" in done.stderr and "--again" in done.stderr
-    assert len(session.sessions(session.home())) == 1
+    assert len(sessions.sessions(sessions.home())) == 1
     voices.crash_at(voices.is_("answered", "r1/challenge@challenger"))
     assert "Go on with `rebut resume last`" in piped("fork", "last", cwd=workspace).stderr
 
@@ -240,7 +240,7 @@ def test_a_fork_that_changes_nothing_asks_again_who_failed(tmp_path: Path, works
     found = duels.seats(tmp_path, {"r1/challenge@challenger": {"fail": "crashed"}})
     words = [word for role in ("proposer", "challenger", "judge") for word in (f"--{role}", found[role])]
     ended = piped("duel", "Redis or Memcached?", *words, cwd=workspace)
-    id = session.sessions(session.home())[0].id
+    id = sessions.sessions(sessions.home())[0].id
     assert ended.returncode == 3 and f"ask again who failed   rebut fork {id[:4]}\n" in ended.stdout
     duels.seats(tmp_path)  # it answers again
     done = piped("fork", id, cwd=workspace)

@@ -16,9 +16,9 @@ import skills_ref
 from console import at_a_terminal, piped
 
 import rebut
-from rebut.cli import installed_files as laying
+from rebut.cli import installed_files
 from rebut.cli.app import app
-from rebut.cli.commands import hosts
+from rebut.cli.commands import skill
 from rebut.cli.commands.skill import HOST_NAMES
 from rebut.cli.index import COMMANDS
 
@@ -100,7 +100,7 @@ def test_install_lays_the_skill_where_each_host_looks_and_says_where(own_home: P
     assert (own_home / ".claude/skills/rebut/SKILL.md").exists()
     assert (own_home / ".agents/skills/rebut/SKILL.md").exists()
     assert (own_home / ".config/opencode/skills/rebut/SKILL.md").exists()
-    assert tuple(host.name for host in hosts.HOSTS) == HOST_NAMES
+    assert tuple(host.name for host in skill.HOSTS) == HOST_NAMES
 
 
 def test_without_a_name_it_goes_to_the_hosts_that_are_in_use(own_home: Path) -> None:
@@ -137,15 +137,15 @@ def test_a_file_that_is_not_ours_or_was_edited_is_never_written_over(own_home: P
 
 
 def test_a_file_of_ours_is_brought_up_to_date_and_a_link_is_left_alone(tmp_path: Path) -> None:
-    [new] = laying.lay({"a.md": "one\n"}, tmp_path)
+    [new] = installed_files.lay({"a.md": "one\n"}, tmp_path)
     assert new.how == "new"
-    assert [one.how for one in laying.lay({"a.md": "one\n"}, tmp_path)] == ["same"]
-    assert [one.how for one in laying.lay({"a.md": "two\n"}, tmp_path)] == ["updated"]
+    assert [one.how for one in installed_files.lay({"a.md": "one\n"}, tmp_path)] == ["same"]
+    assert [one.how for one in installed_files.lay({"a.md": "two\n"}, tmp_path)] == ["updated"]
     assert (tmp_path / "a.md").read_text() == "two\n"
     (tmp_path / "elsewhere.md").write_text("two\n")
     (tmp_path / "a.md").unlink()
     (tmp_path / "a.md").symlink_to("elsewhere.md")
-    assert [one.how for one in laying.lay({"a.md": "three\n"}, tmp_path)] == ["left alone"]
+    assert [one.how for one in installed_files.lay({"a.md": "three\n"}, tmp_path)] == ["left alone"]
     assert (tmp_path / "elsewhere.md").read_text() == "two\n"
 
 
@@ -157,7 +157,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_that_says_so(tmp_path: Path
 
 def test_the_advice_and_the_place_of_the_plugin_are_printed_as_they_are() -> None:
     assert piped("skill", "advice").stdout == (ROOT / "src/rebut/shipped/advice.md").read_text()
-    assert piped("skill", "path", "--plain").stdout.strip() == str(laying.place("plugin"))
+    assert piped("skill", "path", "--plain").stdout.strip() == str(installed_files.place("plugin"))
     assert piped("skill", "advice", "--project").returncode == 2
 
 

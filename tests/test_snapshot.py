@@ -12,8 +12,7 @@ from repositories import commit, git, lines, look, redact, small
 
 from rebut.core.errors import RecordError, UsageError
 from rebut.workspace.snapshot import Snapshot, is_never_sent, take
-from rebut.workspace.tree import Missing, Read, Text, Unreadable
-from rebut.workspace.view import LiveView, View
+from rebut.workspace.tree import LiveView, Missing, Read, Text, Unreadable, View
 
 
 @pytest.fixture

@@ -20,8 +20,9 @@ import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
 
 import rebut
+from rebut.engine import steering
 from rebut.engine.steering import NO_DEBATE
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Asked, Fact
 from rebut.record.record import Record
 from tests import voices
@@ -148,7 +149,7 @@ def job(case: Case, folder: Path, **changes: Any) -> Job:
 
 
 def record(one: Job) -> Record:
-    return session.load(crashing.session(Path(one.folder)))
+    return sessions.load(crashing.session(Path(one.folder)))
 
 
 def ending(one: Job, result: crashing.Result) -> str:
@@ -265,7 +266,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
     watching = Watching(duels.answers(5), at, act, **named)
     outcome = watching.duel(workspace)
     assert len(watching.told) == 1 and watching.told[0].startswith(why)
-    assert not any(_decides(line.event) for line in session.load(session.home() / outcome.session).lines)
+    assert not any(_decides(line.event) for line in sessions.load(sessions.home() / outcome.session).lines)
 
 
 def test_a_repository_that_permits_fewer_rounds_permits_no_more_by_hand(workspace: Path) -> None:
@@ -327,7 +328,6 @@ def test_a_fork_counts_on_the_rounds_that_were_decided(workspace: Path) -> None:
 
 def test_whoever_draws_looks_on_while_calls_begin(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # C14: the screen asks from a thread of its own; that a call begins right then must not end its drawing
-    from rebut.engine import helm as helms
 
     control, found = rebut.Control(), list[str]()
 
@@ -340,7 +340,7 @@ def test_whoever_draws_looks_on_while_calls_begin(workspace: Path, monkeypatch: 
             assert control.helm is not None
             while not control.helm.stragglers():  # noqa: ASYNC110  until its sibling has answered
                 await asyncio.sleep(0)
-            monkeypatch.setattr(helms, "median", median)
+            monkeypatch.setattr(steering, "median", median)
             found.extend(one.key for one in control.helm.stragglers())
             monkeypatch.undo()
         value = test_ask.said(same=False)[request.key]
@@ -371,7 +371,7 @@ def test_a_duel_in_which_nothing_is_open_holds_no_further_round(workspace: Path)
     watching = Watching(said, "", "", rounds=4)
     outcome = watching.duel(workspace)
     assert outcome.heading == "VERDICT, NOTHING LEFT OPEN AFTER 2 OF 4 ROUNDS" and outcome.conclusive
-    keys = session.load(session.home() / outcome.session).calls
+    keys = sessions.load(sessions.home() / outcome.session).calls
     assert "verdict@judge" in keys and not [key for key in keys if key.startswith("r3/")]
     assert any("no point was open after round 2 of 4" in note for note in outcome.notes)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rebut.core.types import Json
-from rebut.engine.streaming import DEEPEST, LONGEST, MOST, Stream
+from rebut.engine.live_answer import DEEPEST, LONGEST, MOST_ELEMENTS as MOST, Stream
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

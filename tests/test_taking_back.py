@@ -37,7 +37,7 @@ def test_git_that_breaks_off_leaves_the_tree_as_it_was(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:  # J10
     """Its disk is full after the first file, or somebody presses Ctrl-C there."""
-    from rebut.ci import apply as applying
+    from rebut.ci import apply
 
     before, git = tree(shop), shutil.which("git")
     shim = tmp_path / "bin/git"
@@ -49,13 +49,13 @@ def test_git_that_breaks_off_leaves_the_tree_as_it_was(
     monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
 
     async def put() -> None:
-        work = asyncio.ensure_future(applying._put(shop, b"", [ORDERS, "README.md"]))
+        work = asyncio.ensure_future(apply._put(shop, b"", [ORDERS, "README.md"]))
         while how == "hangs" and not (tmp_path / "came").exists():  # noqa: ASYNC110  git tells nobody
             await asyncio.sleep(0.01)
         if how == "hangs":
             work.cancel()
         await work
 
-    with pytest.raises(applying.NotApplied if how == "fails" else asyncio.CancelledError):
+    with pytest.raises(apply.NotApplied if how == "fails" else asyncio.CancelledError):
         asyncio.run(put())
     assert tree(shop) == before

@@ -15,9 +15,8 @@ from targeting import applies, changed, paths, refused, target
 import rebut
 from rebut.api import Desk
 from rebut.core.redaction import Redactor
-from rebut.workspace.targets import Wanted
-from rebut.workspace.targets.redacting import BETWEEN, redact_all
-from rebut.workspace.targets.sides import Folder
+from rebut.workspace.targets.git_change import BETWEEN, Folder, redact_all
+from rebut.workspace.targets.target import Wanted
 
 
 @pytest.fixture
@@ -155,7 +154,8 @@ def test_the_body_of_a_key_is_removed_even_where_the_diff_shows_only_its_middle(
     # C8
     import asyncio
 
-    from rebut.workspace.targets import Wanted, resolve
+    from rebut.workspace.targets.resolve import resolve
+    from rebut.workspace.targets.target import Wanted
 
     kind = "RSA PRIVATE KEY"
     body = [f"MIIEow{n:02d}" + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123" for n in range(20)]
@@ -175,7 +175,8 @@ def test_a_redaction_that_changes_the_number_of_lines_still_gives_a_true_diff(re
     # J2
     import asyncio
 
-    from rebut.workspace.targets import Wanted, resolve
+    from rebut.workspace.targets.resolve import resolve
+    from rebut.workspace.targets.target import Wanted
 
     put(repo, "mac.txt", b"a\rb\rc\nlast\n")
     commit(repo)
@@ -213,11 +214,11 @@ def test_files_beyond_the_caps_are_told(repo: Path, monkeypatch: pytest.MonkeyPa
     put(repo, "big.txt", "x" * 1_000_001)
     put(repo, "a.txt", "1234567\n")
     put(repo, "b.txt", "7654321\n")
-    monkeypatch.setattr("rebut.workspace.targets.sides.TOTAL_CAP", 30)
+    monkeypatch.setattr("rebut.workspace.targets.git_change.TOTAL_CAP", 30)
     found = target(repo, "uncommitted")
     assert paths(found) == ["a.txt", "b.txt"]
     assert found.left_out == ("big.txt: larger than 1 MB", "was.txt: larger than 1 MB")
-    monkeypatch.setattr("rebut.workspace.targets.sides.TOTAL_CAP", 10)
+    monkeypatch.setattr("rebut.workspace.targets.git_change.TOTAL_CAP", 10)
     assert "b.txt: beyond the" in " ".join(target(repo, "uncommitted").left_out)
     commit(repo)
     assert "b.txt: beyond the" in " ".join(target(repo, "commit:HEAD").left_out)

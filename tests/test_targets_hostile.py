@@ -13,7 +13,7 @@ import voices
 from repositories import commit, git, small
 from targeting import paths, refused, target
 
-from rebut.ci import apply as applying
+from rebut.ci import apply
 
 SCOPES = ("uncommitted", "commit:HEAD", "base:old", "range:old..HEAD", "range:old...HEAD", "file:src/cache.py", "")
 HOOKS = (
@@ -231,7 +231,7 @@ def test_a_patch_is_put_in_place_and_nothing_runs(repo: Path, tmp_path: Path) ->
     before = (repo / "src/cache.py").read_text()
     first, second = before.split("\n")[:2]
     made = f"{head}-{first}\n+import other\n {second}\n".encode()
-    asyncio.run(applying._put(repo, made, ["src/cache.py"]))
+    asyncio.run(apply._put(repo, made, ["src/cache.py"]))
     assert (repo / "src/cache.py").read_text() == before.replace(first, "import other", 1)
     assert not marker.exists()
 

@@ -15,8 +15,8 @@ from rebut.core.errors import RecordError
 from rebut.core.text import canonical, tokens
 from rebut.core.types import Changed
 from rebut.workspace.diff import Sides, added, section
-from rebut.workspace.splitting import _new_lines
-from rebut.workspace.targets import Target, split, told, whole_files
+from rebut.workspace.targets.split import _new_lines, split, told
+from rebut.workspace.targets.target import Target, whole_files
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 CHANGED = st.builds(

@@ -9,9 +9,8 @@ from repositories import commit, git, small
 from targeting import changed, paths, refused, target
 
 from rebut.core.errors import UsageError
-from rebut.workspace.targets import question, split_mixed, unanswerable
-from rebut.workspace.targets.detecting import detect
-from rebut.workspace.targets.mixed import prose_of
+from rebut.workspace.targets.resolve import question, unanswerable
+from rebut.workspace.targets.text import detect, prose_of, split_mixed
 
 PLAN = "## Proposal\n\nMove the sessions to Redis.\n"
 CODE = "Look:\n\n```python\ndef get(key):\n    return store[key]\n```\n"

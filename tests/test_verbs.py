@@ -16,7 +16,7 @@ import revisions
 import voices
 from repositories import commit, git
 
-from rebut.record import sessions as session
+from rebut.record import sessions
 from tests.test_ask import said
 
 DIFF = """diff --git a/api/new.py b/api/new.py
@@ -45,8 +45,8 @@ def piped(words: list[str], text: str, cwd: Path) -> subprocess.CompletedProcess
 
 
 def opened() -> Any:
-    [found] = session.sessions(session.home())
-    return session.load(found.folder)
+    [found] = sessions.sessions(sessions.home())
+    return sessions.load(found.folder)
 
 
 REVIEW = {
@@ -80,7 +80,7 @@ def test_a_verbs_own_limits_are_lowered_without_a_word_and_a_flag_with_one(tmp_p
 def test_any_other_unknown_word_is_an_error_and_costs_nothing(workspace: Path, word: str) -> None:
     done = voices.cli(word, cwd=workspace)
     assert done.returncode == 2 and "no command" in done.stderr
-    assert not session.sessions(session.home())
+    assert not sessions.sessions(sessions.home())
 
 
 def test_a_plan_is_reviewed_by_its_file_name_alone(tmp_path: Path, shop: Path) -> None:  # J7
@@ -132,8 +132,8 @@ def test_a_diff_on_standard_input_is_a_review_and_other_text_a_plan(tmp_path: Pa
         words = ["review" if kind == "code" else "plan", "-", "--with", company(tmp_path / "s", REVIEW, 2)]
         done = piped([*words, "--json"], text, shop)
         assert json.loads(done.stdout)["session"], done.stderr
-        newest = next(iter(session.sessions(session.home())))
-        assert session.load(newest.folder).facts["target"].value["kind"] == kind
+        newest = next(iter(sessions.sessions(sessions.home())))
+        assert sessions.load(newest.folder).facts["target"].value["kind"] == kind
 
 
 def test_a_diff_on_standard_input_takes_options_without_a_verb(tmp_path: Path, shop: Path) -> None:  # J1
@@ -153,7 +153,7 @@ def test_the_verb_hides_what_was_dismissed_and_fails_by_a_threshold(tmp_path: Pa
     anew = voices.cli(*words, "--again", "--fail-on", "P1", cwd=shop)
     assert anew.returncode == 0, anew.stdout
     assert "- P1: none" in anew.stdout and "hidden: 1 dismissed" in anew.stdout
-    assert len(session.sessions(session.home())) == 2, "the second was the first"
+    assert len(sessions.sessions(sessions.home())) == 2, "the second was the first"
 
 
 def test_what_would_only_not_fit_is_never_none(tmp_path: Path, shop: Path) -> None:  # C6, J12
@@ -204,8 +204,8 @@ def test_one_more_round_takes_over_what_was_said(tmp_path: Path, workspace: Path
     done = voices.cli("more", cwd=workspace)
     assert done.returncode == 0, done.stderr
     assert "round 2: 2 answers are taken over" in done.stderr
-    newest = next(iter(session.sessions(session.home())))
-    record = session.load(newest.folder)
+    newest = next(iter(sessions.sessions(sessions.home())))
+    record = sessions.load(newest.folder)
     assert record.opened.settings["rounds"] == 2 and record.opened.forked_from
     assert [c.key for c in record.calls.values() if c.answered and not c.answered.copied_from] == [
         "r2/defense@proposer",
@@ -218,7 +218,7 @@ def test_rebut_alone_shows_what_is_here_and_calls_nothing(shop: Path) -> None:  
     done = voices.cli(cwd=shop)
     assert done.returncode == 0, done.stderr
     assert "1 changed file   rebut review\n" in done.stdout and "rebut --help" in done.stdout
-    assert not session.sessions(session.home())
+    assert not sessions.sessions(sessions.home())
 
 
 def left(folder: Path) -> list[str]:
@@ -235,7 +235,7 @@ def test_a_deep_question_is_a_panel_that_writes_to_its_session_only(tmp_path: Pa
     shown = json.loads(done.stdout)
     assert shown["heading"] == "CONSENSUS" and opened().opened.protocol == "panel"
     assert left(workspace) == before
-    [made] = (session.home() / shown["session"] / "debates").iterdir()
+    [made] = (sessions.home() / shown["session"] / "debates").iterdir()
     assert made.name.startswith("001-") and (made / "state.json").is_file()
     done = voices.cli("ask", panels.TOPIC, "--deep", "--with", who, "--save", "../out/here", "--json", cwd=workspace)
     assert done.returncode == 0, done.stderr
@@ -258,7 +258,7 @@ def test_a_plan_is_rewritten_in_its_session_only(tmp_path: Path, workspace: Path
     shown = json.loads(done.stdout)
     assert shown["heading"] == "PLAN AFTER 1 ROUND"
     assert left(workspace) == before
-    made = session.home() / shown["session"] / ".kiln/tracks/phase-1"
+    made = sessions.home() / shown["session"] / ".kiln/tracks/phase-1"
     assert "author 1" in (made / "plan_claude.md").read_text(), "a verb takes nothing up from the workspace"
     assert f"{made}/PLAN.md" in voices.cli("show", shown["session"], cwd=workspace).stdout, "it says where it is"
     assert "critique_of_codex_r1.md (" in (made / "debate_log.md").read_text()
@@ -276,7 +276,7 @@ def test_two_authors_of_one_provider_are_told_apart_by_the_verb_itself(tmp_path:
     words = ["plan", "PLAN.md", "--rewrite", "--with", ",".join([*plain, sat["synthesizer"]]), "--json"]
     done = voices.cli(*words, cwd=workspace)
     assert done.returncode == 0, done.stderr
-    made = session.home() / json.loads(done.stdout)["session"] / ".kiln/tracks/phase-1"
+    made = sessions.home() / json.loads(done.stdout)["session"] / ".kiln/tracks/phase-1"
     assert {"plan_scripted.md", "plan_scripted-2.md"} <= {path.name for path in made.iterdir()}
 
 
@@ -309,13 +309,13 @@ def test_one_more_round_is_refused_where_none_would_be_played(tmp_path: Path, wo
     ]
     done = voices.cli("revise", "plan", "T", *flags, "--rounds", "3", "--json", cwd=workspace)
     assert done.returncode == 0, done.stderr
-    known = session.sessions(session.home())
+    known = sessions.sessions(sessions.home())
     for one in known:
         done = voices.cli("more", one.id, cwd=workspace)
         assert done.returncode == 2 and "one more round would add nothing" in done.stderr
         counted = voices.cli("fork", one.id, "--dry-run", "--json", cwd=workspace)
         assert json.loads(counted.stdout)["anew"] == 0
-    assert len(session.sessions(session.home())) == len(known)
+    assert len(sessions.sessions(sessions.home())) == len(known)
 
 
 def test_with_nobody_to_ask_a_verb_names_the_flag_that_it_has(workspace: Path) -> None:  # C2, C16

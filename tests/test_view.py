@@ -9,8 +9,7 @@ import pytest
 from repositories import commit, lines, look, redact, small
 
 from rebut.workspace.snapshot import Snapshot, take
-from rebut.workspace.tree import Folder, Missing, Read, Text, Unreadable, confine
-from rebut.workspace.view import LiveView, View
+from rebut.workspace.tree import Folder, LiveView, Missing, Read, Text, Unreadable, View, confine
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rebut.cli.installed_files import lay
-from rebut.core import files as whole
+from rebut.core import files
 from rebut.core.errors import UsageError
 
 
@@ -18,20 +18,20 @@ def names(folder: Path) -> list[str]:
 def test_the_new_text_takes_the_place_of_the_old_and_nothing_is_left_beside_it(tmp_path: Path) -> None:  # C13
     file = tmp_path / "list"
     for text in (b"old and longer", b"new"):
-        whole.write(file, text)
+        files.write(file, text)
     assert file.read_bytes() == b"new" and names(tmp_path) == ["list"]
 
 
 def test_what_is_private_is_so_whoever_else_may_read_the_folder(tmp_path: Path) -> None:  # C16
     (tmp_path / "list").write_bytes(b"open to all")
-    whole.write(tmp_path / "list", b"mine", 0o600)
+    files.write(tmp_path / "list", b"mine", 0o600)
     assert (tmp_path / "list").stat().st_mode & 0o777 == 0o600
 
 
 def test_where_it_cannot_be_put_that_is_told_and_no_draft_is_left(tmp_path: Path) -> None:  # C13
     (tmp_path / "taken").mkdir()
     with pytest.raises(OSError, match="directory"):
-        whole.write(tmp_path / "taken", b"text")
+        files.write(tmp_path / "taken", b"text")
     assert names(tmp_path) == ["taken"]
 
 

@@ -17,7 +17,7 @@ from wires import ANSWERS, KEY, KINDS, SCHEMA, Elsewhere, ask, ask_twice, failin
 
 import rebut
 from rebut.backends.families import family_of
-from rebut.backends.retry import Retrying
+from rebut.backends.wrappers import Retrying
 from rebut.core.errors import UsageError
 from rebut.core.types import ModelSpec, Reply, Usage
 from rebut.setup import config
@@ -327,11 +327,11 @@ def test_an_address_that_cannot_be_used_is_refused_before_any_call(kind: str, ur
 
 
 def test_importing_the_wires_loads_neither_the_client_nor_the_prices() -> None:
-    modules = ", ".join(f"rebut.backends.{name}" for name in KINDS)
+    modules = ", ".join(f"rebut.backends.http.{name}" for name in KINDS)
     code = f"import sys; sys.path[:0] = {sys.path!r}\nimport {modules}\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # C14
     loaded = set(done.stdout.split())
-    assert {f"rebut.backends.{name}" for name in KINDS} <= loaded
+    assert {f"rebut.backends.http.{name}" for name in KINDS} <= loaded
     assert not loaded & {"aiohttp", "genai_prices", "stamina", "pydantic"}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from rebut.core.types import Reply, Request, Usage
 from rebut.engine.steering import Control
-from rebut.record import journal, sessions as session
+from rebut.record import journal, sessions
 from rebut.record.events import Event, Line
 from rebut.record.record import Record
 
@@ -82,12 +82,12 @@ def done(**data):
 
 def folder(id: str = "") -> Path:
     """The folder of a session: by its id, or the newest one."""
-    root = session.home()
-    return root / id if id else session.sessions(root)[0].folder
+    root = sessions.home()
+    return root / id if id else sessions.sessions(root)[0].folder
 
 
 def record(id: str = "") -> Record:
-    return session.load(folder(id))
+    return sessions.load(folder(id))
 
 
 def events(id: str = "", *kinds: str) -> list[Event]:
@@ -174,7 +174,7 @@ def on_record(kind: str, key: str = "", count: int = 1) -> Callable[[], bool]:
     """Whether the newest session holds an event by now."""
 
     def look() -> bool:
-        found = session.sessions(session.home())
+        found = sessions.sessions(sessions.home())
         return bool(found) and sum(1 for e in events(found[0].id) if is_(kind, key)(e)) >= count
 
     return look

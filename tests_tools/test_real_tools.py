@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rebut.backends.cli_tools import tables as tools
+from rebut.backends.cli_tools import tables
 from rebut.core.errors import ParticipantFailed
 from rebut.core.types import ModelSpec, Participant, Request
 from tests import duels
@@ -44,23 +44,23 @@ def running(group: int) -> list[str]:
 def test_it_is_the_version_that_its_table_is_written_for(desk: Desk) -> None:  # H13
     pinned = desk.real.package.rpartition("@")[2]
     env = {"PATH": real.path(), "HOME": str(desk.home)}
-    said = asyncio.run(tools.ask(desk.tool, env, desk.tool.version_args))
-    assert tools.version_in(said) == pinned == desk.tool.minimum
-    assert asyncio.run(tools.missing_flags(desk.tool, env)) == ()
+    said = asyncio.run(tables.ask(desk.tool, env, desk.tool.version_args))
+    assert tables.version_in(said) == pinned == desk.tool.minimum
+    assert asyncio.run(tables.missing_flags(desk.tool, env)) == ()
 
 
 def test_it_is_seated_by_itself_only_where_it_shows_a_login(desk: Desk) -> None:  # C2, C16
     bare = desk.home.parent / "bare"
     bare.mkdir()
     env = {"PATH": real.path(), "HOME": str(bare), "LANG": "C.UTF-8"}
-    assert not asyncio.run(tools.login(desk.tool, env)).shown
+    assert not asyncio.run(tables.login(desk.tool, env)).shown
     for name, value in desk.real.login.items():
         if "/" in name:
             (bare / name).parent.mkdir(parents=True, exist_ok=True)
             (bare / name).write_text(json.dumps(value))
         else:
             env[name] = value
-    assert asyncio.run(tools.login(desk.tool, env)).shown
+    assert asyncio.run(tables.login(desk.tool, env)).shown
     assert desk.server.bodies == [], "nobody was asked anything"
 
 

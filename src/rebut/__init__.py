@@ -29,8 +29,7 @@ if TYPE_CHECKING:
         Request as Request,
         Usage as Usage,
     )
-    from rebut.domain.forms import Cite as Cite, Form as Form
-    from rebut.domain.glance import Glance as Glance
+    from rebut.domain.forms import Cite as Cite, Form as Form, Glance as Glance
     from rebut.domain.ledger import Claim as Claim, Evidence as Evidence, Ledger as Ledger, Move as Move, Point as Point
     from rebut.domain.outcome import Outcome as Outcome, Verdict as Verdict
     from rebut.domain.prompts import fill as fill
@@ -64,7 +63,7 @@ _DOOR = {
     "Verdict": "domain.outcome",
     "Form": "domain.forms",
     "Cite": "domain.forms",
-    "Glance": "domain.glance",
+    "Glance": "domain.forms",
     "Claim": "domain.ledger",
     "Evidence": "domain.ledger",
     "Point": "domain.ledger",

@@ -17,7 +17,7 @@ from rebut.domain.outcome import Outcome, nothing_yet
 from rebut.engine import start as engine
 from rebut.engine.plan import Plan, participants
 from rebut.engine.protocol import load
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.setup.prepare import Desk as Desk, settings_of, state_dir as state_dir
 
@@ -32,7 +32,7 @@ async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = No
 
 async def _start(desk: Desk, protocol: str | Path, topic: str, **named: Any) -> Outcome:
     if "target" in named:
-        from rebut.workspace.targets import Wanted
+        from rebut.workspace.targets.target import Wanted
 
         if isinstance(named["target"], Wanted):
             named["target"], named["redaction"] = await desk.resolve(named["target"])
@@ -93,7 +93,7 @@ async def replay(name: str, *, desk: Desk | None = None, **named: Any) -> Outcom
     desk = desk or Desk(**_for_desk(named))
     _nothing_left(named, "replay", "nothing; changes need a fork")
     folder = desk.find(name)
-    record = session.load(folder)
+    record = sessions.load(folder)
     return await engine.replay(replay_plan(record), desk.table, record)
 
 

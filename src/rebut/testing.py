@@ -11,25 +11,28 @@ A script says what each seat answers, by key: a mapping is a form's JSON, a text
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from rebut import crashing
 from rebut.core.types import FAILURES, FailureKind, Json
-from rebut.crashing import Ending, Job
 from rebut.domain.outcome import Outcome
 from rebut.engine.protocol import load
 from rebut.record.events import Asked
 
 if TYPE_CHECKING:
+    from rebut.api import Desk
+    from rebut.record.events import Line
     from rebut.record.record import Record
 
 TOPIC = "Is it worth doing?"
@@ -96,8 +99,8 @@ def play(
     with tempfile.TemporaryDirectory(dir=_quick()) as folder:
         job = _job(protocol, script, Path(folder), topic, workspace, context, seats, settings)
         named: dict[str, Any] = {**job.settings, **job.seats, "context": job.context}
-        outcome = asyncio.run(api.start(job.protocol, job.topic, desk=crashing.desk(job), **named))
-        return Played(outcome, crashing.record(job))
+        outcome = asyncio.run(api.start(job.protocol, job.topic, desk=desk(job), **named))
+        return Played(outcome, record(job))
 
 
 def crash_at_every_call(
@@ -129,7 +132,7 @@ def crash_at_every_call(
         resumed = [replace(job, resume=True, die_after=0) for job in jobs]
         for job, ending in zip(jobs, _elsewhere(resumed, 400, SECOND), strict=True):
             _same(_where(job, whole), whole, ending)
-            _asked_once(_where(job, whole), crashing.record(job))
+            _asked_once(_where(job, whole), record(job))
     return whole
 
 
@@ -166,7 +169,7 @@ def _elsewhere(jobs: Sequence[Job], days: int, env: Mapping[str, str]) -> list[E
     """Run jobs in another interpreter under another sky."""
     with tempfile.TemporaryDirectory() as nowhere:
         done = subprocess.run(
-            [sys.executable, "-m", "rebut.crashing", str(days)],
+            [sys.executable, "-m", "rebut.testing", str(days)],
             input=json.dumps([asdict(job) for job in jobs]),
             capture_output=True,
             text=True,
@@ -216,3 +219,157 @@ def _answer(said: Said) -> dict[str, Json]:
     if isinstance(said, Fails):
         return {"fail": said.kind, "message": said.message or f"scripted {said.kind}"}
     return {"text": said, **usage} if isinstance(said, str) else {"json": dict(said), **usage}
+
+
+# Debates that die where they are told to: the other process of `rebut.testing`, which runs jobs from standard input.
+#
+# Each job has a process of its own, a fork, because that is what dies. The interpreter around them was started with
+# another hash seed, time zone, locale, working folder and date than the one that began the debates.
+
+DIED = 86
+NEEDED = (
+    *(
+        "rebut.api",
+        "rebut.backends.scripted",
+        "rebut.workspace.context",
+        "rebut.evidence.marks",
+        "rebut.workspace.snapshot",
+        "rebut.workspace.tree",
+    ),
+    *("rebut.domain.forms", "rebut.setup.config", "json_repair"),
+)
+"""What a debate loads on its way. Not the protocol itself, which each process loads anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One debate to begin or, with `resume`, to take up again."""
+
+    protocol: str
+    topic: str
+    home: str
+    workspace: str
+    seats: dict[str, list[str]]
+    settings: dict[str, Json] = field(default_factory=dict)
+    context: list[str] = field(default_factory=list)
+    die_at: str = ""
+    """`asked` or `attempt`: the event after which it dies."""
+    die_after: int = 0
+    """The how-manyth of them; 0 for a debate that lives."""
+    resume: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What came of a job: an outcome, an error, or a death."""
+
+    died: bool = False
+    outcome: dict[str, Json] = field(default_factory=dict)
+    error: str = ""
+
+
+def desk(job: Job) -> Desk:
+    """Where a job's debate is held: nothing of the user's own is looked at."""
+    from rebut.api import Desk
+    from rebut.setup.config import Config
+
+    seen = 0
+
+    def listen(line: Line) -> None:
+        nonlocal seen
+        seen += line.event.kind == job.die_at
+        if job.die_after and seen == job.die_after and line.event.kind == job.die_at:
+            os._exit(DIED)
+
+    env = {"HOME": job.home, "REBUT_HOME": job.home, "PATH": os.environ.get("PATH", "")}
+    return Desk(workspace=job.workspace, env=env, config=Config(), listener=listen)
+
+
+def record(job: Job) -> Record:
+    """What the one session of a job has on record."""
+    from rebut.record import sessions
+
+    [folder] = (Path(job.home) / "sessions").iterdir()
+    return sessions.load(folder)
+
+
+def act(job: Job) -> Ending:
+    """Begin or resume a debate, in this process."""
+    import asyncio
+
+    from rebut import api
+    from rebut.core.errors import RebutError
+
+    place = desk(job)
+    try:
+        if job.resume:
+            [folder] = (Path(job.home) / "sessions").iterdir()
+            outcome = asyncio.run(api.resume(folder.name, desk=place))
+        else:
+            named: dict[str, Any] = {**job.settings, **job.seats, "context": job.context}
+            outcome = asyncio.run(api.start(job.protocol, job.topic, desk=place, **named))
+    except RebutError as error:
+        return Ending(error=f"{type(error).__name__}: {error}")
+    return Ending(outcome=outcome.to_json())
+
+
+def in_a_fork(job: Job) -> Ending:
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.close(reader)
+            with os.fdopen(writer, "wb") as file:
+                file.write(json.dumps(asdict(act(job))).encode())
+            code = 0
+        finally:
+            if code:
+                sys.excepthook(*sys.exc_info())
+            os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        said = answer.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code == DIED:
+        return Ending(died=True)
+    return Ending(**json.loads(said)) if code == 0 else Ending(error=f"its process ended with {code}")
+
+
+def another_day(days: int) -> None:
+    """Move the clock that Python code sees; before anything that keeps a hold of it is imported."""
+    real, then = time.time, datetime.datetime
+
+    class Moved(then):  # type: ignore[valid-type, misc]
+        """A clock that goes wrong by whole days."""
+
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+            return cls.fromtimestamp(time.time(), tz)
+
+        @classmethod
+        def today(cls) -> Any:
+            return cls.now()
+
+    local, utc, shown = time.localtime, time.gmtime, time.strftime
+    time.time = lambda: real() + days * 86400
+    time.localtime = lambda at=None: local(time.time() if at is None else at)
+    time.gmtime = lambda at=None: utc(time.time() if at is None else at)
+    time.strftime = lambda form, at=None: shown(form, at or time.localtime())
+    datetime.datetime = Moved  # type: ignore[misc]
+
+
+def main(words: Sequence[str]) -> None:
+    """`python -m rebut.crashing DAYS`: jobs in on standard input, endings out, one line each."""
+    if days := int(words[0]):
+        another_day(days)
+    jobs = [Job(**job) for job in json.load(sys.stdin)]
+    for name in NEEDED:  # once for all forks
+        import_module(name)
+    for job in jobs:
+        print(json.dumps(asdict(in_a_fork(job))), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""What a finished review means for CI: gate, dismissals, SARIF, applying a patch."""

@@ -15,20 +15,18 @@ from pathlib import Path
 
 from rebut.core.errors import RebutError
 from rebut.core.redaction import Redactor
-from rebut.domain.endings import target_of
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Contract
-from rebut.engine.opening import redactor_of, view_of
 from rebut.engine.plan import Table
-from rebut.record import sessions as session
+from rebut.engine.run import redactor_of, view_of
+from rebut.record import sessions
 from rebut.record.record import Record
-from rebut.workspace import exact_patch as bytewise
+from rebut.workspace import exact_patch
 from rebut.workspace.exact_patch import NotExact, Standing, rewritten
 from rebut.workspace.git import Git, GitFailed, off
-from rebut.workspace.overlay import Overlay
 from rebut.workspace.patch import NO_GIT, exact, touched, try_patch
-from rebut.workspace.sides import Sides
-from rebut.workspace.tree import Text
+from rebut.workspace.targets.target import target_of
+from rebut.workspace.tree import Overlay, Sides, Text
 
 NO_ATTRIBUTES = "core.attributesFile=/dev/null"
 BY_HAND = "Bring the tree back to that state, or apply final.patch by hand."
@@ -48,7 +46,7 @@ def final_patch(outcome: Outcome) -> str:
 
 async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
     """Whether the working tree has what a final patch makes, whoever put it there: the patch could be taken back."""
-    top = session.repository(Path(record.opened.workspace))
+    top = sessions.repository(Path(record.opened.workspace))
     redactor = redactor_of(record, known)
     try:
         now = await _standing(patch, top, redactor) if patch else {}
@@ -59,7 +57,7 @@ async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
 
 async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple[str, ...]:
     """Write what a patch changes into the working tree; says which files. All of it is written, or nothing."""
-    top = session.repository(Path(record.opened.workspace))
+    top = sessions.repository(Path(record.opened.workspace))
     redactor = redactor_of(record, table.known_secrets)
     sides = Sides.of(view_of(record, folder, table), target_of(record), redactor.door, str(top), table.never)
     if sides.opened is None:
@@ -87,7 +85,7 @@ async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple
 
 async def _standing(patch: str, top: Path, redactor: Redactor) -> dict[str, Standing | None]:
     try:
-        return {name: await asyncio.to_thread(bytewise.at, top, name, redactor.redact) for name in touched(patch)}
+        return {name: await asyncio.to_thread(exact_patch.at, top, name, redactor.redact) for name in touched(patch)}
     except NotExact as error:
         raise NotApplied(f"{error.message}, so the patch was not applied") from error
 

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from rebut.ci.basis import LARGEST_LIST, SHARED
-from rebut.ci.dismissal import Dismissal, parse
-from rebut.core import files as whole
+from rebut.core import files
+from rebut.core.citation_syntax import understand
 from rebut.core.errors import ConfigError, UsageError
-from rebut.record import folder_claims as claims, sessions as session
+from rebut.core.redaction import PLACEHOLDER
+from rebut.core.text import cut, squeeze
+from rebut.core.types import Changed, Json
+from rebut.domain.gate_policy import Wish
+from rebut.domain.review_result import Contract, Held
+from rebut.record import folder_claims, sessions as session
+from rebut.setup.config import wish
+from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, RepoFile, parse, validated
+from rebut.workspace.git import Git, GitFailed
+from rebut.workspace.targets.target import Target
 
 
 def private_file(sessions: Path, workspace: Path) -> Path:
@@ -34,7 +46,7 @@ def load(file: Path) -> tuple[Dismissal, ...]:
             return ()
         if file.stat().st_size > LARGEST_LIST:
             raise ConfigError(f"{file} is larger than {LARGEST_LIST:,} bytes", "Take out what has lapsed.")
-        return parse(file.read_text(encoding="utf-8-sig", errors="replace"), str(file))
+        return parse_dismissals(file.read_text(encoding="utf-8-sig", errors="replace"), str(file))
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
 
@@ -56,7 +68,7 @@ def remove(file: Path, id: str, *, private: bool) -> Dismissal | None:
 
 def _alone(file: Path) -> AbstractContextManager[None]:
     """From reading a list to writing it: of two that do so at once, the later would undo what the first one added."""
-    return claims.alone(session.home(), file)
+    return folder_claims.alone(session.home(), file)
 
 
 def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
@@ -64,6 +76,299 @@ def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
     text = "".join(one.to_line() for one in every)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
-        whole.write(file, text.encode("utf-8", "replace"), 0o600 if private else 0o666)
+        files.write(file, text.encode("utf-8", "replace"), 0o600 if private else 0o666)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+
+
+# A dismissal: a finding that somebody has looked at and does not want to hear of again, until its lines change.
+
+LONGEST_REASON = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Dismissal:
+    """What is dismissed (path, category, lines) and, for people, why and what it was about."""
+
+    path: str
+    category: str
+    lines: str
+    """The hash of the cited lines."""
+    reason: str
+    place: str = ""
+    text: str = ""
+    session: str = ""
+    at: str = ""
+
+    @property
+    def id(self) -> str:
+        """The same for the same finding, whoever dismisses it and however it is worded."""
+        bound = "\0".join((self.path, self.category, self.lines))
+        return f"d{hashlib.sha256(bound.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+    def covers(self, finding: Held, place: Cited | None) -> bool:
+        if place is None or not place.lines:
+            return False
+        return (place.path, finding.category, place.digest) == (self.path, self.category, self.lines)
+
+    def to_line(self) -> str:
+        said: Mapping[str, Json] = {"id": self.id, **asdict(self)}
+        return json.dumps(said, ensure_ascii=False) + "\n"
+
+
+def dismissal(finding: Held, target: Target, reason: str, session: str, at: str) -> Dismissal:
+    """Dismiss a finding for as long as the lines it cites stay as they are."""
+    if not reason.strip():
+        raise UsageError(f"say why {finding.id} is dismissed", "Add --reason TEXT.")
+    place = cited(finding, target)
+    if place is None or not place.lines:
+        what = f"cites {finding.place}, and what stands there is not on record" if finding.place else "cites no lines"
+        raise UsageError(
+            f"{finding.id} {what}, so that a dismissal would never lapse",
+            "Only a finding that cites lines of the change, or quotes what it cites, can be dismissed.",
+        )
+    return Dismissal(
+        path=place.path,
+        category=finding.category,
+        lines=place.digest,
+        reason=cut(reason, LONGEST_REASON),
+        place=finding.place,
+        text=cut(finding.text, 200),
+        session=session,
+        at=at,
+    )
+
+
+def parse_dismissals(text: str, where: str) -> tuple[Dismissal, ...]:
+    """Dismissals from a file of one JSON object a line. `where` names the file in complaints."""
+    found: dict[str, Dismissal] = {}
+    for n, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            one = _read(line, f"{where}, line {n}")
+            found[one.id] = one
+    return tuple(found.values())
+
+
+def _read(line: str, where: str) -> Dismissal:
+    hint = "A line is one JSON object as `rebut dismiss` writes it; mend it or take it out."
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"{where}: not JSON", hint) from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where}: not an object", hint)
+    names = [f.name for f in fields(Dismissal)]
+    for name in names:
+        if not isinstance(data.get(name, ""), str) or (name in names[:4] and not data.get(name)):
+            raise ConfigError(f"{where}: {name!r} is missing or no text", hint)
+    return Dismissal(**{name: data[name] for name in names if name in data})
+
+
+def matching(made: Contract, target: Target, dismissals: Iterable[Dismissal]) -> dict[str, Dismissal]:
+    """Finding → the dismissal that covers it, for those that one covers."""
+    every = list(dismissals)
+    found: dict[str, Dismissal] = {}
+    for finding in made.findings if every else ():
+        place = cited(finding, target)
+        for one in every:
+            if one.covers(finding, place):
+                found[finding.id] = one
+    return found
+
+
+# The lines that a finding cites, as they stand in the version that was reviewed.
+
+RANGE = re.compile(r"(?::(\d{1,9})(?:-(\d{1,9}))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A place in a file, and what stands there. Lines are counted from 1; 0 where none is named."""
+
+    path: str
+    first: int = 0
+    last: int = 0
+    lines: tuple[str, ...] = ()
+    """Empty if nobody can say what stands there."""
+    nth: int = 1
+    of: int = 1
+    """The how-manieth block of exactly these lines in its file, out of how many."""
+    changed: bool = False
+    """It lies in the new side of a file that the change touches."""
+
+    @property
+    def digest(self) -> str:
+        """What these lines say, whatever their line ends, and wherever in the file they stand.
+
+        A secret counts by its kind alone: its placeholder is another one in every session.
+        """
+        plain = (PLACEHOLDER.sub(_kind, line.rstrip("\r")) for line in self.lines)
+        text = "\n".join(plain) + f"\n{self.nth}/{self.of}"
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def cited(finding: Held, target: Target) -> Cited | None:
+    """Where a finding points first; None if that is no file."""
+    found = _place(finding.place, target)
+    if found is None:
+        return None
+    change, path, first, last = found
+    quote = finding.quote if finding.mark in ("found", "moved") else ""
+    if change is None:
+        return Cited(path, first, last, tuple(quote.splitlines()))
+    text, is_new = _side(change, quote)
+    every = text.split("\n") if text else []
+    if every and every[-1] == "":
+        every.pop()
+    first, last = _spanned(every, min(first, len(every)), min(last, len(every)), quote)
+    lines = tuple(every[first - 1 : last]) if first else tuple(every)
+    nth, of = _which(every, lines, first) if first else (1, 1)
+    return Cited(change.path, first, last, lines, nth, of, is_new)
+
+
+def _place(place: str, target: Target) -> tuple[Changed | None, str, int, int] | None:
+    # A path of the change comes first, as it is: it may hold what no citation would otherwise be read as.
+    for change in sorted(target.changes, key=lambda c: len(c.path), reverse=True):
+        found = RANGE.fullmatch(place.removeprefix(change.path)) if place.startswith(change.path) else None
+        if found:
+            ends = sorted((int(found[1] or 0), int(found[2] or found[1] or 0)))
+            return change, change.path, ends[0], ends[1]
+    read = understand(place)
+    if not read.path:
+        return None
+    path = read.path.removeprefix("./")
+    names = (path, path[2:]) if path.startswith(("a/", "b/")) else (path,)
+    mine = [c for c in target.changes if c.path in names or c.old_path in names]
+    mine = mine or [c for c in target.changes if c.path.endswith(f"/{path}")]
+    if len(mine) == 1:
+        return mine[0], mine[0].path, read.start, read.end
+    return (None, path, read.start, read.end) if read.kind == "file" else None
+
+
+def _side(change: Changed, quote: str) -> tuple[str, bool]:
+    """The side that the quote stands on, the new one if in doubt."""
+    if change.after is None:
+        return change.before or "", False
+    if quote and change.before is not None:
+        words = squeeze(quote)
+        if words not in squeeze(change.after) and words in squeeze(change.before):
+            return change.before, False
+    return change.after, True
+
+
+def _spanned(every: Sequence[str], first: int, last: int, quote: str) -> tuple[int, int]:
+    """First and last line, widened to what is quoted; found by the quote where no line is named."""
+    rows = [row for row in quote.splitlines() if row.strip()]
+    if not rows:
+        return first, last
+    words = squeeze(quote)
+    if not first:
+        starts = (n for n, line in enumerate(every, 1) if squeeze(rows[0]) in squeeze(line))
+        first = last = next(starts, 0)
+    span = len(quote.strip("\r\n").splitlines())
+    if first and span > last - first + 1 and words in squeeze("\n".join(every[first - 1 : first - 1 + span])):
+        last = min(len(every), first - 1 + span)
+    return first, last
+
+
+def _which(every: Sequence[str], lines: Sequence[str], first: int) -> tuple[int, int]:
+    """Which of all blocks of these lines this one is. One more of them, and it is another: that is the safe side."""
+    block, count = list(lines), len(lines)
+    starts = [n for n, line in enumerate(every, 1) if line == block[0] and list(every[n - 1 : n - 1 + count]) == block]
+    return starts.index(first) + 1, len(starts)
+
+
+def _kind(found: re.Match[str]) -> str:
+    return found[0].rpartition(":")[0]
+
+
+# The basis of a gate: policy and dismissals as the base commit has them. No change weakens its own review.
+
+SHARED = ".rebut/dismissals.jsonl"
+LARGEST_LIST = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a base commit says. Without one (outside of git, a text) nothing is said."""
+
+    commit: str = ""
+    wish: Wish = Wish()
+    dismissals: tuple[Dismissal, ...] = ()
+
+    @property
+    def source(self) -> str:
+        return f"{REPO_FILE} at commit {self.commit[:12]}"
+
+
+async def read(root: Path, base: str) -> Basis:
+    """Read policy and dismissals from a commit, never from the files as they are now."""
+    if not base:
+        return Basis()
+    git = await Git.open(root)
+    if git is None:
+        raise ConfigError(
+            f"the gate's policy stands in commit {base[:12]}, and {root} is no repository that git agrees to read",
+            "Judge it where it was reviewed.",
+        )
+    try:
+        policy = await _file(git, base, REPO_FILE, LARGEST_FILE)
+        shared = await _file(git, base, SHARED, LARGEST_LIST)
+    finally:
+        await git.close()
+    found = parse_dismissals(_decoded(shared, base), f"{SHARED} at commit {base[:12]}")
+    return Basis(base, policy_of(policy, f"{REPO_FILE} at commit {base[:12]}"), found)
+
+
+async def _file(git: Git, base: str, path: str, cap: int) -> bytes:
+    """A plain file of a commit; empty if it has none of that name."""
+    try:
+        entry = await git.run("ls-tree", "-z", "--full-tree", base, "--", path)
+        if not entry:
+            return b""
+        mode, _, oid = entry.partition(b"\t")[0].decode().split(" ")
+        if not mode.startswith("100"):
+            raise ConfigError(f"{path} at commit {base[:12]} is no plain file", "Commit a plain file in its place.")
+        data = await git.object(oid, cap)
+    except GitFailed as error:
+        raise ConfigError(
+            f"the gate's policy stands in commit {base[:12]}, which cannot be read: {error.message}",
+            "Fetch that commit; a shallow clone may lack it.",
+        ) from error
+    if isinstance(data, bytes):
+        return data
+    what = "is not in this clone" if data is None else f"is larger than {cap:,} bytes"
+    raise ConfigError(f"{path} at commit {base[:12]} {what}", "Fetch it, or make it smaller.")
+
+
+def policy_of(raw: bytes, where: str) -> Wish:
+    """The `[gate]` table of a repository's file; a mistake in it is told with its line."""
+    table = parse(raw, where).get("gate", {})
+    try:
+        return wish(validated(RepoFile, {"gate": table}, where).gate)
+    except ConfigError as error:
+        wrong = re.search(r": (?:unknown key )?(gate(?:\.\w+)?)", error.message)
+        line = _line(raw.decode("utf-8", "replace"), wrong[1] if wrong else "gate")
+        told = error.message.removeprefix(where)
+        raise ConfigError(f"{where}, line {line}{told}", error.hint) from error
+
+
+def _line(text: str, key: str) -> int:
+    """The line on which a key of the `[gate]` table is set, or the table begins."""
+    name = key.partition(".")[2]
+    inside, first = False, 1
+    for n, line in enumerate(text.splitlines(), 1):
+        if head := re.match(r"\s*\[([^\]]*)\]", line):
+            inside = head[1].strip() == "gate"
+            first = n if inside else first
+        elif re.match(rf"\s*gate\s*(?:=|\.\s*{name}\b)", line) or (inside and re.match(rf"\s*{name}\b", line)):
+            return n
+    return first
+
+
+def _decoded(raw: bytes, base: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{SHARED} at commit {base[:12]}, line {line}: not UTF-8", "Save it as UTF-8.") from error

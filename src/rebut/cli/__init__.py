@@ -58,14 +58,14 @@ def _answer(words: list[str]) -> int:
     if len(words) == 2 and words[0] == "completion" and words[1] in ("bash", "zsh", "fish"):
         _print(f"completion.{words[1]}")
         return 0
-    from rebut.cli import deadline as clock
+    from rebut.cli import deadline
 
-    clock.start()
+    deadline.start()
     from rebut.cli.app import enter
 
     code = enter(words)
     if code == PARTIAL:
-        clock.leave_at_once(code)  # whoever set a deadline does not wait for a model's thread
+        deadline.leave_at_once(code)  # whoever set a deadline does not wait for a model's thread
     return code
 
 

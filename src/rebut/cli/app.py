@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from rebut.cli import deadline as clock
+from rebut.cli import deadline
 from rebut.cli.examples import EXAMPLES
 from rebut.cli.index import COMMANDS
 from rebut.core.errors import RebutError, UsageError
@@ -100,14 +100,14 @@ def enter(words: list[str]) -> int:
     try:
         return _entered(words)
     finally:
-        clock.hush()
+        deadline.hush()
 
 
 def _entered(words: list[str]) -> int:
     try:
         words = _meant(words)
         if not words:
-            from rebut.cli.commands.home import show
+            from rebut.cli.commands.quick import show
 
             return show()
         with app.make_context("rebut", list(words)) as here:

@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut.api import Desk
-from rebut.ci import reuse, standing
-from rebut.ci.annotations import commands
-from rebut.ci.output_formats import log
+from rebut.ci import gate, recorded_reviews
+from rebut.ci.gate import Grounds, Standing, stand
+from rebut.ci.output_formats import commands, log
 from rebut.ci.recorded_reviews import Review
-from rebut.ci.standing import Grounds, Standing, stand
 from rebut.cli.commands.gate import rows
 from rebut.cli.output import say, width
 from rebut.cli.runner import Judged
-from rebut.core import files as whole
+from rebut.core import files
 from rebut.core.errors import (
     Aborted,
     ConfigError,
@@ -28,14 +27,13 @@ from rebut.core.errors import (
     UsageError,
 )
 from rebut.core.types import Json
-from rebut.domain.endings import target_of
 from rebut.domain.gate_policy import Wish
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import outcome_of
 from rebut.engine.plan import ASKED, Plan
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.record import Record
-from rebut.workspace.targets import Target
+from rebut.workspace.targets.target import Target, target_of
 
 UNDECIDED = (Aborted, ParticipantFailed, TooFewReplies)
 
@@ -98,7 +96,7 @@ class Gating:
         self.github, self.apply = bool(asked.get("github")) and not quiet, bool(asked.get("apply"))
         where = Path(record.opened.workspace)
         try:
-            self.held = await standing.grounds(where, desk.table.root, self.target, desk.config, self.flags)
+            self.held = await gate.grounds(where, desk.table.root, self.target, desk.config, self.flags)
         except ConfigError as error:
             mine = self.flags.over(desk.config.gate)
             if mine.fail_on or mine.on_inconclusive or self.sarif:
@@ -113,12 +111,12 @@ class Gating:
         self.target = plan.target
         if self.sarif is not None:
             writable(self.sarif)
-        self.held = await standing.grounds(plan.workspace, desk.table.root, plan.target, desk.config, self.flags)
-        record = None if self.again else reuse.find(desk.table.root, plan)
+        self.held = await gate.grounds(plan.workspace, desk.table.root, plan.target, desk.config, self.flags)
+        record = None if self.again else recorded_reviews.find(desk.table.root, plan)
         if record is None:
             return None
         self.reused = True
-        short = session.short(desk.table.root, record.opened.id)
+        short = sessions.short(desk.table.root, record.opened.id)
         if not self.quiet:
             say(f"  the same was reviewed before, by the same seats: session {short}; nothing is asked", sys.stderr)
             say("  review it anew with --again", sys.stderr)
@@ -190,7 +188,7 @@ def save(file: Path, found: Standing) -> None:
     if file.exists() and not _is_own(file):  # put there since the review began
         raise RecordError(f"{file} is there already, and is no SARIF of rebut's", f"It was left alone. {kept}")
     try:
-        whole.write(file, text.encode("utf-8", "replace"))
+        files.write(file, text.encode("utf-8", "replace"))
     except OSError as error:
         old = f"What stands in {file} is of an earlier review. " if file.exists() else ""
         raise RecordError(f"{file} could not be written: {error.strerror}", f"{old}{kept}") from error

@@ -6,29 +6,28 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rebut.api import Desk
+from rebut.cli import deadline as clock
 from rebut.cli.gate_flags import Gating
-from rebut.cli.output import folded, say, say_json
-from rebut.cli.runner import Act, perform
+from rebut.cli.output import as_json, folded, say, say_json
+from rebut.cli.runner import Act, Stage, perform
 from rebut.cli.screen.live_rows import roughly
-from rebut.cli.targeting import settled
-from rebut.core.errors import NotSeated, PriceUnknown, RebutError, UsageError
+from rebut.core.errors import Interrupted, NotSeated, Paused, PriceUnknown, RebutError, UsageError
 from rebut.core.text import tokens
 from rebut.domain.amounts import counted
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Plan, sound
 from rebut.engine.start import start
-from rebut.record import sessions as session
-from rebut.reports import terminal as report
-from rebut.workspace.targets import Wanted
-
-if TYPE_CHECKING:
-    from rebut.cli.repeating import Repeat
+from rebut.record import sessions
+from rebut.reports import terminal
+from rebut.workspace.targets.resolve import Question, question, unanswerable
+from rebut.workspace.targets.target import Wanted
 
 MOST_SHOWN = 20
 APPLIED = "applied to the working tree"
@@ -101,8 +100,6 @@ def launch(
         return act
 
     if again:
-        from rebut.cli.repeating import repeat
-
         if gating and gating.apply:
             raise UsageError("--apply and --repeat do not go together", "Repeat it first, then run it once to apply.")
         if gating and gating.wanted:
@@ -146,7 +143,6 @@ def repeated(named: dict[str, Any]) -> Repeat | None:
         if out:
             raise UsageError("--out goes with --repeat N", "`rebut export` writes one debate to a file.")
         return None
-    from rebut.cli.repeating import Repeat
 
     return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
 
@@ -160,7 +156,7 @@ async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:
         return outcome.filled(notes=(*outcome.notes, "there is no final patch, so nothing was applied"))
     folder = desk.find(outcome.session)
     try:
-        files = await apply(patch, session.load(folder), folder, desk.table)
+        files = await apply(patch, sessions.load(folder), folder, desk.table)
     except NotApplied as error:
         refused.append(error.message)
         return outcome.filled(notes=(*outcome.notes, f"not applied: {error.message}. {error.hint}".strip()))
@@ -170,9 +166,9 @@ async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:
 async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
     """Per provider: how many files, bytes and redactions would leave, and the cost at most. Calls nothing."""
     from rebut.core.redaction import PLACEHOLDER, Redactor
-    from rebut.evidence.context import gather
+    from rebut.workspace.context import gather
     from rebut.workspace.snapshot import take
-    from rebut.workspace.view import View
+    from rebut.workspace.tree import View
 
     door = Redactor(b"dry run", desk.table.known_secrets).door
     sound(plan)
@@ -196,7 +192,7 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
         size = given.total
         removed |= {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
         reasons = dict(given.left_out)
-        top = session.repository(plan.workspace)
+        top = sessions.repository(plan.workspace)
         left_out += [f"{path} ({reasons.get(path, why)})" for path, why in kept_back(plan.context, top, files, desk)]
         left_out += [
             f"{path} ({why})" for path, why in given.left_out if not any(row.startswith(f"{path} ") for row in left_out)
@@ -257,7 +253,7 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
     out = []
     for name, row in shown["providers"].items():
         cost = "price unknown" if row["usd"] is None else f"about ${row['usd']:.2f} at most"
-        files = f"{counted(row['files'], 'file')}, {report.size(row['bytes'], 'B')}"
+        files = f"{counted(row['files'], 'file')}, {terminal.size(row['bytes'], 'B')}"
         files = f"the text to be debated, {files}" if shown["text_bytes"] else files
         secrets = f"{row['secrets_removed']} secret{'' if row['secrets_removed'] == 1 else 's'} removed"
         calls = counted(row["calls"], "call")
@@ -271,3 +267,132 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
         out.append(f"  expected      about {roughly(told['seconds'])} at most, {by}; no promise")
     out.append("  on request    more of this workspace, once a turn, if a debater asks for it; never what is not sent")
     return [*out, "  nothing was called"]
+
+
+# The same debate several times, for whoever compares: one line of JSON for each run.
+
+MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """How often, and where the lines go: a file that is not there yet, or standard output."""
+
+    count: int
+    out: str = ""
+    seed: int | None = None
+    temperature: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MOST:
+            raise UsageError(f"--repeat must be 1 to {MOST}, got {self.count}")
+
+    def seed_of(self, run: int) -> int | None:
+        """The first run has the seed as given, each later one the next: they differ, and each can be had again."""
+        return None if self.seed is None else self.seed + run - 1
+
+
+def repeat(act_of: Callable[[int], Act], plan: Repeat, *, as_json: bool, quiet: bool, deadline: float | None) -> int:
+    """Run it so often. A run that fails is a line too; what the user stops, or nobody can answer, ends it all."""
+    clock.hush()  # the deadline is each run's, not that of them all
+    file = _claimed(Path(plan.out)) if plan.out else None
+    counts, worst, done, usd = Counter[str](), 0, 0, list[float | None]()
+    try:
+        for run in range(1, plan.count + 1):
+            if not (quiet or as_json):
+                say(f"\n  run {run} of {plan.count}", sys.stderr)
+            stage = Stage(False, quiet or as_json, deadline)
+            came = stage.play(act_of(run))
+            if isinstance(came, UsageError):
+                if not done and file is not None:
+                    Path(plan.out).unlink()  # nothing was called, so there is nothing to compare
+                raise came
+            row: dict[str, object] = {"run": run, "of": plan.count}
+            row |= {"temperature": plan.temperature} if plan.temperature is not None else {}
+            row |= {"seed": plan.seed_of(run)} if plan.seed is not None else {}
+            _write(file, row | stage.told(came))
+            done, worst = run, max(worst, came.exit_code)
+            counts[_name(came)] += 1
+            usd.append(stage.record.spent().usd if stage.record else 0.0)
+            if isinstance(came, Interrupted) or (isinstance(came, Paused) and came.exit_code == 4):
+                break
+    finally:
+        if file is not None:
+            os.close(file)
+    known = [u for u in usd if u is not None]
+    total = None if len(known) < len(usd) else sum(known)
+    _summed(plan, done, counts, total, worst, as_json)
+    return worst
+
+
+def _summed(plan: Repeat, done: int, counts: Counter[str], usd: float | None, worst: int, as_json: bool) -> None:
+    if as_json and plan.out:
+        shown = {"runs": done, "of": plan.count, "ended": dict(counts), "usd": usd, "out": plan.out, "exit": worst}
+        say_json(shown)
+        return
+    from rebut.reports.terminal import money
+
+    where = sys.stdout if plan.out else sys.stderr
+    said = f"{done} run{'' if done == 1 else 's'}" + (f" of {plan.count}" if done < plan.count else "")
+    say(f"\n  {said}, {money(usd)}" + (f"; one line each in {plan.out}" if plan.out else ""), where)
+    for name, count in counts.most_common():
+        say(f"    {count:>4}   {name}", where)
+
+
+def _name(came: Outcome | RebutError) -> str:
+    if isinstance(came, RebutError):
+        return f"no outcome: {type(came).__name__}"
+    return came.heading + (f": {came.verdict.winner}" if came.verdict else "")
+
+
+def _claimed(path: Path) -> int:
+    """A file of our own: what somebody has measured before is not written over."""
+    try:
+        return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already", "Give another name with --out.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}", "Give another name with --out.") from error
+
+
+def _write(file: int | None, row: dict[str, object]) -> None:
+    line = as_json(row, indent=None) + "\n"
+    if file is None:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+    else:
+        os.write(file, line.encode("utf-8", "replace"))
+
+
+# The target of a command: asked about once, before anything else, if it is not clear what it is.
+
+
+def settled(wanted: Wanted) -> Wanted:
+    """What is wanted, its kind settled. Only of a text can the kind be in doubt."""
+    given = (wanted.content, wanted.artifact_file, wanted.stdin, wanted.context_file, wanted.from_transcript)
+    if wanted.target != "auto" or not any(given):
+        return wanted
+    target, _ = asyncio.run(Desk(rehearsal=True).resolve(wanted))
+    asked = question(target)
+    if asked is None:
+        return wanted
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise unanswerable(target)
+    return replace(wanted, target=_ask(asked))
+
+
+def _ask(asked: Question) -> str:
+    say(f"\n  {asked.text}", sys.stderr)
+    for n, (kind, meaning) in enumerate(asked.choices, 1):
+        say(f"  {n} {kind:<9} {meaning}{'  (Enter)' if kind == asked.default else ''}", sys.stderr)
+    answers = {str(n): kind for n, (kind, _) in enumerate(asked.choices, 1)}
+    answers |= {kind: kind for kind in answers.values()} | {"": asked.default}
+    while True:
+        sys.stderr.write("  > ")
+        sys.stderr.flush()
+        line = sys.stdin.readline()
+        if not line:
+            raise KeyboardInterrupt
+        if (said := line.strip().lower()) in answers:
+            return answers[said]
+        say(f"  One of {', '.join(kind for kind, _ in asked.choices)}, please.", sys.stderr)

@@ -172,7 +172,7 @@ def topic_of(text: str) -> str:
     """The topic as given, or standard input for `-`."""
     if text != "-":
         return text
-    from rebut.cli.piped import everything
+    from rebut.cli.shorthand import everything
 
     return everything()
 

@@ -19,10 +19,10 @@ from rebut.cli import deadline as clock
 from rebut.cli.json_result import brief
 from rebut.cli.options import LONGEST
 from rebut.cli.output import folded, plain, say, say_json, width
-from rebut.cli.screen import hotkeys as keys
+from rebut.cli.screen import hotkeys
 from rebut.cli.screen.hotkeys import Keys
 from rebut.cli.screen.screen import Screen
-from rebut.core import process as child
+from rebut.core import process
 from rebut.core.errors import (
     DeadlineReached,
     Interrupted,
@@ -32,14 +32,14 @@ from rebut.core.errors import (
     ReplayMismatch,
     WaitingForCaller,
 )
-from rebut.domain.endings import ledger_of, progress, seated
 from rebut.domain.outcome import Outcome, nothing_yet, so_far
+from rebut.domain.session_status import ledger_of, progress, seated
 from rebut.engine.resume import kill_all
 from rebut.engine.runtime import Control
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Asked, Attempt, Line
 from rebut.record.record import Record
-from rebut.reports import terminal as report
+from rebut.reports import terminal
 from rebut.setup.connect import Custom
 
 Act = Callable[[Desk], Awaitable[Outcome]]
@@ -106,7 +106,7 @@ class Stage:
         self.control = Control(deadline=deadline, on_wait=self.screen.waits, began=began)
         if not (quiet or as_json) and sys.stderr.isatty():  # else nobody sees a point before it is on record
             self.control.on_heard = self.screen.heard
-        self.keys = Keys(self.control) if keys.wanted(quiet or as_json, plain()) else None
+        self.keys = Keys(self.control) if hotkeys.wanted(quiet or as_json, plain()) else None
         if self.keys:
             self.screen.foot = self.keys.foot
         self.record: Record | None = None
@@ -208,7 +208,7 @@ class Stage:
         self.screen.abandon()
         if self.record:
             kill_all(self.record)
-        child.end_all()  # those that were only asked who they are stand on no record
+        process.end_all()  # those that were only asked who they are stand on no record
         self.judge = None
         self.tell(self._so_far(self.control.late().message))
 
@@ -249,7 +249,7 @@ class Stage:
             rows = [f"rebut: {error}", *(f"  {note}" for note in getattr(error, "__notes__", ()))]
             say(folded("\n".join(rows), sys.stderr), sys.stderr)
         if self.record and self.root and self.folder and self.folder.is_dir():  # refused, it is not kept
-            short = session.short(self.root, id)
+            short = sessions.short(self.root, id)
             word = "stopped" if isinstance(error, Paused) else "this debate can go on"
             told = f"  {word}. {progress(self.record)}.\n  Go on with   rebut resume {short}"
             if isinstance(error, ReplayMismatch):  # resume would come to the same: the hint names what helps
@@ -267,9 +267,9 @@ class Stage:
             say_json({**brief(outcome, {**judged.extra, **error}), "exit": code})
         else:
             say("", sys.stderr)
-            short = session.short(self.root, outcome.session) if self.root and outcome.session else outcome.session
+            short = sessions.short(self.root, outcome.session) if self.root and outcome.session else outcome.session
             told, everything = self.screen.told, self.everything
-            say(report.ending(outcome, width=width(), short=short, told=told, everything=everything), emphasis=True)
+            say(terminal.ending(outcome, width=width(), short=short, told=told, everything=everything), emphasis=True)
             if judged.rows:
                 say("\n".join(["", *judged.rows]), emphasis=True)
             if self.record is None and outcome.complete:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import re
+import select
+import stat
 import sys
 from pathlib import Path
 from typing import Any
 
-from rebut.cli.piped import everything, waiting
+from rebut.cli.output import say
 from rebut.core.errors import UsageError
-from rebut.workspace.targets import Wanted
+from rebut.workspace.targets.target import Wanted
 
 REVIEWED = "Name a commit, a range A..B or a file, or send a diff and say -"
 DIFF = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
@@ -91,16 +94,15 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     """Another round: a fork with one round more, or, of a debate that has not ended, its rest."""
     from rebut import api
     from rebut.api import Desk
-    from rebut.cli.commands.resume import with_parent
-    from rebut.cli.commands.taking_up import take_up
+    from rebut.cli.commands.resume import take_up, with_parent
     from rebut.cli.output import say
     from rebut.cli.runner import perform
     from rebut.domain.outcome import Outcome
-    from rebut.engine.helm import added, settled
-    from rebut.record import sessions as session
+    from rebut.engine.steering import added, settled
+    from rebut.record import sessions
 
     desk = Desk()
-    record = session.load(desk.find(id))
+    record = sessions.load(desk.find(id))
     if record.closed is None:
         if not quiet and not as_json:
             say("  it has not ended; going on with it", sys.stderr)
@@ -186,3 +188,37 @@ def _beginning(file: str) -> str:
             return opened.read(100_000).decode(errors="replace")
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+
+
+# Standard input as a text to debate: read when somebody sends one, left alone when nobody does.
+
+PATIENCE = 3.0
+"""Seconds for the first byte. Tools that start others often leave them a pipe that never says a word."""
+
+
+MOST = 20_000_000
+"""Bytes, more than any change that could be debated. What is sent without end must not fill the memory."""
+
+
+def everything() -> str:
+    data = sys.stdin.buffer.read(MOST + 1)
+    if len(data) > MOST:
+        raise UsageError(f"more than {MOST // 1_000_000} MB came on standard input", "Send what should be debated.")
+    return data.decode(errors="replace")
+
+
+def waiting() -> str:
+    """What a file or a pipe on standard input holds; empty for a terminal, a closed one, and one that stays silent."""
+    try:
+        handle = sys.stdin.fileno()
+        mode = os.fstat(handle).st_mode
+    except (OSError, ValueError, AttributeError):
+        return ""
+    if stat.S_ISREG(mode):
+        return everything()
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return ""
+    if not select.select([handle], [], [], PATIENCE)[0]:
+        say("  nothing came on standard input; going on without it (- waits for it)", sys.stderr)
+        return ""
+    return everything()

@@ -1,0 +1,1 @@
+"""Values, errors, text, redaction, processes: what every room may use, and nothing about debates."""

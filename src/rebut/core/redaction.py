@@ -22,7 +22,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
-from rebut.core import secret_patterns as shapes
+from rebut.core import secret_patterns
 from rebut.core.secret_patterns import Span, Words
 from rebut.core.text import clean
 
@@ -105,7 +105,7 @@ class Redactor:
     def _spans(self, text: str) -> list[Span]:
         """All that is to be removed, in order, overlaps grown together."""
         words = Words.of(text)
-        found = [*_pem_blocks(text), *shapes.spans(text, words), *_contexts(text, words), *self._known(text)]
+        found = [*_pem_blocks(text), *secret_patterns.spans(text, words), *_contexts(text, words), *self._known(text)]
         if not found:
             return []
         own = [m.span() for m in PLACEHOLDER.finditer(text)]
@@ -138,7 +138,7 @@ class Redactor:
 
 def _kind(secret: str) -> str:
     """What to call a secret, judged by itself alone: the same value must get the same name in every place."""
-    return "private-key" if MARKER.search(secret) else shapes.kind_of(secret) or "credential"
+    return "private-key" if MARKER.search(secret) else secret_patterns.kind_of(secret) or "credential"
 
 
 def _on_every_line(mark: str, secret: str) -> str:
@@ -209,8 +209,8 @@ TEMPLATE = re.compile(r"\$[({]|\{\{|\{[A-Za-z_][\w.!:]*\}|%\(|%[sdr]|<[^>]*>|\$[
 
 def _contexts(text: str, words: Words) -> Iterator[Span]:
     low = _lowered(text)
-    for named in shapes.named(text, low, words):
-        if (_random(named["value"]) or shapes.mixed(named["value"])) and not _filler(named["value"]):
+    for named in secret_patterns.named(text, low, words):
+        if (_random(named["value"]) or secret_patterns.mixed(named["value"])) and not _filler(named["value"]):
             yield named.span("value")
     done = 0
     for start in START.finditer(low) if any(name in low for name in NAMES) else ():
@@ -231,7 +231,7 @@ def _contexts(text: str, words: Words) -> Iterator[Span]:
                 yield m.span("value")
     if "bearer" in low:
         for m in BEARER.finditer(text):
-            if shapes.dense(m["value"]) and not _filler(m["value"]):
+            if secret_patterns.dense(m["value"]) and not _filler(m["value"]):
                 yield m.span("value")
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rebut.core.types import NO_MATERIAL, Material, Participant
 from rebut.domain.limits import MAX_OUTPUT
-from rebut.engine.ask import Check
 
 V = TypeVar("V")
+Check = Callable[[Any], Sequence[str] | Awaitable[Sequence[str]]]
+"""Says what is wrong with a reply. It looks only at the reply and at what is on record."""
 
 
 @dataclass(frozen=True, slots=True)

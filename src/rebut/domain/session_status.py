@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from rebut.domain.endings import ledger_of as ledger_of, progress
-from rebut.domain.outcome import Outcome
+from collections.abc import Sequence
+
+from rebut.core.types import ModelSpec
+from rebut.domain.ledger import Ledger, from_json
+from rebut.domain.outcome import Outcome, Seated
 from rebut.domain.review_result import Contract
-from rebut.record.record import Record
+from rebut.record.events import Asked
+from rebut.record.record import Record, seat_of
 
 
 def outcome_of(record: Record) -> Outcome | None:
@@ -30,3 +34,99 @@ def status(record: Record, running: str = "") -> str:
         said = outcome.verdict.winner if outcome.verdict else headline_of(outcome)
         return outcome.heading.lower() + (f": {said}" if said else "")
     return f"running in process {running}, {record.answers} answers so far" if running else f"open, {progress(record)}"
+
+
+# What the record says of an ending: how each seat fared, and what the reader must be told.
+
+ALONE = "ONE MODEL ALONE"
+
+
+def seated(record: Record) -> tuple[Seated, ...]:
+    """Every seat, those that failed included: they stay in the denominator."""
+    out = []
+    for row in record.opened.seats:
+        seat = str(row["seat"])
+        calls = [c for c in record.calls.values() if seat_of(c.key) == seat]
+        answered = [c.answered for c in calls if c.answered]
+        # A call that a limit forbade, or a deadline cut off, is no fault of the seat's.
+        failed = [c.failed for c in calls if c.failed and not c.answered]
+        failed = [f for f in failed if f.failure != "budget" and not f.reopened]
+        out.append(
+            Seated(
+                seat=seat,
+                spec=str(row["spec"]),
+                family=str(row.get("family", "")),
+                spoke=tuple(dict.fromkeys(a.model for a in answered if a.model)),
+                answered=len(answered),
+                failed=len(failed),
+                why=f"{failed[0].failure}: {failed[0].message}" if failed else "",
+            )
+        )
+    return tuple(out)
+
+
+def described(record: Record) -> list[str]:
+    """Notes that follow from the record: fallbacks, remarks of providers, replies that broke the rules twice."""
+    notes = record.notes
+    for key, fact in record.facts.items():
+        if key.startswith("fallback@") and isinstance(fact.value, dict):
+            seat = key.removeprefix("fallback@")
+            notes.append(f"{seat}: {fact.value['spec']} spoke for it, as a fallback ({fact.value['why']})")
+    for call in record.calls.values():
+        seat = seat_of(call.key)
+        for attempt in call.attempts.values():
+            notes += [f"{seat}: {note}" for note in attempt.notes]
+        if call.answered:
+            notes += [f"{call.key}: {call.answered.unread}"] if call.answered.unread else []
+            notes += [f"{call.key}: {complaint}" for complaint in call.answered.complaints]
+    return notes
+
+
+def caveats(record: Record, judge: str = "", silent: Sequence[str] = ()) -> tuple[str, ...]:
+    """What no heading may be read without: that one model said it all, or that somebody saw only a part of it."""
+    out = []
+    asked = {seat: who for seat, who in _speakers(record).items() if seat not in silent}
+    parties = [who for seat, who in asked.items() if seat != judge]
+    if any(len(group) > 1 and len(set(group)) == 1 for group in (parties, list(asked.values()))):
+        out.append(ALONE)
+    cut = {seat_of(call.key) for call in record.calls.values() if call.answered and call.answered.unread}
+    if cut:
+        who = f"THE {cut.pop().upper()}" if len(cut) == 1 else f"{len(cut)} SEATS"
+        out.append(f"{who} SAW ONLY PART OF IT")
+    return tuple(out)
+
+
+def _speakers(record: Record) -> dict[str, str]:
+    """Seat → the model that speaks from it, fallbacks included; people are nobody's model."""
+    out = {}
+    for row in record.opened.seats:
+        seat = str(row["seat"])
+        one = ModelSpec.parse(record.stand_in(seat) or str(row["spec"]))
+        if one.provider != "human":
+            out[seat] = one.identity
+    return out
+
+
+def unread(record: Record) -> bool:
+    """Whether an answer rests on a part of its question: then what it led to is no whole result."""
+    return any(call.answered and call.answered.unread for call in record.calls.values())
+
+
+def progress(record: Record) -> str:
+    """A sentence on where an unfinished debate stands."""
+    answers, doubt = record.answers, len(record.in_doubt)
+    said = f"{answers} answer{'s are' if answers != 1 else ' is'} on record"
+    if not doubt:
+        return f"{said}, nothing is in doubt"
+    last: Asked = record.in_doubt[-1]
+    return f"{said}, {doubt} call{'s are' if doubt != 1 else ' is'} in doubt (the last: {last.key})"
+
+
+def ledger_of(record: Record) -> Ledger:
+    """The ledger as the record has it: no protocol code needed, also for a debate that is still open."""
+    ledger: Ledger | None = None
+    for event in record.facts.values():  # each key once, with its last value: an upgrade may have made one anew
+        if event.key.endswith("#ledger") and isinstance(event.value, dict):
+            ledger = ledger or Ledger(str(event.value["letter"]))
+            ledger = ledger.add(from_json(row) for row in event.value["entries"])  # type: ignore[union-attr,arg-type]
+    return ledger or Ledger()

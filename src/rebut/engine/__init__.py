@@ -1,0 +1,1 @@
+"""Runs a protocol durably: ask, call, run, resume, fork, steer."""

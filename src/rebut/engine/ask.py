@@ -17,9 +17,9 @@ from rebut.core.types import LEFT, Json, ModelSpec
 from rebut.domain import prompts
 from rebut.domain.limits import flag, shown
 from rebut.engine.call import Check as Check, Next, Question as Question, call_once, worst_case
-from rebut.engine.helm import left
 from rebut.engine.parse import Unreadable, fits, parse
 from rebut.engine.runtime import Connection, Room
+from rebut.engine.steering import left
 from rebut.record.events import Answered, Attempt, Fact
 from rebut.record.record import Amount, Call
 
@@ -217,7 +217,7 @@ def _fall_back(room: Room, q: Question, at: int, spec: ModelSpec, attempt: Attem
 
 async def _serve(room: Room, key: str, needs: Sequence[str]) -> str:
     """Answer a reply's `need` from the snapshot, once, on record."""
-    from rebut.evidence.context import serve
+    from rebut.workspace.context import serve
 
     fact_key, of = f"{key}#served", fingerprint(list(needs))
     fact = room.record.facts.get(fact_key)

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rebut.core.errors import ParticipantFailed
 from rebut.core.text import fingerprint, tokens, unescaped
 from rebut.core.types import LEFT, NO_MATERIAL, Json, Material, ModelSpec, Participant, Request, ignore
+from rebut.domain.answers import Check as Check
 from rebut.domain.limits import MAX_OUTPUT, flag, shown
-from rebut.engine.helm import left
 from rebut.engine.live_answer import listen
 from rebut.engine.runtime import Connection, Room
-from rebut.engine.steering import Cut
+from rebut.engine.steering import Cut, left
 from rebut.record.events import Asked, Attempt, Fact, Failed
 from rebut.record.record import Amount, Call
 
 if TYPE_CHECKING:
     from rebut.domain.forms import Form
 
-Check = Callable[[Any], Sequence[str] | Awaitable[Sequence[str]]]
-"""Says what is wrong with a reply. It looks only at the reply and at what is on record."""
 SCHEMA_TOKENS = 1500
 
 
@@ -229,7 +227,7 @@ async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
 
 
 def _spawned(room: Room, key: str, attempt: int, pid: int) -> None:
-    from rebut.core.processes import started
+    from rebut.core.process import started
 
     value: dict[str, Json] = {"pid": pid, "started": started(pid), "attempt": attempt}
     room.write(Fact(key=f"{key}#process.{attempt}.{pid}", cls="limit", value=value))

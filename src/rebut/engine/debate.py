@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from rebut.core.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.core.text import as_recorded, at_the_door, fingerprint
 from rebut.core.types import LEFT, NO_MATERIAL, Json, Material, Participant
-from rebut.domain import prompts
+from rebut.domain import ledger as ledgers, prompts
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
+from rebut.domain.ledger import Claim, Entry, Ledger, Point, Slip
 from rebut.domain.limits import MAX_OUTPUT, shown
 from rebut.engine.ask import Check, GivenUp, Question, settle
-from rebut.engine.booked import Booked
-from rebut.engine.helm import settled
-from rebut.engine.outside import Outside
+from rebut.engine.output_files import write_files
 from rebut.engine.runtime import Room, Rounds
-from rebut.engine.steered import Steered
+from rebut.engine.steering import added, settled
+from rebut.record import folder_claims, sessions
+from rebut.record.artifacts import Artifact
 from rebut.record.events import Answered, Fact, FactClass, Failed
 from rebut.record.record import Amount
 
 if TYPE_CHECKING:
     from rebut.domain.forms import Form
+    from rebut.workspace.patch import Patched
+    from rebut.workspace.targets.target import Target
 
 CLOSING_WORDS = 3000
 V = TypeVar("V")
@@ -40,7 +44,7 @@ class _Course:
 
 
 @dataclass
-class Debate(Booked, Steered, Outside):
+class Debate:
     """One debate, or one scope of it. Between asks, look only at topic, settings, seats and earlier answers."""
 
     topic: str
@@ -354,6 +358,149 @@ class Debate(Booked, Steered, Outside):
     def minutes(self, noted: object) -> None:
         self._course.minutes = noted
 
+    # rounds that the user added or ended
+
+    def planned(self, limit: int) -> int:
+        """So many rounds, and those that were added by hand."""
+        return limit + added(self._room.record)
+
+    def settle(self, when: str) -> None:
+        """End the rounds because somebody decided so."""
+        self._room.rounds.cut = f"settled by hand {when}"
+        self.stop(self._room.rounds.cut)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the rounds were ended by hand, with something left out."""
+        return bool(self._room.rounds.cut)
+
+    # the ledger
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._room.ledger
+
+    async def note(self, step: str, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Enter claims, points and moves. Their citations are checked, ids are given, and all of it is on record.
+
+        Call it after the barrier of a parallel step, in seat order: that order gives the ids.
+        """
+        before = self.ledger
+        await self.enter(step, entries)
+        return [*self.ledger.claims[len(before.claims) :], *self.ledger.points[len(before.points) :]]
+
+    async def enter(self, step: str, entries: Sequence[Entry]) -> Sequence[tuple[str, Entry]]:
+        """`note`, telling of each entry, as it was checked, its id; none if it matched nothing."""
+
+        room = self._room
+        entries = [ledgers.with_evidence(e) for e in entries]
+        of = cast(Json, [ledgers.to_json(e) for e in entries])
+        value = await self.once(f"{step}#ledger", lambda: checked(room, entries), of=room.sides.of_version(of))
+        assert isinstance(value, dict)
+        rows = cast(list[Mapping[str, Any]], value["entries"])
+        room.ledger, out = placed(room.ledger, [ledgers.from_json(row) for row in rows])
+        return out
+
+    def cited(self, by: str, round: int, text: str) -> list[Claim]:
+        """A claim of `by` for each statement of a document that cites anything in its prose.
+
+        Those on the ledger come with their id and marks, so that what a later version says again counts once; the
+        others are yours to `enter`.
+        """
+        from rebut.evidence.marks import citing
+
+        known = {c.text: c for c in self.ledger.claims if c.by == by}
+        return [known.get(one) or Claim(one, by, round) for one in citing(text)]
+
+    # the target, and files
+
+    async def leave(self, *files: Artifact) -> Sequence[str]:
+        """Write files now. Returns where each is: at its path, or beside it where somebody else's stands."""
+
+        if self._room.offline:
+            return [one.path for one in files]
+        places, notes = await write_files(self._room, files)
+        self._room.notes += notes
+        return [str(place) for place in places]
+
+    def claim(self, folder: str, purpose: str, *, new: bool = False, shared: Collection[str] = ()) -> str:
+        """Take a folder for this session, and make it. Returns who holds it for this purpose: empty if we do.
+
+        A `new` one is made by us or not at all: whoever was quicker to make it has it. Whoever has ended holds it as
+        long as a file is there that it wrote, `shared` ones aside. Call this in `once`.
+        """
+
+        room, place = self._room, Path(folder)
+        if room.offline:
+            return ""
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with folder_claims.alone(room.root, place):
+            try:
+                place.mkdir()
+                folder_claims.forget(room.root, place)  # whoever held a folder of that name holds nothing any more
+            except FileExistsError:
+                if new or not place.is_dir():
+                    return "another process"
+            holder = folder_claims.claim(room.root, place, purpose, room.record.opened.id, shared)
+        return "" if holder == room.record.opened.id else holder
+
+    def claimed(self, folder: str, purpose: str, *, shared: Collection[str] = ()) -> str:
+        """Which other session holds a folder for a purpose; empty for none. Call this in `once`."""
+        from rebut.record.folder_claims import holder
+
+        found = holder(self._room.root, Path(folder), purpose, shared)
+        return "" if found == self._room.record.opened.id else found
+
+    @property
+    def folder(self) -> str:
+        """Where the protocol's files go, if it claimed a place for them. It has no business in a prompt."""
+        return self._room.folder
+
+    async def publish(self) -> Sequence[str]:
+        """Write the protocol's artifacts as they are by now; what could not be written is said. Nothing in a replay."""
+        return await self._room.publish() if self._room.publish else ()
+
+    @property
+    def is_fork(self) -> bool:
+        return bool(self._room.record.opened.forked_from)
+
+    @property
+    def target(self) -> Target:
+        """What is debated, as it was read when the debate opened."""
+        if self._room.target is None:
+            raise ProtocolError("this debate has no target", "Give one to `rebut.start(…, target=…)`.")
+        return self._room.target
+
+    @property
+    def session(self) -> str:
+        """The session's name for people: its alias if it has one. It has no business in a prompt."""
+        opened = self._room.record.opened
+        return opened.aliases[0] if opened.aliases else opened.id
+
+    def take_up(self, files: Mapping[str, str | None], text: str = "", modes: Mapping[str, str] | None = None) -> None:
+        """Discuss a later version from here on: citations are checked against it, and `need` is served from it."""
+        self._room.sides.take_up(dict(files), text, modes)
+
+    async def try_patch(self, patch: str) -> Patched:
+        """What a patch would make of the version under discussion; nothing is changed. Call it in `once` or a check."""
+        from rebut.workspace.patch import try_patch
+
+        return await try_patch(self._room.view, patch)
+
+    async def difference(self, files: Mapping[str, str | None], modes: Mapping[str, str] | None = None) -> str:
+        """The diff from the version that the debate opened with to the given files. Call it in `once`."""
+        from rebut.workspace.patch import difference
+
+        return await difference(self._room.sides.opened, files, modes)
+
+    async def as_it_stands(self, patch: str, files: Mapping[str, str | None]) -> tuple[bytes, str]:
+        """Such a diff in terms of the bytes that are really there, and what keeps it from that. Call it in `once`."""
+        from rebut.workspace.exact_patch import as_it_stands
+
+        room = self._room
+        top = sessions.repository(Path(room.record.opened.workspace))
+        return await as_it_stands(patch, files, room.sides.opened, top, room.redact)
+
     # prompts
 
     def quote(self, label: str, text: str) -> str:
@@ -376,3 +523,43 @@ class Round(Debate):
 def _answer(q: Question, got: Answered) -> Answer[Any]:
     value = q.schema.model_validate(got.value) if q.schema else got.value
     return Answer(q.who, q.key, value, tuple(got.complaints), got.model, got.family, got.ms)
+
+
+# Noting: entries of the ledger on their way in. Their citations are checked, and each learns its id.
+
+
+async def checked(room: Room, entries: Sequence[Entry]) -> Json:
+    """The entries for the record, each citation looked up and marked."""
+    from rebut.evidence.marks import marked
+
+    rows: list[Json] = []
+    for entry in entries:
+        if not isinstance(entry, Slip):
+            entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), room.sides))
+        rows.append(ledgers.to_json(entry))
+    return {"letter": room.ledger.letter, "entries": rows}
+
+
+def placed(ledger: Ledger, entries: Sequence[Entry]) -> tuple[Ledger, list[tuple[str, Entry]]]:
+    """The next ledger, and the id under which each entry stands in it; empty for one that matched nothing."""
+    out: list[tuple[str, Entry]] = []
+    for entry in entries:
+        before, ledger = ledger, ledger.add([entry])
+        out.append((_id(entry, before, ledger), entry))
+    return ledger, out
+
+
+def _id(entry: Entry, before: Ledger, after: Ledger) -> str:
+    match entry:
+        case Claim():
+            return after.claims[-1].id
+        case Point() if len(after.unmatched) > len(before.unmatched):
+            return ""
+        case Point() if len(after.points) > len(before.points):
+            return after.points[-1].id
+        case Point():  # joined to one that was there: either its voices grew, or it was pressed again
+            if len(after.moves) > len(before.moves):
+                return after.moves[-1].point
+            return next(new.id for old, new in zip(before.points, after.points, strict=True) if old != new)
+        case _:
+            return entry.point if after.point(entry.point) else ""

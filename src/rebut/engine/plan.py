@@ -14,13 +14,13 @@ from rebut.core.types import Json, ModelSpec, Participant, Sampling
 from rebut.domain.limits import Limits
 from rebut.engine.protocol import Protocol
 from rebut.engine.runtime import Connection, Control
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Line, Opened
 from rebut.record.reachability import Trips
 from rebut.record.record import Record
 
 if TYPE_CHECKING:
-    from rebut.workspace.targets import Target
+    from rebut.workspace.targets.target import Target
 
 TOPIC_LIMIT = 100_000
 ASKED = "asked"
@@ -111,7 +111,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
         rebut=__version__,
         protocol_version=plan.protocol.version,
         source=plan.protocol.source,
-        slug=session.slug(topic),
+        slug=sessions.slug(topic),
         workspace=str(plan.workspace),
         settings=plan.settings.model_dump(mode="json"),
         seats=seats,

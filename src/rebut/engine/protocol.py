@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from rebut.core.errors import RebutError, UsageError
 from rebut.core.types import Json, Participant
-from rebut.domain.endings import ledger_of
 from rebut.domain.ledger import Ledger
-from rebut.engine.helm import added
+from rebut.domain.session_status import ledger_of
+from rebut.engine.steering import added
 from rebut.record.artifacts import Artifact as Artifact
 from rebut.record.record import Record
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rebut.domain.outcome import Outcome
     from rebut.engine.debate import Debate
-    from rebut.workspace.targets import Target
+    from rebut.workspace.targets.target import Target
 
 BUILT_IN = ("duel", "cross", "revise", "panel", "ask")
 MANY = -1

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import cast
 
 from rebut.core.errors import RecordError, UsageError
-from rebut.core.processes import end_group, started
+from rebut.core.process import end_orphan, started
 from rebut.core.types import LEFT
-from rebut.engine.helm import LEFT_FACT
 from rebut.engine.plan import Table
-from rebut.record import sessions as session
+from rebut.engine.steering import LEFT_FACT
+from rebut.record import sessions
 from rebut.record.events import Amended, Asked, Fact, Failed
 from rebut.record.journal import Journal
 from rebut.record.record import Record, seat_of, step_of
@@ -28,7 +28,7 @@ def parent_of(record: Record, table: Table) -> Record | None:
     if not record.opened.forked_from or AGAIN in record.facts:
         return None
     try:
-        return session.load(table.root / record.opened.forked_from)
+        return sessions.load(table.root / record.opened.forked_from)
     except RecordError:
         return None  # deleted since: the fork needs it no more than for what it has not yet copied
 
@@ -41,7 +41,7 @@ def end_orphans(record: Record) -> list[str]:
         if not mark or not isinstance(fact.value, dict):
             continue
         pid, since, attempt = fact.value["pid"], fact.value["started"], fact.value["attempt"]
-        if attempt not in record.call(name).attempts and end_group(cast(int, pid), str(since)):
+        if attempt not in record.call(name).attempts and end_orphan(cast(int, pid), str(since)):
             ended.append(f"{name} (process {pid})")
     return ended
 

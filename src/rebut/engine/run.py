@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import base64
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from rebut.core.errors import Aborted, DeadlineReached, ParticipantFailed, ProtocolError, TooFewReplies
+from rebut.core.errors import Aborted, DeadlineReached, ParticipantFailed, ProtocolError, RecordError, TooFewReplies
+from rebut.core.redaction import Redactor
 from rebut.core.text import cut
-from rebut.domain.endings import ALONE, caveats, described, seated, unread
+from rebut.core.types import Json
 from rebut.domain.ledger import NOTHING_KEPT, Move
 from rebut.domain.outcome import Outcome, so_far
+from rebut.domain.session_status import ALONE, caveats, described, seated, unread
 from rebut.domain.worth import Worth
 from rebut.engine.debate import Debate
-from rebut.engine.helm import Helm, added, settled
-from rebut.engine.leaving import leave
+from rebut.engine.output_files import write_files
 from rebut.engine.plan import Plan, Table
 from rebut.engine.protocol import Ended
 from rebut.engine.runtime import Room
+from rebut.engine.steering import Helm, added, settled
+from rebut.record import sessions
 from rebut.record.events import Closed
 from rebut.record.record import Record
+
+if TYPE_CHECKING:
+    from rebut.workspace.tree import View
 
 MOST_ROUNDS = 20
 """No protocol of ours has as many; the search for a bound ends there."""
@@ -105,7 +112,7 @@ def debate_of(room: Room, plan: Plan) -> Debate:
     fact = room.record.facts.get("context") or (room.parent.facts.get("context") if room.parent else None)
     context = ""
     if fact and isinstance(fact.value, dict):
-        from rebut.evidence.context import Gathered
+        from rebut.workspace.context import Gathered
 
         context = Gathered.from_json(fact.value).text
     return Debate(room.record.opened.topic, plan.settings, room, context)
@@ -158,7 +165,7 @@ def _partial(room: Room, plan: Plan, debate: Debate, why: str) -> Outcome:
 async def _leave(room: Room, plan: Plan, ended: Ended) -> list[str]:
     """Write the protocol's artifacts, and record which files are ours."""
     files = plan.protocol.artifacts(ended) if plan.protocol.artifacts else ()
-    return (await leave(room, files))[1] if files else []
+    return (await write_files(room, files))[1] if files else []
 
 
 async def close(room: Room) -> None:
@@ -166,3 +173,60 @@ async def close(room: Room) -> None:
         looking.cancel()
     await asyncio.gather(*room.aside, return_exceptions=True)
     await room.sides.close()
+
+
+# What a debate is opened with: its keys, the workspace as it stood, the context that the user gave.
+
+DRAFTS = ("plan_*.md", "review*.md", "critique_of_*.md", "debate_log*.md")
+"""In the tracks of `revise`, all but the plan that came out: an author who could ask for the other's is not blind."""
+PANEL = ("context.md", "state.json", "transcript.md", "rounds/r[0-9][0-9][0-9]_*.md")
+OWN_OUTPUT = (
+    *("debate/last-debate*.json", "*/debate/last-debate*.json"),
+    *(f"{above}.kiln/tracks/phase-*/{name}" for name in DRAFTS for above in ("", "*/")),
+    *(f"{above}debates/[0-9][0-9][0-9]*-*/{name}" for name in PANEL for above in ("", "*/")),
+)
+
+
+def keys_of(record: Record) -> Mapping[str, str]:
+    """The session's own keys. They are the last fact of an opening: where they stand, all of it stands."""
+    if "keys" not in record.facts:
+        raise RecordError(
+            f"session {record.opened.id} died while it was being opened, before anything was asked", "Start it anew."
+        )
+    return cast(Mapping[str, str], record.facts["keys"].value)
+
+
+def redactor_of(record: Record, known: Sequence[str]) -> Redactor:
+    return Redactor(base64.b64decode(keys_of(record)["redaction"]), known)
+
+
+async def snapshot(
+    plan: Plan, folder: Path, door: Callable[[str], str], table: Table, facts: dict[str, Json]
+) -> View | None:
+    """Keep the workspace as it stands, and read the context that the user gave."""
+    if not (sessions.repository(plan.workspace) / ".git").exists() and not plan.context:
+        return None
+    from rebut.workspace.context import gather
+    from rebut.workspace.snapshot import take
+    from rebut.workspace.tree import View
+
+    keep = folder / "snapshot"
+    # What debates leave behind is no evidence for the next one.
+    never = (*table.never, *OWN_OUTPUT)
+    taken = await take(plan.workspace, keep, door, include=plan.context, never=never)
+    facts["snapshot"] = taken.to_json()
+    view = View(taken, keep, door)
+    if plan.context:
+        facts["context"] = (await gather(view, taken.included, never=never)).to_json()
+    return view
+
+
+def view_of(record: Record, folder: Path, table: Table) -> View | None:
+    fact = record.facts.get("snapshot")
+    if fact is None:
+        return None
+    from rebut.workspace.snapshot import Snapshot
+    from rebut.workspace.tree import View
+
+    taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
+    return View(taken, folder / "snapshot", redactor_of(record, table.known_secrets).door)

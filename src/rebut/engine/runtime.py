@@ -23,9 +23,8 @@ from rebut.record.record import Amount, Record
 if TYPE_CHECKING:
     from rebut.core.errors import RecordError
     from rebut.record.journal import Journal
-    from rebut.workspace.sides import Sides
-    from rebut.workspace.targets import Target
-    from rebut.workspace.tree import Workspace
+    from rebut.workspace.targets.target import Target
+    from rebut.workspace.tree import Sides, Workspace
 
 
 def price_unknown(input_tokens: int, output_tokens: int) -> float | None:

@@ -23,25 +23,24 @@ from rebut.core.errors import Aborted, NotOnRecord, ParticipantFailed, RecordErr
 from rebut.core.redaction import Redactor
 from rebut.core.text import at_the_door
 from rebut.core.types import Json
-from rebut.domain.endings import target_of
 from rebut.domain.ledger import Ledger
 from rebut.domain.limits import MAX_OUTPUT, Limits
 from rebut.domain.outcome import Outcome
-from rebut.engine.helm import decisions
-from rebut.engine.opening import keys_of, redactor_of, snapshot, view_of
 from rebut.engine.plan import ASKED, Plan, Table, opened, sound
 from rebut.engine.protocol import Protocol
 from rebut.engine.resume import AGAIN, amend, ask_again, end_orphans, parent_of
-from rebut.engine.run import as_decided, close, debate_of, filled, run
+from rebut.engine.run import as_decided, close, debate_of, filled, keys_of, redactor_of, run, snapshot, view_of
 from rebut.engine.runtime import Room
-from rebut.record import sessions as session
+from rebut.engine.steering import decisions
+from rebut.record import sessions
 from rebut.record.events import Fact, Resumed
 from rebut.record.journal import Journal
 from rebut.record.record import Amount, Record
+from rebut.workspace.targets.target import target_of
 
 if TYPE_CHECKING:
-    from rebut.workspace.targets import Target
-    from rebut.workspace.view import View
+    from rebut.workspace.targets.target import Target
+    from rebut.workspace.tree import View
 
 
 async def start(plan: Plan, table: Table) -> Outcome:
@@ -105,7 +104,7 @@ async def resume(
 async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -> Outcome:
     """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew; `again`: all."""
     sound(plan)
-    old = session.load(parent)
+    old = sessions.load(parent)
     async with _new_session(table) as (folder, journal):
         if (parent / "snapshot").is_dir():
             # A thread of its own: it may take long, and what goes `aside` would wait for it, the records of others too.
@@ -132,7 +131,7 @@ async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -
 @asynccontextmanager
 async def _new_session(table: Table) -> AsyncIterator[tuple[Path, Journal]]:
     """A session of one's own, which goes again if it is refused before anybody was asked: there is nothing to keep."""
-    folder = await aside(lambda: session.create(table.root))  # it waits for the disk, and others may be debating
+    folder = await aside(lambda: sessions.create(table.root))  # it waits for the disk, and others may be debating
     journal = Journal.open(folder, table.listener)
     try:
         yield folder, journal
@@ -167,7 +166,7 @@ def _copied(kept: Path, into: Path) -> None:
 async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     """How many answers a fork would take over, and about how many it would ask anew; calls nothing."""
     sound(plan)
-    old = session.load(parent)
+    old = sessions.load(parent)
     topic = redactor_of(old, table.known_secrets).door(plan.topic).strip()
     record = Record()
     room = _room(record, plan, table, view=view_of(old, parent, table), parent=old)
@@ -210,7 +209,7 @@ def _room(
     journal: Journal | None = None,
     parent: Record | None = None,
 ) -> Room:
-    from rebut.workspace.sides import Sides
+    from rebut.workspace.tree import Sides
 
     keys = keys_of(parent or record)
     redactor = redactor_of(parent or record, table.known_secrets)
@@ -259,7 +258,7 @@ def _entered(target: Target, door: Callable[[str], str], searched: bool) -> Json
 async def _claimed(plan: Plan, folder: Path, topic: str) -> str:
     assert plan.protocol.folder is not None
     place = plan.protocol.folder
-    return str(await asyncio.to_thread(place, plan.settings, plan.workspace, folder, session.slug(topic)))
+    return str(await asyncio.to_thread(place, plan.settings, plan.workspace, folder, sessions.slug(topic)))
 
 
 def _alias(plan: Plan) -> str:

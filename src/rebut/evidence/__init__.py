@@ -1,0 +1,1 @@
+"""Citations: looked up in the workspace, and marked."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rebut.core.citation_syntax import Citation, find
 from rebut.domain.ledger import NOTHING_KEPT, Evidence
-from rebut.evidence.citation_syntax import Citation, find
 from rebut.evidence.lookup import check
-from rebut.workspace.overlay import Overlay
+from rebut.workspace.tree import Overlay
 
 if TYPE_CHECKING:
-    from rebut.workspace.sides import Sides
+    from rebut.workspace.tree import Sides
 
 
 async def marked(evidence: Sequence[Evidence], prose: str, sides: Sides) -> tuple[Evidence, ...]:
@@ -42,3 +43,43 @@ async def _mark(evidence: Evidence, sides: Sides) -> Evidence:
         return nowhere
     # A moved quote is corrected: later readers should look where it really stands.
     return replace(evidence, place=mark.moved_to or evidence.place, mark=mark.mark, note=mark.note)
+
+
+# Statements: the paragraphs, list items and rows of a document that cite something, each by itself.
+
+FENCE = re.compile(r" {0,12}(?:> ?)?(`{3,}|~{3,})")
+ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+ALONE = re.compile(r"\s*(?:#{1,6}\s|\|)")
+"""A heading or a row of a table: a line of its own."""
+
+
+def citing(text: str) -> list[str]:
+    """The statements of a document that cite anything, in order, each once."""
+    return [one for one in dict.fromkeys(statements(text)) if find(one)]
+
+
+def statements(text: str) -> Iterator[str]:
+    """A document in pieces. Fenced code goes with what stands before it, which may say where it is from."""
+    block: list[str] = []
+    fence, over = "", False
+    for line in text.split("\n"):
+        mark = FENCE.match(line)
+        if fence:
+            block.append(line)
+            fence = "" if mark and mark[1].startswith(fence) else fence
+            continue
+        if mark:
+            block.append(line)
+            fence, over = mark[1], False
+            continue
+        if not line.strip():
+            over = True
+            continue
+        alone = ALONE.match(line) is not None
+        if block and (over or alone or ITEM.match(line)):
+            yield "\n".join(block)
+            block = []
+        block.append(line.strip() if not block else line)
+        over = alone
+    if block:
+        yield "\n".join(block)

@@ -1,4 +1,4 @@
-"""How authors are asked: in parallel, and once more where one fails."""
+"""Parts that several protocols share: how a prompt begins, and asking once more where a call failed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from dataclasses import replace
 from typing import TypeVar
 
 from rebut.core.types import LEFT
+from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Answer, Ask, Debate, Failure
 
 V = TypeVar("V")
 LONG = 8192
 """Tokens for a whole document."""
+
+NO_CONTEXT = (
+    """No files were given. Cite what you know how to cite, and list under `need` what you must see of the workspace."""
+)
+
+
+def prompt_head(debate: Debate, rule: str) -> dict[str, str]:
+    """How the prompt of every debater begins: rule, topic and files, in an order that stays from round to round."""
+    files = f"\n\n{CONTEXT}\n\n{debate.quote('files', debate.context)}" if debate.context else f"\n\n{NO_CONTEXT}"
+    return {"rule": rule, "fences": FENCES, "topic": debate.quote("topic", debate.topic), "context": files}
 
 
 async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: int = 0) -> list[Answer[V] | Failure]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core.errors import RecordError
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Wrote
 from rebut.record.record import Record
 
@@ -109,7 +109,7 @@ def _named(text: str) -> list[str]:
 
 def _another_wrote(root: Path, name: str, path: Path, text: str) -> bool:
     try:
-        return _wrote(session.load(root / name), path, text)
+        return _wrote(sessions.load(root / name), path, text)
     except (ValueError, RecordError):
         return False
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rebut.core.errors import RecordError
-from rebut.record import sessions as session
+from rebut.record import sessions
 
 
 def claim(root: Path, folder: Path, purpose: str, id: str, shared: Collection[str] = ()) -> str:
@@ -55,7 +55,7 @@ def _void(root: Path, folder: Path, id: str, shared: Collection[str]) -> bool:
     if not (root / id).is_dir():
         return True
     try:
-        record = session.load(root / id)
+        record = sessions.load(root / id)
     except RecordError:
         return False  # it is being opened, or cannot be read: nobody can say that it has ended
     wrote = [path for path in map(Path, record.wrote) if path.parent == folder and path.name not in shared]

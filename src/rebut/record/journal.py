@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from rebut.core.disk_threads import of_loop
 from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
-from rebut.core.processes import own_start
+from rebut.core.process import own_start
 from rebut.core.text import encoded
 from rebut.record.events import SCHEMA, Event, Line, from_json, to_json
 from rebut.record.record import Record

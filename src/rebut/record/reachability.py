@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from rebut.core import files as whole
+from rebut.core import files
 
 FRESH = 600.0
 """Seconds for which a round trip says something about now."""
@@ -42,7 +42,7 @@ class Trips:
         text = json.dumps({name: {"at": trip.at, "reads": trip.reads} for name, trip in newest}, indent=1)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            whole.write(self.path, text.encode(), 0o600)
+            files.write(self.path, text.encode(), 0o600)
         except OSError:
             return
 

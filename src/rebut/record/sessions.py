@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core.errors import RecordError, UnknownSession, UsageError
-from rebut.core.processes import is_zombie, started
+from rebut.core.process import is_zombie, started
 from rebut.record import journal
 from rebut.record.events import Opened, from_json
 from rebut.record.record import Record

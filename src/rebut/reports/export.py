@@ -11,8 +11,7 @@ from rebut.domain.ledger import Ledger, ledger_to_json
 from rebut.domain.session_status import ledger_of, outcome_of, status
 from rebut.record.events import Fact, to_json
 from rebut.record.record import Record
-from rebut.reports.account import markdown as markdown_of
-from rebut.reports.terminal import spent
+from rebut.reports.terminal import spent, worth_markdown
 
 
 def markdown(record: Record) -> str:
@@ -40,7 +39,7 @@ def markdown(record: Record) -> str:
     if outcome:
         rows += [outcome.final or tame(outcome.decision), ""]
     if outcome and outcome.worth:
-        rows += markdown_of(outcome.worth)
+        rows += worth_markdown(outcome.worth)
     rows += ["## What was said", ""]
     for call in record.calls.values():
         if call.answered:

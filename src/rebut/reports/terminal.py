@@ -6,19 +6,18 @@ import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut.core.text import cut
+from rebut.core.text import cut, squeeze
 from rebut.core.types import LEFT, ModelSpec
-from rebut.domain import amounts as figures
-from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
-from rebut.domain.endings import ledger_of
+from rebut.domain import amounts
+from rebut.domain.amounts import counted, duration as duration, money as money, size as size, spent as spent
 from rebut.domain.ledger import Evidence, Ledger, Point
 from rebut.domain.limits import shown
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Contract
-from rebut.domain.worth import fate_of
+from rebut.domain.session_status import ledger_of
+from rebut.domain.worth import Worth, fate_of
 from rebut.record.events import Answered, Fact, Opened
-from rebut.record.record import Record
-from rebut.reports import account
+from rebut.record.record import Record, Spent
 
 MOST_NOTES = 6
 MOST_LEFT_OUT = 3
@@ -81,7 +80,7 @@ def _context_line(record: Record) -> str:
     if not fact or not isinstance(fact.value, dict):
         return ""
     from rebut.core.redaction import PLACEHOLDER
-    from rebut.evidence.context import Gathered, shown as shown_path
+    from rebut.workspace.context import Gathered, shown as shown_path
 
     given = Gathered.from_json(fact.value)
     count = len(given.files)
@@ -114,7 +113,7 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
         cost = f"{size(call.tokens):>5} tokens"
         cost += "" if call.usd is None else f"  {money(call.usd)}"
     tries = [f"{len(call.attempts)} tries"] if len(call.attempts) > 1 else []
-    brought = "; ".join([*tries, *(counted(ledger_fact, ledger_of(record).ids()) if ledger_fact else [])])
+    brought = "; ".join([*tries, *(entered(ledger_fact, ledger_of(record).ids()) if ledger_fact else [])])
     head = f"    {seat:<{column(record)}} {step:<11} {took}"
     if len(head) + len(cost) + 2 > width:  # a narrow terminal
         brought = "; ".join(part for part in (cost.strip(), brought) if part)
@@ -137,7 +136,7 @@ def entered_by(fact: Fact) -> set[str]:
     return {str(row.get("by")) for row in rows}
 
 
-def counted(fact: Fact, known: Collection[str]) -> list[str]:
+def entered(fact: Fact, known: Collection[str]) -> list[str]:
     """What a turn entered in the ledger. What it says on an id that nobody was given is counted as that."""
     value = fact.value
     rows: Sequence[Any] = value.get("entries", ()) if isinstance(value, dict) else ()  # type: ignore[assignment]
@@ -220,7 +219,7 @@ def ending(
     rows += ["", *([] if made or not points else _ledger_rows(outcome.ledger, width))]
     for label, text in outcome.rows:
         rows += wrapped(f"  {label:<12}  {text}", width, 16)
-    rows += account.rows(outcome.worth, width)
+    rows += worth_rows(outcome.worth, width)
     rows += wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
     if outcome.rows and outcome.rounds.calls and not outcome.worth:  # which says it in its own way
         rows += wrapped(f"  {'of which':<12}  {spent(outcome.rounds)} in the rounds of debate", width, 16)
@@ -231,7 +230,7 @@ def ending(
     for note in notes[:MOST_NOTES]:
         rows += wrapped(f"  {'note':<12}  {note}", width, 16)
     if len(notes) > MOST_NOTES:
-        rest = figures.counted(len(notes) - MOST_NOTES, "more note")
+        rest = amounts.counted(len(notes) - MOST_NOTES, "more note")
         rows.append(f"  {'':<12}  … {rest} in `rebut export {short or outcome.session}`")
     if short:
         rows += ["", *_next(outcome, short, width)]
@@ -314,3 +313,98 @@ def wrapped(text: str, width: int, indent: int) -> list[str]:
     wrapper = textwrap.TextWrapper(max(30, width - 2), break_long_words=False, break_on_hyphens=False)
     wrapper.subsequent_indent = " " * indent
     return wrapper.wrap(text) or [""]
+
+
+# The account of a debate, whether it was worth it, as text: a few lines for a terminal, a section of Markdown.
+
+LABEL = "worth it?"
+MOST_LINES = 4
+INDENT, NARROW = 16, 70
+WIDE = 60
+ENDLESS = 1_000_000
+
+
+def worth_rows(worth: Worth | None, width: int) -> list[str]:
+    """One to four lines: what the first answers said, what changed, and what that cost."""
+    if worth is None:
+        return []
+    indent = INDENT if width >= NARROW else 4
+    room = max(20, width - 2 - indent)
+    parts, said, left = _parts(worth, room), list[str](), MOST_LINES
+    if width < NARROW:
+        parts[0] = f"{LABEL} {parts[0]}"
+    for n, text in reversed(list(enumerate(parts))):  # the last matters most: what it cost, then what it changed
+        most = left if n == 0 else min(2, left - n)
+        lines = _within(text, room, most)
+        left -= len(lines)
+        said = [*lines, *said]
+    if width < NARROW:
+        return [f"{'    ' if n else '  '}{line}" for n, line in enumerate(said)]
+    head = f"  {LABEL:<{indent - 2}}"
+    return [f"{head if n == 0 else ' ' * indent}{line}" for n, line in enumerate(said)]
+
+
+def worth_markdown(worth: Worth) -> list[str]:
+    """The same in full."""
+    return ["## Was it worth it", "", *(f"- {squeeze(text)}" for text in worth_sentences(worth)), ""]
+
+
+def worth_sentences(worth: Worth) -> list[str]:
+    """The three parts, whole."""
+    return _parts(worth, ENDLESS)
+
+
+def _parts(worth: Worth, room: int) -> list[str]:
+    if not worth.first:
+        return [f"cannot be told: {worth.caveat}"]
+    first = f"at first: {worth.first}"
+    if not worth.debate.calls and not worth.raised and not worth.changed:
+        return [first, "no debate was needed, and none was paid for"]
+    raised = _raised(worth)
+    if worth.nothing:
+        more = f"{_cost(worth.debate, room)} more than {_the_first(worth)} alone"
+        return [first, f"changed nothing{_caveat(worth)}: {f'{raised}; ' if worth.raised else ''}{more}"]
+    return [first, f"changed{_caveat(worth)}: {'; '.join([*worth.changed, raised])}", _beside(worth, room)]
+
+
+def _caveat(worth: Worth) -> str:
+    return f" ({worth.caveat})" if worth.caveat else ""
+
+
+def _raised(worth: Worth) -> str:
+    fates = ", ".join(f"{count} {name}" for name, count in worth.points)
+    return f"{counted(worth.raised, worth.noun)}" + (f", {fates}" if fates else "")
+
+
+def _beside(worth: Worth, room: int) -> str:
+    """What the debate took beside the first answers, in as many words as a line has room for."""
+    reused = bool(worth.reused and not worth.alone.calls)
+    for part in (_whole, _short):
+        said = f"cost: {part(worth.debate)}; at first {'nothing: reused' if reused else part(worth.alone)}"
+        if len(said) <= room:
+            return said
+    return f"cost: {_short(worth.debate)} more"
+
+
+def _cost(part: Spent, room: int) -> str:
+    return _whole(part) if room >= WIDE else _short(part)
+
+
+def _whole(part: Spent) -> str:
+    return f"{counted(part.calls, 'call')}, {size(part.tokens)} tokens, {money(part.usd)}, {duration(part.seconds)}"
+
+
+def _short(part: Spent) -> str:
+    return f"{counted(part.calls, 'call')}, {money(part.usd)}, {duration(part.seconds)}"
+
+
+def _the_first(worth: Worth) -> str:
+    return "the first answer" if len(worth.keys) == 1 and not worth.keys[0].endswith("*") else "the first answers"
+
+
+def _within(text: str, room: int, most: int) -> Sequence[str]:
+    """A text in at most so many lines; what is cut off is told by its last sign."""
+    lines = textwrap.wrap(text, room, break_long_words=True) or [""]
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), room)]

@@ -1,0 +1,1 @@
+"""From config, flags and environment to a checked plan: config files, discovery, seats, connections, doctor."""

@@ -20,7 +20,7 @@ import platformdirs
 from rebut.backends.cli_tools.tables import Tool, load as load_tools
 from rebut.backends.linters.tables import Analyser, load as load_analysers
 from rebut.core.errors import ConfigError, UsageError
-from rebut.core.tables import shipped as shipped_tables
+from rebut.core.files import shipped as shipped_tables
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
 from rebut.domain.limits import RANGES

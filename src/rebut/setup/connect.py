@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from rebut.backends.cli_tools.tables import Tool, find_executable
-from rebut.backends.limit import AT_ONCE, Limited
-from rebut.backends.retry import Retrying
-from rebut.backends.wrappers import Timed
+from rebut.backends.wrappers import AT_ONCE, Limited, Retrying, Timed
 from rebut.core.errors import UsageError
 from rebut.core.types import Backend, ModelSpec
 from rebut.engine.runtime import Connection

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any
 from rebut.core.errors import PriceUnknown, UsageError
 from rebut.core.types import ModelSpec, Sampling
 from rebut.domain.limits import RANGES, Limits
-from rebut.engine.opening import OWN_OUTPUT
 from rebut.engine.plan import Plan, Table, participants
 from rebut.engine.protocol import Protocol, load
+from rebut.engine.run import OWN_OUTPUT
 from rebut.engine.runtime import Control
-from rebut.record import sessions as session
+from rebut.record import sessions
 from rebut.record.events import Line
 from rebut.record.record import Record
 from rebut.setup import config as configs
 from rebut.setup.config_files import REPO_FILE
 from rebut.setup.connect import Custom, connector
 from rebut.setup.seats import Given, check_effort, fill, is_self_debate, only_seats, seat
-from rebut.workspace.targets.headline import headline
+from rebut.workspace.targets.target import headline
 
 if TYPE_CHECKING:
     from rebut.setup.discover import Found
-    from rebut.workspace.targets import Target, Wanted
+    from rebut.workspace.targets.target import Target, Wanted
 
 MOST_TOLD = 5
 """Citations of the text under review that a note names."""
@@ -55,14 +55,14 @@ class Desk:
         self._on_look = on_look  # looking for models may take seconds, in which somebody sits before an empty screen
         self.env = dict(os.environ if env is None else env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
-        self.config = config or configs.load(workspace=session.repository(self.workspace), env=self.env)
+        self.config = config or configs.load(workspace=sessions.repository(self.workspace), env=self.env)
         self.rehearsal = rehearsal  # nothing will be called, so no key is needed and nobody need be watching
         self.connect = connector(self.config, self.env, self.workspace, backends, rehearsal=rehearsal)
         self._backends, self._config = backends, config
         self._resolved: tuple[Target, bytes] | None = None
         self.table = Table(
             connect=self.connect,
-            root=session.home(self.env),
+            root=sessions.home(self.env),
             known_secrets=self.config.known_secrets(self.env),
             never=self.config.never,
             control=control or Control(),
@@ -90,12 +90,12 @@ class Desk:
         )
 
     def find(self, name: str) -> Path:
-        return session.find(self.table.root, name, self.workspace)
+        return sessions.find(self.table.root, name, self.workspace)
 
     def taken_up(self, name: str) -> tuple[Desk, Path, Record]:
         """The desk for a session, the session's folder and what is on record there."""
         folder = self.find(name)
-        record = session.load(folder)
+        record = sessions.load(folder)
         return self.of(record), folder, record
 
     def plan(
@@ -190,7 +190,7 @@ class Desk:
     async def resolve(self, wanted: Wanted) -> tuple[Target, bytes]:
         """Read what is to be debated, and say by which key its secrets were replaced."""
         from rebut.core.redaction import Redactor
-        from rebut.workspace.targets import resolve
+        from rebut.workspace.targets.resolve import resolve
 
         key = secrets.token_bytes(32)
         redactor = Redactor(key, self.table.known_secrets)
@@ -202,7 +202,7 @@ class Desk:
 
     async def _held_to_its_own(self, target: Target, file: str, door: Callable[[str], str]) -> Target:
         """The target, with what the text itself cites looked up."""
-        from rebut.evidence.looking_up import look_up, summed
+        from rebut.evidence.lookup import look_up, summed
 
         folder = (self.workspace / file).resolve().parent if file else None
         cites = summed(await look_up(target.text, self.workspace, door, self.table.never, folder))
@@ -318,9 +318,9 @@ class Desk:
         full = (self.workspace / path).resolve()
         if not full.exists():
             raise UsageError(f"there is no {path} to give as context")
-        if not full.is_relative_to(session.repository(self.workspace)):
+        if not full.is_relative_to(sessions.repository(self.workspace)):
             raise UsageError(
-                f"{path} lies outside of the workspace {session.repository(self.workspace)}",
+                f"{path} lies outside of the workspace {sessions.repository(self.workspace)}",
                 "Run rebut in a folder that holds it, or copy it there.",
             )
         return str(full)

@@ -16,8 +16,7 @@ from pathlib import Path
 from rebut.core.errors import RebutError
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean
-from rebut.workspace.diff import Sides, Span, section
-from rebut.workspace.parted import parts
+from rebut.workspace.diff import Sides, Span, parts, section
 from rebut.workspace.patch import exact, touched
 from rebut.workspace.snapshot import FILE_CAP, Redact, decode, read_plain
 from rebut.workspace.tree import Text, Workspace

@@ -1,0 +1,1 @@
+"""Models behind a command-line tool such as claude or codex."""

@@ -13,15 +13,14 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rebut.backends.cli_tools import tables as tools
-from rebut.backends.cli_tools.pieces import Pieces
-from rebut.backends.cli_tools.tables import Marker, Part, Tool
+from rebut.backends.cli_tools import tables
+from rebut.backends.cli_tools.tables import Marker, Output, Part, Tool
 from rebut.backends.families import family_of
-from rebut.backends.json_path import Extract
-from rebut.core import process as child
+from rebut.backends.json_path import Extract, decoded, picked
+from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.process import Ended
-from rebut.core.types import FailureKind, Reply, Request, Usage
+from rebut.core.types import FailureKind, Json, Reply, Request, Usage
 
 _QUOTED = 300
 _NOTICE = 500
@@ -82,14 +81,14 @@ class Command:
             self._told = True
             self._notes = (*self._notes, f"{tool.name} takes no {' and no '.join(drawn)}; went on without")
         limit, began = min(request.timeout, self._tool.timeout), clock()
-        path = tools.find_executable(tool, self._env)
+        path = tables.find_executable(tool, self._env)
         if path is None:
             raise ParticipantFailed(
                 "missing tool", f"{tool.name} is not installed: no {tool.command} on PATH", _get(tool)
             )
         feed = self._prompt(request)
         await self._known()
-        base = tools.private_folder(self._env)
+        base = tables.private_folder(self._env)
         try:
             folder, scratch, work = (base / name for name in ("files", "tmp", "work"))
             for made in (folder, scratch, work):
@@ -112,7 +111,7 @@ class Command:
         self, argv: list[str], cwd: Path, env: Mapping[str, str], feed: bytes, seconds: float, request: Request
     ) -> Ended:
         try:
-            return await child.run(
+            return await process.run(
                 argv,
                 cwd=cwd,
                 env=env,
@@ -164,14 +163,14 @@ class Command:
     async def _check(self) -> None:
         tool, found = self._tool, ""
         if tool.minimum:
-            said = await tools.ask(tool, self._env, tool.version_args)
+            said = await tables.ask(tool, self._env, tool.version_args)
             if said.code != 0:
                 raise self._failure(said, "", None)
-            found = tools.version_in(said)
-            if tools.too_old(found, tool.minimum):
+            found = tables.version_in(said)
+            if tables.too_old(found, tool.minimum):
                 message = f"{tool.name} {found or '(no version told)'} is too old: {tool.minimum} is needed"
                 raise ParticipantFailed("missing tool", message, _get(tool))
-        if missing := await tools.missing_flags(tool, self._env):
+        if missing := await tables.missing_flags(tool, self._env):
             message = f"{tool.name} {found} does not know {', '.join(missing)}, which its lockdown needs"
             raise ParticipantFailed("missing tool", message, _get(tool))
 
@@ -196,7 +195,7 @@ class Command:
 
         for part in parts:
             values |= {name: filled(text) for name, text in part.fill.items()}
-        env = tools.environment(tool, self._env)
+        env = tables.environment(tool, self._env)
         argv = [str(path)]
         for part in parts:
             argv += map(filled, part.args)
@@ -229,7 +228,9 @@ class Command:
             message = f"{tool.name}: no answer within {limit:g} s" + (f"; it last said: {last}" if last else "")
             raise ToolFailed("timeout", message, self._hint("timeout"), usage, usd)
         if ended.cut:
-            raise ToolFailed("bad reply", f"{tool.name} wrote more than {child.LARGEST_OUTPUT:,} bytes", "", usage, usd)
+            raise ToolFailed(
+                "bad reply", f"{tool.name} wrote more than {process.LARGEST_OUTPUT:,} bytes", "", usage, usd
+            )
         text, error = found.text(shape.text).strip(), found.text(shape.error).strip()
         status = found.count(shape.status)
         failed = ended.code != 0 or error or not text
@@ -320,3 +321,44 @@ SCHEMA = """Give your answer as JSON only: one object, nothing before it, nothin
 satisfy this JSON schema:
 
 {}"""
+
+
+# A tool's answer while it is being written: which of its lines are pieces of it, and which are to be kept.
+
+LONGEST_LINE = 262_144
+"""Bytes of a line beyond which it is no piece of anything: it is kept as it is, and understood at the end."""
+
+
+class Pieces:
+    """One call's lines. What is shown of them is for the eye alone: the answer comes at the end, from what was kept."""
+
+    def __init__(self, shape: Output, on_text: Callable[[str], None], is_notice: Callable[[str], bool]) -> None:
+        self._stream, self._wanted = shape.stream, shape.wanted
+        self._on_text = on_text
+        self._is_notice = is_notice
+        self._held = ""
+        """What may yet be a notice in the place of an answer: it is not shown while it may."""
+        self._length = 0
+
+    def take(self, line: bytes) -> bool:
+        """Look at one line. True if it is to be kept: words that are no JSON are, and what the table asks for.
+
+        Nothing else is. A model thinks in thousands of little lines, and its words must not be read as a tool's error.
+        """
+        if len(line) > LONGEST_LINE or line.lstrip()[:1] not in (b"{", b"["):
+            return True
+        item = decoded(line.decode("utf-8", "replace"))
+        if item is None:
+            return line.endswith(b"\n")  # without its end, it is half of what nobody can tell
+        self._say(item)
+        return any(picked(item, pick) for pick in self._wanted)
+
+    def _say(self, item: Json) -> None:
+        for pick in self._stream:
+            for piece in picked(item, pick):
+                if isinstance(piece, str) and piece:
+                    self._length += len(piece)
+                    self._held += piece
+                    if not (len(self._held) == self._length and self._is_notice(self._held)):
+                        self._on_text(self._held)
+                        self._held = ""

@@ -19,10 +19,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from rebut.core import process as child
+from rebut.core import process
 from rebut.core.errors import ConfigError
+from rebut.core.files import shipped as shipped_tables
 from rebut.core.process import Ended
-from rebut.core.tables import shipped as shipped_tables
 from rebut.core.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")
@@ -367,7 +367,7 @@ async def ask(tool: Tool, env: Mapping[str, str], args: tuple[str, ...]) -> Ende
     folder = private_folder(env)
     own = {**environment(tool, env), **tool.env, "PWD": str(folder), "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
     try:
-        return await child.run([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS)
+        return await process.run([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS)
     except OSError as error:
         return Ended(126, err=f"{path.name} cannot be started: {error.strerror}")
     finally:

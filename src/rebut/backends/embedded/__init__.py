@@ -1,0 +1,1 @@
+"""A model file that runs in this process."""

@@ -10,11 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from rebut.backends.embedded.gist import first_quoted, unquoted
-from rebut.backends.embedded.holes import Hole, Naming, Schema, Tree, about as described, colon, holes_in, put, row
-from rebut.backends.embedded.plainwords import ITEMS, listed, tidied, unique
 from rebut.core.errors import ParticipantFailed
 from rebut.core.types import Json
 
@@ -215,3 +213,179 @@ CHOICES = """You wrote:
 
 Now fill in these small fields, as JSON:
 {rows}"""
+
+
+# What a model with a small window is shown of a prompt, and how the rest is left out without opening a quote.
+
+_FENCE = re.compile(r"^«(begin|end) ([^»\n]*)»$", re.M)
+_TOPIC = "topic "
+
+
+def shortened(text: str, most: int) -> str:
+    """Without its middle, when it is too long. Quotes that the cut leaves open or opens are closed again (C7)."""
+    if len(text) <= most:
+        return text
+    to, on = most * 2 // 5, len(text) - most * 3 // 5
+    to, on = text.rfind("\n", 0, to) + 1 or to, text.find("\n", on) + 1 or on
+    for fence in _FENCE.finditer(text):  # in a text of long lines, half a fence would be none
+        to = fence.start() if fence.start() < to <= fence.end() else to
+        on = fence.end() + 1 if fence.start() < on <= fence.end() else on
+    closing, opening = (_quote_at(text, place) for place in (to, on))
+    return (
+        f"{text[:to]}[…]\n"
+        + (f"«end {closing}»\n" if closing else "")
+        + (f"«begin {opening}»\n[…]\n" if opening else "")
+        + text[on:]
+    )
+
+
+def gist(prompt: str, most: int) -> str:
+    """Who the reader is, and what is quoted, the topic last. Rules of debate only lead a very small model astray.
+
+    A prompt that quotes nothing is kept whole, as far as there is room.
+    """
+    quotes = _quotes(prompt)
+    if not quotes:
+        return shortened(prompt, most)
+    role = prompt.partition("\n\n")[0]
+    role = "" if "«" in role else " ".join(role.split())[: most // 4]
+    material = "\n\n".join(body for label, body in quotes if not label.startswith(_TOPIC))
+    topic = shortened("\n\n".join(body for label, body in quotes if label.startswith(_TOPIC)), most // 3)
+    room = most - len(role) - len(topic)
+    return "\n\n".join(part for part in (role, shortened(material, room), topic) if part)
+
+
+def _quotes(text: str) -> list[tuple[str, str]]:
+    """Label with tag, and the whole quote, fences included."""
+    found, inside, start = list[tuple[str, str]](), "", 0
+    for fence in _FENCE.finditer(text):
+        if not inside and fence[1] == "begin":
+            inside, start = fence[2], fence.start()
+        elif fence[1] == "end" and fence[2] == inside:
+            found.append((inside, text[start : fence.end()]))
+            inside = ""
+    return found
+
+
+def _quote_at(text: str, place: int) -> str:
+    """Label and tag of the quote that a place stands in. Fences inside a quote are words: only its own tag ends it."""
+    inside = ""
+    for fence in _FENCE.finditer(text):
+        if fence.start() >= place:
+            break
+        if not inside and fence[1] == "begin":
+            inside = fence[2]
+        elif fence[1] == "end" and fence[2] == inside:
+            inside = ""
+    return inside
+
+
+def first_quoted(text: str) -> str:
+    """The words of the first quote, without its fences; empty when nothing is quoted."""
+    return _quotes(text)[0][1].partition("\n")[2].rpartition("\n")[0] if _quotes(text) else ""
+
+
+def unquoted(text: str) -> str:
+    """What the program itself says in it."""
+    for _, quote in _quotes(text):
+        text = text.replace(quote, "", 1)
+    return text
+
+
+# Holes: the small things of a form that are still to be chosen, where they stand, and how they are put in.
+
+Schema = Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A small thing that is still to be chosen."""
+
+    label: str
+    schema: Schema
+    kept: tuple[str, ...] = ()
+    """What a list of ids held before it was sent back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """A text that must name an id, and the id that the model is to choose for it."""
+
+    text: str
+    hole: Hole
+
+
+Tree = Json | Hole | Naming | list["Tree"] | dict[str, "Tree"]
+
+
+def holes_in(tree: Tree) -> Iterator[Hole]:
+    if isinstance(tree, Hole):
+        yield tree
+    elif isinstance(tree, Naming):
+        yield tree.hole
+    elif isinstance(tree, dict | list):
+        for inner in tree.values() if isinstance(tree, dict) else tree:
+            yield from holes_in(inner)
+
+
+def put(tree: Tree, values: Mapping[str, Json]) -> Json:
+    if isinstance(tree, Hole):
+        value = values[tree.label]
+        return list(dict.fromkeys([*tree.kept, *map(str, value)])) if isinstance(value, list) else value
+    if isinstance(tree, Naming):
+        return f"{tree.text} ({values[tree.hole.label]})"
+    if isinstance(tree, dict):
+        return {name: put(inner, values) for name, inner in tree.items()}
+    if isinstance(tree, list):
+        return [put(inner, values) for inner in tree]
+    return tree
+
+
+def row(hole: Hole) -> str:
+    items = hole.schema.get("items")
+    options = hole.schema.get("enum") or (items.get("enum") if isinstance(items, dict) else None)
+    said = f" ({' or '.join(map(str, options))})" if isinstance(options, list) else ""
+    return f"- {hole.label}{said}{colon(described(hole.schema))}"
+
+
+def described(schema: Schema) -> str:
+    """What the schema says about it, on one line."""
+    said = schema.get("description")
+    return " ".join(said.split()).rstrip(".") if isinstance(said, str) else ""
+
+
+def colon(said: str) -> str:
+    return f": {said}" if said else ""
+
+
+# Plain words out of what a small model wrote: without markup, as one text or as the entries of a list.
+
+ITEMS = 3
+LONGEST = 600
+_BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,2}[.):]|[a-z]\))\s+")
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
+
+
+def tidied(text: str) -> str:
+    """Plain words: without fences, headings, emphasis and a last sentence that was cut off."""
+    lines = [re.sub(r"^\s*#+\s*", "", line).replace("**", "").rstrip() for line in text.splitlines()]
+    lines = [line for line in lines if line.strip() and not re.match(r"\s*(```|«|»|<<)", line)]
+    whole = "\n".join(lines).strip()
+    if whole[:1] == whole[-1:] == '"' and whole.count('"') == 2:
+        whole = whole[1:-1].strip()
+    ended = max(whole.rfind(mark) for mark in ".!?")
+    return whole[: ended + 1] if ended > len(whole) // 3 else whole
+
+
+def listed(text: str) -> list[str]:
+    """The entries of a list, numbered or not; of running text its sentences."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    rows = [_BULLET.sub("", line) for line in lines if _BULLET.match(line)]
+    if not rows:
+        rows = [sentence for line in lines for sentence in _SENTENCE.split(line)]
+    said = [row.strip()[:LONGEST] for row in rows if len(row.split()) > 2] or [text[:LONGEST]]
+    return unique([row for row in said if not row.endswith("?")] or said)[:ITEMS]  # a question is no entry
+
+
+def unique(found: list[str]) -> list[str]:
+    return list(dict.fromkeys(found))

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rebut.backends.http.client import HttpFailed
-from rebut.backends.http.heard import Heard, count
 from rebut.backends.http.schemas import closed, schema_blamed, schema_in_prompt
-from rebut.backends.http.wire import Wire, thinking_share
+from rebut.backends.http.wire import Heard, Wire, count, thinking_share
 from rebut.core.types import Json, Request, Usage
 
 VERSION = "2023-06-01"

@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from rebut.backends.http.client import HttpFailed
-from rebut.backends.http.heard import Heard, count
 from rebut.backends.http.schemas import bare_references, schema_blamed, schema_in_prompt
-from rebut.backends.http.wire import Wire, thinking_share
+from rebut.backends.http.wire import Heard, Wire, count, thinking_share
 from rebut.core.types import Json, Request, Usage
 
 _FINE = ("STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")

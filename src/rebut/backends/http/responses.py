@@ -11,9 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from rebut.backends.http.heard import Heard, count
 from rebut.backends.http.schemas import schema_blamed, schema_in_prompt, schema_label
-from rebut.backends.http.wire import Wire
+from rebut.backends.http.wire import Heard, Wire, count
 from rebut.core.types import Json, Request, Usage
 
 

@@ -16,10 +16,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
-from rebut.backends.human.editor import Editor, NotWritten
-from rebut.backends.human.showing import columns, plain, readable, to_stderr
-from rebut.backends.human.table import drawn
-from rebut.backends.human.terminal import Keyboard
+from rebut.backends.human.terminal import Editor, Keyboard, NotWritten, columns, drawn, plain, readable, to_stderr
 from rebut.core.errors import WaitingForPerson
 from rebut.core.types import Json, Reply, Request
 

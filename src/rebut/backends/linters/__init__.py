@@ -1,0 +1,1 @@
+"""Static analysers as a critic of code."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from posixpath import normpath
 
 from rebut.backends.json_path import at, fits
-from rebut.backends.linters.fixes import Edit
-from rebut.backends.linters.sides import Laid
 from rebut.backends.linters.tables import Analyser, Grade
-from rebut.core.types import Json
+from rebut.core.types import Changed, Json
 
 NO_RULE = "syntax"
 _LONGEST = 400
@@ -133,3 +132,222 @@ def _name(path: Json, folder: Path) -> str:
 def _short(text: str) -> str:
     text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _LONGEST]).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+# The two sides of a change as files for analysers: in private folders, under names that nobody else chose.
+#
+# A file's own name could be a flag, lead out of the folder, be a tool's config, or fit what a tool passes over. So each
+# is laid as NUMBER/file.SUFFIX, and what is found there is told under its real name.
+
+_LONE_RETURN = re.compile(r"\r(?!\n)")
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """One side of one file, as it was laid."""
+
+    number: int
+    """Of the file in the change, the same on both sides."""
+    path: str
+    """Its real name on the new side, on which findings are told."""
+    name: str
+    """Where it lies, below the folder of its side."""
+    lines: tuple[str, ...]
+    """As git counts them, without their line ends."""
+    rows: tuple[int, ...] = ()
+    """The line on which each row stands that a tool counts; empty when they are the same."""
+    readers: tuple[Analyser, ...] = ()
+
+    def line(self, row: int) -> int:
+        """The line of a row as a tool counts them, within the file."""
+        if self.rows:
+            row = self.rows[max(0, min(row, len(self.rows)) - 1)]
+        last = len(self.lines) - (1 if len(self.lines) > 1 and not self.lines[-1] else 0)
+        return max(1, min(row, last))
+
+
+def lay(folder: Path, change: Sequence[Changed], analysers: Sequence[Analyser], *, old: bool) -> list[Laid]:
+    """Write one side of a change, without the files that nobody reads."""
+    folder.mkdir(mode=0o700)
+    out = []
+    for number, changed in enumerate(change, 1):
+        text, path = (changed.before, changed.old_path or changed.path) if old else (changed.after, changed.path)
+        if text is None:
+            continue
+        readers = tuple(a for a in analysers if a.reads(path, text))
+        if not readers:
+            continue
+        name = f"{number}/{_safe_name(path, readers)}"
+        place = folder / name
+        place.parent.mkdir(mode=0o700)
+        place.write_bytes(_bytes(_masked(_LONE_RETURN.sub("\n", text), readers)))
+        lines = tuple(line.removesuffix("\r") for line in text.split("\n"))
+        out.append(Laid(number, changed.path, name, lines, _rows(text), readers))
+    return out
+
+
+def _safe_name(path: str, readers: Sequence[Analyser]) -> str:
+    name = path.rpartition("/")[2]
+    if any(name in reader.keep for reader in readers):
+        return name
+    suffix = re.search(r"\.[A-Za-z0-9]{1,12}$", name)
+    return f"file{suffix[0] if suffix else ''}"
+
+
+def _masked(text: str, readers: Sequence[Analyser]) -> str:
+    for reader in readers:
+        if reader.masks:
+            text = re.sub(reader.masks, lambda found: "x" * len(found[0]), text)
+    return text
+
+
+def _rows(text: str) -> tuple[int, ...]:
+    """Some tools count a lone carriage return as the end of a line and git does not. Laid files have none, so that all
+    tools count alike; here is the way back."""
+    if not _LONE_RETURN.search(text):
+        return ()
+    pieces = re.split(r"(\r\n|\n|\r)", text)
+    rows, line = [], 1
+    for n in range(0, len(pieces), 2):
+        rows.append(line)
+        if n + 1 < len(pieces) and "\n" in pieces[n + 1]:
+            line += 1
+    return tuple(rows)
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")  # bytes that were no UTF-8 become again what they were
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+# What a change brings in, of all that analysers find in the files it touches.
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """The findings on the new side, sorted out."""
+
+    stand: tuple[Caught, ...]
+    already: int
+    outside: int
+
+    @property
+    def tally(self) -> str:
+        raised = len(self.stand) + self.already + self.outside
+        stand = "stands" if len(self.stand) == 1 else "stand"
+        return (
+            f"{raised} raised, {self.already} already there, {self.outside} outside the change, "
+            f"{len(self.stand)} {stand}"
+        )
+
+
+def sift(before: Sequence[Caught], after: Sequence[Caught], change: Sequence[Changed]) -> Sifted:
+    """Leave what is new and on lines that the change wrote.
+
+    A finding was already there if the same rule spoke of the same text on the old side, as often as it did there: of
+    two alike where there was one, one is new. It is looked for in the same file first, and among what is left over
+    then in the others, since code moves. Those off the written lines are matched first: they are the ones that
+    stood before.
+    """
+    added = {number: changed.added for number, changed in enumerate(change, 1)}
+    lined = sorted(after, key=lambda c: _touched(c, added[c.laid.number]))
+    left = Counter(_key(c) for c in before)
+    rest = []
+    for one in lined:
+        if left[_key(one)] > 0:
+            left[_key(one)] -= 1
+        else:
+            rest.append(one)
+    anywhere = Counter[tuple[str, ...]]()
+    for key, count in left.items():
+        anywhere[key[1:]] += count
+    stand, outside = [], 0
+    for one in rest:
+        if anywhere[_key(one)[1:]] > 0:
+            anywhere[_key(one)[1:]] -= 1
+        elif _touched(one, added[one.laid.number]):
+            stand.append(one)
+        else:
+            outside += 1
+    ordered = sorted(stand, key=lambda c: (c.severity, c.laid.path, c.line, c.tool, c.rule, c.message))
+    return Sifted(tuple(ordered), len(after) - len(stand) - outside, outside)
+
+
+def _touched(one: Caught, added: Sequence[tuple[int, int]]) -> bool:
+    return any(first <= one.last and one.first <= last for first, last in added)
+
+
+def _key(one: Caught) -> tuple[str, ...]:
+    text = " ".join(one.laid.lines[one.line - 1].split())
+    return (str(one.laid.number), one.tool, one.rule, text)
+
+
+def cited(one: Caught, added: Sequence[tuple[int, int]]) -> int:
+    """The line to point at: the tool's, or if that is an old one, the first new one that it speaks of."""
+    if any(first <= one.line <= last for first, last in added):
+        return one.line
+    return min((max(first, one.first) for first, last in added if first <= one.last and one.first <= last))
+
+
+# Fixes: what a tool would write instead, as whole lines.
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Text in place of what stands from one place to another. Lines and columns from 1, the end left out."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Whole lines in place of the lines from `first` to `last`."""
+
+    first: int
+    last: int
+    text: str
+
+
+def as_lines(edits: Sequence[Edit], lines: Sequence[str], line: int) -> Fix | None:
+    """Edits as a replacement for whole lines, `line` among them. None when they do not fit the text.
+
+    A replacement is never empty, since that means that there is none: lines that go take a neighbour along.
+    """
+    if not edits:
+        return None
+    first = min([line, *(e.line for e in edits)])
+    last = max([line, *(e.end_line for e in edits)])
+    if first < 1 or last > len(lines):
+        return None
+    new = _edited(edits, lines, first, last)
+    if new is None:
+        return None
+    while not new.strip() and (first > 1 or last < len(lines)):
+        if first > 1:
+            first -= 1
+            new = f"{lines[first - 1]}\n{new}"
+        else:
+            last += 1
+            new = f"{new}\n{lines[last - 1]}"
+    return Fix(first, last, new) if new.strip() else None
+
+
+def _edited(edits: Iterable[Edit], lines: Sequence[str], first: int, last: int) -> str | None:
+    text = "\n".join(lines[first - 1 : last])
+    starts = [0]
+    for line in lines[first - 1 : last]:
+        starts.append(starts[-1] + len(line) + 1)
+    end = len(text)
+    for edit in sorted(edits, reverse=True):
+        a = starts[edit.line - first] + edit.column - 1
+        b = starts[edit.end_line - first] + edit.end_column - 1
+        if not 0 <= a <= b <= end:
+            return None
+        text, end = text[:a] + edit.text.replace("\r\n", "\n") + text[b:], a
+    return text

@@ -18,9 +18,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from rebut.backends.cli_tools.tables import EXACT, Files, Regex, merged, private_folder
-from rebut.core import process as child
+from rebut.core import process
 from rebut.core.errors import ConfigError
-from rebut.core.tables import shipped as shipped_tables
+from rebut.core.files import shipped as shipped_tables
 
 Severity = Literal["P1", "P2", "P3"]
 Category = Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"]
@@ -190,7 +190,7 @@ async def _version(analyser: Analyser, executable: Path, env: Mapping[str, str],
     folder = private_folder(env)
     argv = [str(executable), *analyser.version_args]
     try:
-        said = await child.run(argv, cwd=folder, env=environment(folder), seconds=seconds)
+        said = await process.run(argv, cwd=folder, env=environment(folder), seconds=seconds)
     except OSError:
         return ""
     finally:

@@ -35,8 +35,8 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
     from rebut.cli.output import folded, say, say_json, width
     from rebut.core.errors import UsageError
     from rebut.core.text import clean, cut
-    from rebut.evidence.looking_up import look_up
-    from rebut.record import sessions as session
+    from rebut.evidence.lookup import look_up
+    from rebut.record import sessions
     from rebut.reports.terminal import wrapped
     from rebut.setup import config
 
@@ -44,7 +44,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         raise UsageError(f"there is no folder {root}")
     text, name, base = _text(file)
     workspace = (root or Path.cwd()).resolve()
-    never = config.load(workspace=session.repository(workspace), env=os.environ).never
+    never = config.load(workspace=sessions.repository(workspace), env=os.environ).never
     found = asyncio.run(look_up(clean(text), workspace, str, never, base))
     counts: dict[str, int] = {}
     for _, mark in found:

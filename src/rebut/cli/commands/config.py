@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def config_command(what: str, as_json: bool) -> int:
     """Tell where your config file is (`path`), or what it and the repository's file come to (`show`)."""
     from rebut.cli.output import folded, say, say_json
-    from rebut.record import sessions as session
+    from rebut.record import sessions
     from rebut.setup import config
 
     path = config.user_path(os.environ)
@@ -32,7 +32,7 @@ def config_command(what: str, as_json: bool) -> int:
         else:
             say(str(path), verbatim=True)
         return 0
-    found = config.load(workspace=session.repository(Path.cwd().resolve()), env=os.environ)
+    found = config.load(workspace=sessions.repository(Path.cwd().resolve()), env=os.environ)
     shown: dict[str, Any] = {
         "path": str(path),
         "providers": {

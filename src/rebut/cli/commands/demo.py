@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from rebut.cli import installed_files
 from rebut.cli.options import output
-
-if TYPE_CHECKING:
-    from rebut.cli.commands.demo_part import Shop
+from rebut.core.errors import UsageError
+from rebut.record import sessions
 
 LABEL = "scripted: these words come from a file, not from a model"
 
@@ -29,7 +33,6 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     from dataclasses import replace
 
     from rebut.api import Desk
-    from rebut.cli.commands import demo_part as demo
     from rebut.cli.output import say, say_json
     from rebut.cli.runner import Stage
     from rebut.core.errors import RebutError
@@ -38,13 +41,13 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     from rebut.setup.config import Config
     from rebut.setup.connect import scripted
 
-    shop = demo.unpack(folder, os.environ)
-    seats: dict[str, Any] = dict(demo.seats())
+    shop = unpack(folder, os.environ)
+    seats: dict[str, Any] = dict(demo_seats())
 
     async def act(desk: Desk) -> Outcome:
         desk = desk.at(shop.folder, Config())  # nobody's limits or lists: it calls nothing
-        plan = desk.plan("duel", demo.TOPIC, context=list(demo.CONTEXT), **seats)
-        notes = [demo.NOTE, *([f"edited: {', '.join(shop.edited)}"] if shop.edited else [])]
+        plan = desk.plan("duel", TOPIC, context=list(CONTEXT), **seats)
+        notes = [NOTE, *([f"edited: {', '.join(shop.edited)}"] if shop.edited else [])]
         return await start(replace(plan, notes=(*plan.notes, *notes)), desk.table)
 
     reach = scripted(shop.folder, pace=0.0 if fast or as_json else 1.5)
@@ -71,3 +74,41 @@ def _closing(shop: Shop) -> list[str]:
         turn = f"in infra/redis.tf there, make num_cache_nodes 2, and see what is found then: {shop.again}"
     rows = [("scripted", told), ("where", here), ("try", turn)]
     return ["", *(line for name, text in rows for line in wrapped(f"  {name:<12}  {text}", width(), 16))]
+
+
+# The demonstration: a small shop and a scripted duel about it. Its ledger, evidence and record are real.
+
+TOPIC = "Should the shop keep user sessions in Redis?"
+CONTEXT = ("infra", "src")
+SEATS = {"proposer": "redis", "challenger": "cookie", "judge": "judge"}
+"""Seat → the name it goes by."""
+NOTE = "scripted: every word of this debate comes from files that ship with rebut; ledger, evidence and record are real"
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """The mini-repository, unpacked."""
+
+    folder: Path
+    edited: tuple[str, ...] = ()
+    """Files that are not as they were shipped."""
+    again: str = "rebut demo"
+    """The command that shows it once more, on the same files."""
+
+
+def unpack(wanted: Path | None, env: Mapping[str, str]) -> Shop:
+    """Lay the shop where it was wanted, else beside the sessions. A file that was edited stays as it is."""
+    folder = (wanted or sessions.home(env).parent / "demo").expanduser().resolve()
+    if (above := sessions.repository(folder)) != folder:
+        # Citations are looked up from the root of a repository, and the shop would not stand there.
+        if wanted:
+            raise UsageError(f"{folder} lies inside the repository {above}", "Choose a folder outside of one.")
+        wanted = folder = Path(tempfile.mkdtemp(prefix="rebut-demo-")).resolve()
+    laid = installed_files.lay(installed_files.shipped("demo/shop"), folder)
+    edited = tuple(one.path.relative_to(folder).as_posix() for one in laid if one.how == "left alone")
+    return Shop(folder, edited, f"rebut demo --folder {shlex.quote(str(folder))}" if wanted else "rebut demo")
+
+
+def demo_seats() -> dict[str, str]:
+    """The specs of the debaters, whose words stay in this installation."""
+    return {seat: f"{name}=scripted:{installed_files.place('demo') / seat}.json" for seat, name in SEATS.items()}

@@ -28,10 +28,10 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
     """Write a session as Markdown or JSON, its decision as an ADR, a review's findings as SARIF or annotations."""
     from rebut.cli.output import say
     from rebut.core.errors import UsageError
-    from rebut.record import sessions as session
+    from rebut.record import sessions
     from rebut.reports import adr, export
 
-    record = session.load(folder_of(id))
+    record = sessions.load(folder_of(id))
     if form in ("sarif", "github"):
         text = _findings(record, form)
     elif as_json or form == "json":
@@ -52,10 +52,9 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
 
 
 def _findings(record: Record, form: str) -> str:
-    from rebut.ci.annotations import commands
-    from rebut.ci.output_formats import log
+    from rebut.ci.gate import stand
+    from rebut.ci.output_formats import commands, log
     from rebut.ci.recorded_reviews import Review
-    from rebut.ci.standing import stand
     from rebut.cli.commands.gate import grounds_of
     from rebut.domain.gate_policy import Wish
 
@@ -73,7 +72,7 @@ def verify_command(id: str, as_json: bool) -> int:
     record that was cut short later can be told from this one.
     """
     from rebut.cli.output import say, say_json
-    from rebut.domain import session_status as reading
+    from rebut.domain import session_status
     from rebut.record import journal
     from rebut.record.record import Record
 
@@ -90,7 +89,7 @@ def verify_command(id: str, as_json: bool) -> int:
         "ok": not problems,
         "events": len(found.lines),
         "last_hash": found.last_hash,
-        "status": reading.status(record) if found.lines else "empty",
+        "status": session_status.status(record) if found.lines else "empty",
         "problems": problems,
     }
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,12 @@ from rebut.cli.commands.show import folder_of, root
 from rebut.cli.options import gate_options, json_flag
 
 if TYPE_CHECKING:
-    from rebut.ci.standing import Grounds, Standing
+    from rebut.ci.dismissals import Dismissal
+    from rebut.ci.gate import Grounds, Standing
+    from rebut.ci.recorded_reviews import Review
     from rebut.domain.gate_policy import Wish
     from rebut.domain.outcome import Outcome
+    from rebut.domain.review_result import Held
     from rebut.record.record import Record
 
 USUAL = "P1"
@@ -31,13 +35,13 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
     Without a threshold of yours or of the base commit, P1 fails. Exit code 1 when findings at or above it stand, 3 when
     the review is inconclusive.
     """
+    from rebut.ci.gate import stand, with_threshold
     from rebut.ci.recorded_reviews import Review
-    from rebut.ci.standing import stand, with_threshold
     from rebut.cli.output import say, say_json, width
     from rebut.domain.gate_policy import Wish
-    from rebut.record import sessions as session
+    from rebut.record import sessions
 
-    record = session.load(folder_of(id))
+    record = sessions.load(folder_of(id))
     review = Review.of(record)
     held = with_threshold(grounds_of(record, Wish(fail_on, on_inconclusive)), USUAL)
     standing = stand(review, held, applied=is_there(record, review.outcome))
@@ -51,25 +55,25 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
 def is_there(record: Record, outcome: Outcome) -> bool:
     """Whether the final version of a review stands in its working tree by now."""
     from rebut.ci.apply import final_patch, is_applied
-    from rebut.record import sessions as session
+    from rebut.record import sessions
     from rebut.setup import config
 
     workspace = Path(record.opened.workspace)
     if not (patch := final_patch(outcome)) or not workspace.is_dir():
         return False
-    settings = config.load(workspace=session.repository(workspace), env=os.environ)
+    settings = config.load(workspace=sessions.repository(workspace), env=os.environ)
     return asyncio.run(is_applied(patch, record, tuple(settings.known_secrets(os.environ))))
 
 
 def grounds_of(record: Record, flags: Wish) -> Grounds:
     """What the review of a session is held against, wherever we stand now."""
+    from rebut.ci.gate import grounds
     from rebut.ci.recorded_reviews import Review
-    from rebut.ci.standing import grounds
-    from rebut.record import sessions as session
+    from rebut.record import sessions
     from rebut.setup import config
 
     workspace = Path(record.opened.workspace)
-    settings = config.load(workspace=session.repository(workspace), env=os.environ)
+    settings = config.load(workspace=sessions.repository(workspace), env=os.environ)
     return asyncio.run(grounds(workspace, root(), Review.of(record).target, settings, flags))
 
 
@@ -115,3 +119,137 @@ def _heading(standing: Standing) -> str:
 
 def _above(severity: str) -> str:
     return "P1" if severity == "P1" else f"{severity} or graver"
+
+
+# `rebut dismiss`: findings that were looked at and are not to be heard of again, until their lines change.
+
+
+@click.command("dismiss")
+@click.argument("finding", required=False, default="")
+@click.option("--reason", metavar="TEXT", default="", help="Why. It is shown wherever the finding is hidden.")
+@click.option("--session", "id", metavar="ID", default="", help="The review it is from. [the last one of this folder]")
+@click.option("--shared", is_flag=True, help="Keep it in .rebut/dismissals.jsonl, to be committed. [for you alone]")
+@click.option("--list", "listing", is_flag=True, help="List what is dismissed here.")
+@click.option("--undo", metavar="ID", default="", help="Take back a dismissal (d…) of the list, or of a finding (F…).")
+@json_flag
+def dismiss_command(finding: str, reason: str, id: str, shared: bool, listing: bool, undo: str, as_json: bool) -> int:
+    """Dismiss FINDING (F3) of a review: it is hidden, and fails no gate, until the lines that it cites change.
+
+    One that is shared counts for a gate once it is in the base commit of the change: no change can dismiss what is
+    found in itself.
+    """
+    if sum(map(bool, (finding, listing, undo))) != 1:
+        raise click.UsageError("name a finding, or give --list or --undo ID")
+    if listing:
+        return _list(as_json)
+    if undo:
+        return _undo(undo, id, as_json)
+    return _dismiss(finding, reason, id, shared, as_json)
+
+
+def _dismiss(name: str, reason: str, id: str, shared: bool, as_json: bool) -> int:
+    from rebut.ci import dismissals
+    from rebut.ci.dismissals import dismissal
+    from rebut.cli.output import say, say_json
+    from rebut.core.text import clean
+
+    review, workspace = _review(id)
+    one = dismissal(
+        _finding(review, name), review.target, clean(reason), review.session, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    )
+    file = _file(workspace, shared)
+    dismissals.add(file, one, private=not shared)
+    if as_json:
+        say_json({"dismissed": one.id, "finding": name.upper(), "path": one.path, "shared": shared, "file": str(file)})
+        return 0
+    say(f"  dismissed {name.upper()} as {one.id}: {one.category} in {one.place}, until these lines change")
+    if shared:
+        say(f"  commit {file.relative_to(file.parent.parent)}; for a gate it counts once it is in the base commit")
+    say(f"  take it back with   rebut dismiss --undo {one.id}")
+    return 0
+
+
+def _undo(name: str, id: str, as_json: bool) -> int:
+    from rebut.ci import dismissals
+    from rebut.ci.dismissals import matching
+    from rebut.cli.output import say, say_json
+    from rebut.core.errors import UsageError
+
+    workspace = Path.cwd().resolve()
+    wanted = {name}
+    if name[:1] in "Ff":
+        review, workspace = _review(id)
+        held = _finding(review, name)
+        covering = [matching(review.contract, review.target, [one]) for _, one in _kept(workspace)]
+        wanted = {found[held.id].id for found in covering if held.id in found}
+    gone = [
+        one.id
+        for shared in (False, True)
+        for one in (dismissals.remove(_file(workspace, shared), which, private=not shared) for which in sorted(wanted))
+        if one is not None
+    ]
+    if not gone:
+        raise UsageError(f"nothing that is kept here is called {name!r}", "`rebut dismiss --list` shows what there is.")
+    if as_json:
+        say_json({"undone": gone})
+    else:
+        say(f"  taken back: {', '.join(dict.fromkeys(gone))}")
+    return 0
+
+
+def _list(as_json: bool) -> int:
+    from rebut.cli.output import say, say_json, width
+    from rebut.reports.terminal import wrapped
+
+    kept = _kept(Path.cwd().resolve())
+    if as_json:
+        names = ("id", "path", "category", "place", "reason", "text", "session", "at")
+        say_json([{**{name: getattr(one, name) for name in names}, "shared": shared} for shared, one in kept])
+        return 0
+    for shared, one in kept:
+        where = "shared" if shared else "yours"
+        say("\n".join(wrapped(f"  {one.id}  {where:<6}  {one.place}  {one.category}: {one.text}", width(), 21)))
+        say("\n".join(wrapped(f"{'':<19}because: {one.reason}", width(), 21)))
+    if not kept:
+        say("  nothing is dismissed here")
+    return 0
+
+
+def _kept(workspace: Path) -> list[tuple[bool, Dismissal]]:
+    from rebut.ci import dismissals
+
+    return [(shared, one) for shared in (False, True) for one in dismissals.load(_file(workspace, shared))]
+
+
+def _file(workspace: Path, shared: bool) -> Path:
+    from rebut.ci import dismissals
+
+    return dismissals.shared_file(workspace) if shared else dismissals.private_file(root(), workspace)
+
+
+def _review(id: str) -> tuple[Review, Path]:
+    """The review that is meant, and its workspace; without an id the last one of this folder, whatever came after."""
+    from rebut.ci.recorded_reviews import Review
+    from rebut.core.errors import UnknownSession
+    from rebut.record import sessions
+
+    if id:
+        record = sessions.load(folder_of(id))
+        return Review.of(record), Path(record.opened.workspace)
+    here = Path.cwd().resolve()
+    for found in sessions.sessions(root()):
+        if sessions.is_here(found, here):
+            record = sessions.load(found.folder)
+            if record.closed and "target" in record.facts:
+                return Review.of(record), Path(record.opened.workspace)
+    raise UnknownSession(f"no review has ended in {here}", "Name one with --session ID.")
+
+
+def _finding(review: Review, name: str) -> Held:
+    from rebut.core.errors import UsageError
+
+    for held in review.contract.findings:
+        if held.id == name.upper():
+            return held
+    ids = ", ".join(f.id for f in review.contract.findings) or "none"
+    raise UsageError(f"review {review.session} has no finding {name!r}", f"Its findings: {ids}.")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import Many, common, shown, topic_of
+from rebut.cli.options import SCOPES, Many, common, gate_options, given_scope, pairs, scope_options, shown, topic_of
+
+if TYPE_CHECKING:
+    from rebut.workspace.targets.target import Wanted
 
 
 @click.command("duel", cls=Many)
@@ -30,3 +34,188 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
     how = shown(named)
     named["models"] = {"proposer": model_proposer or "", "challenger": model_challenger or ""}
     return launch("duel", topic_of(topic), named, **how)
+
+
+# `rebut cross`: a critic of another family, a judge, and a choice from A to E.
+
+
+@click.command("cross", cls=Many)
+@click.argument("content", required=False, default="")
+@click.option("--target", metavar="KIND", default="auto", help="auto, code, proposal or mixed. [auto]")
+@click.option("--scope", metavar="SCOPE", default="", help=f"{SCOPES}. [uncommitted]")
+@scope_options
+@click.option("--artifact-file", metavar="FILE", default="", help="A file that holds what to review.")
+@click.option("--context-file", metavar="FILE", default="", help="A file that holds the last message.")
+@click.option("--from-transcript", is_flag=True, help="The last answer of your coding tool in this folder.")
+@click.option("--author", metavar="SPEC", help="The model that wrote it; it is not asked. [the judge's, or you]")
+@click.option("--critic", metavar="SPEC", help="The model that reviews it; another one than the author.")
+@click.option("--judge", metavar="SPEC", help="The model that weighs the findings. [the author's]")
+@click.option("--intensity", metavar="LEVEL", help="quick, standard or extensive: rounds, minutes and time a call.")
+@click.option("--max-rounds", "rounds", type=int, metavar="1–5", help="Rounds at most. [1, 3 or 5]")
+@click.option("--mode", metavar="MODE", help="auto: the judge's choice is taken; manual: you are asked. [auto]")
+@click.option("--backend-timeout-seconds", type=float, metavar="S", help="The same as --timeout. [180, 600 or 900]")
+@click.option("--skip-materialize-opposite", is_flag=True, help="On B, do not have the final artifact written.")
+@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@click.option("--state-dir", metavar="DIR", help="The folder that holds session folders. [in git's own folder]")
+@click.option("--apply", "apply_patch", is_flag=True, help="Apply the final patch, if the tree is as it was reviewed.")
+@click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
+@gate_options
+@click.option("--again", is_flag=True, help="Review it anew, even if the same review is on record.")
+@click.option(
+    "--sarif", type=click.Path(dir_okay=False, path_type=Path), help="Also write the findings there, as SARIF."
+)
+@click.option("--github", is_flag=True, help="Also print them as annotations of a GitHub workflow.")
+@common
+def cross_command(
+    content: str,
+    backend_timeout_seconds: float | None,
+    apply_patch: bool,
+    everything: bool,
+    fail_on: str | None,
+    on_inconclusive: str | None,
+    again: bool,
+    sarif: Path | None,
+    github: bool,
+    **named: Any,
+) -> int:
+    """A critic of another family reviews a change or a proposal, a judge weighs its findings, and you decide.
+
+    CONTENT is the text to review; - reads it from standard input. Without it: a file, standard input, a transcript, or
+    the changed working tree.
+    """
+    from rebut.cli.gate_flags import Gating
+    from rebut.cli.launch import launch
+    from rebut.domain.gate_policy import Wish
+
+    if github and named["as_json"]:
+        raise click.UsageError("--github and --json both write to standard output; give one")
+    wanted = _wanted(content, named)
+    if backend_timeout_seconds is not None:
+        if named.get("timeout") is not None:
+            raise click.UsageError("--timeout and --backend-timeout-seconds are the same; give one")
+        named["timeout"] = backend_timeout_seconds
+    how = shown(named)
+    named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
+    return launch(
+        "cross",
+        "",
+        named,
+        **how,
+        wanted=wanted,
+        everything=everything,
+        gating=Gating(
+            Wish(fail_on, on_inconclusive), sarif, github, again, apply_patch, quiet=how["quiet"] or how["as_json"]
+        ),
+    )
+
+
+def _wanted(content: str, named: dict[str, Any]) -> Any:
+    from rebut.cli.shorthand import everything, waiting
+    from rebut.workspace.targets.target import Wanted
+
+    scope = given_scope(named)
+    texts = {name: named.pop(name) for name in ("artifact_file", "context_file", "from_transcript")}
+    stdin = ""
+    if content == "-":
+        content, stdin = "", everything()
+    elif not (content or any(texts.values())) and (not scope or named["target"] == "mixed"):
+        stdin = waiting()
+    return Wanted(named.pop("target"), scope, content, stdin=stdin, **texts)
+
+
+# `rebut revise`: two authors critique, revise and converge on one plan or one review.
+
+
+@click.command("revise", cls=Many)
+@click.argument("stage", metavar="plan|review", type=click.Choice(["plan", "review"]))
+@click.argument("topic", required=False, default="")
+@click.option("--author", metavar="SPEC", multiple=True, help="A model that writes; give two. NAME=SPEC names files.")
+@click.option("--synthesizer", metavar="SPEC", help="The model that makes one of both. [the first author's, anew]")
+@click.option("--scope", metavar="SCOPE", default="", help=f"What is reviewed: {SCOPES}. [uncommitted]")
+@scope_options
+@click.option("--rounds", type=int, metavar="1–3", help="Rounds of critique and revision at most. [2]")
+@click.option("--phase", type=click.IntRange(min=1), metavar="N", help="Write to .kiln/tracks/phase-N. [the one due]")
+@click.option("--strategy", metavar="NAME", help="debate; or synthesize (a plan), single (a review). [debate]")
+@click.option("--baseline", is_flag=True, help="Also synthesize the first drafts alone, to compare: one call more.")
+@click.option("--show-names", is_flag=True, help="Tell authors who wrote what; by default they are not told.")
+@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@common
+def revise_command(stage: str, topic: str, **named: Any) -> int:
+    """Two authors write, critique each other, revise and converge; one plan or one review is made of both.
+
+    TOPIC is the task of a plan, and for a review what to look at; - reads it from standard input. Where
+    .kiln/config.json exists, it says whether a stage is debated.
+    """
+    from rebut.cli.launch import launch
+
+    scope = given_scope(named)
+    wanted: Wanted | None = None
+    if stage == "review":
+        from rebut.workspace.targets.target import Wanted
+
+        wanted = Wanted("code", scope or "uncommitted", instead=f"Name another with --scope: {SCOPES}")
+    elif scope:
+        raise click.UsageError(f"a plan has no scope, got {scope}; --context gives it files")
+    elif not topic:
+        raise click.UsageError("missing argument 'TOPIC': say what to plan")
+    named["author"] = list(named["author"])
+    named["stage"] = stage
+    how = shown(named)
+    return launch("revise", topic_of(topic), named, **how, wanted=wanted)
+
+
+# `rebut panel`: one position against several challengers at once.
+
+
+@click.command("panel", cls=Many)
+@click.argument("topic")
+@click.option("--lead", metavar="SPEC", help="The model that takes the position and defends it.")
+@click.option("--challenger", metavar="SPEC", multiple=True, help="A model that attacks it; repeat for several.")
+@click.option("--judge", metavar="SPEC", help="Who writes the personas and maps assumptions. [the lead's model]")
+@click.option("--max-rounds", "rounds", type=int, metavar="1–10", help="The challenge and all rebuttals. [5]")
+@click.option("--min-challengers", type=int, metavar="N", help="How many challengers must answer. [1]")
+@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@common
+def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
+    """One position against expert challengers, all at once, to a consensus or an honest trade-off.
+
+    TOPIC is the question; - reads it from standard input. A call takes 120 s at most unless --timeout says otherwise.
+    The files are in ./debates/NNN-topic.
+    """
+    from rebut.cli.launch import launch
+
+    how = shown(named)
+    named["challenger"] = list(challenger)
+    return launch("panel", topic_of(topic), named, **how)
+
+
+# `rebut run FILE.py|NAME TOPIC`: a protocol of one's own, or of another package.
+
+
+@click.command("run", cls=Many)
+@click.argument("file", metavar="FILE|NAME")
+@click.argument("topic")
+@click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Fill a seat; repeat for a role with several.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a setting of the protocol.")
+@common
+def run_command(file: str, topic: str, seat: tuple[str, ...], settings: tuple[str, ...], **named: Any) -> int:
+    """Run a protocol from a Python file, or an installed one by its NAME. TOPIC - is read from standard input.
+
+    The file has `seats`, `async def run(debate)` and, if it likes, `Settings`: see docs/writing-a-protocol.md.
+    """
+    from rebut.cli.launch import launch
+
+    how, seats = shown(named), dict[str, Any]()
+    for role, spec in pairs(seat, "--seat", "ROLE=SPEC"):
+        _own(role, named)
+        seats.setdefault(role, []).append(spec)
+    for name, value in pairs(settings, "--set", "NAME=VALUE"):
+        _own(name, named)
+        seats[name] = value
+    named |= seats
+    return launch(file, topic_of(topic), named, **how)
+
+
+def _own(name: str, named: dict[str, Any]) -> None:
+    if name in named or name in ("protocol", "topic", "models"):
+        raise click.UsageError(f"{name!r} is no seat or setting of a protocol; it has a flag or argument of its own")

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import gate_options, given_limits, limits, output, pairs
+from rebut import api
+from rebut.api import Desk
+from rebut.ci.apply import final_patch, is_applied
+from rebut.cli.gate_flags import Gating
+from rebut.cli.launch import applied
+from rebut.cli.options import deadline_option, gate_options, given_limits, limits, output, pairs
+from rebut.cli.runner import perform
+from rebut.core.errors import RebutError
+from rebut.domain.gate_policy import Wish
+from rebut.domain.outcome import Outcome
+from rebut.setup.connect import Custom
 
 if TYPE_CHECKING:
     from rebut.cli.runner import Judged
-    from rebut.domain.outcome import Outcome
 
 
 @click.command("resume")
@@ -35,7 +45,6 @@ def resume_command(
     ID is an id, a unique beginning of one, a slug, or `last`. Limits given here replace those on record. A review ends
     with the gate, the files and the --apply that it was begun with.
     """
-    from rebut.cli.commands.taking_up import take_up
 
     return take_up(
         id,
@@ -117,9 +126,9 @@ def _must_ask(id: str) -> None:
     from rebut.cli.commands.show import folder_of
     from rebut.core.errors import UsageError
     from rebut.core.types import LEFT
-    from rebut.record import sessions as session
+    from rebut.record import sessions
 
-    record = session.load(folder_of(id))
+    record = sessions.load(folder_of(id))
     if record.closed is not None and any(c.failed and c.failed.failure != LEFT for c in record.calls.values()):
         return
     if record.closed is None:
@@ -136,9 +145,9 @@ def with_parent(outcome: Outcome) -> Judged:
     from rebut.cli.commands.show import beside, root
     from rebut.cli.output import width
     from rebut.cli.runner import Judged
-    from rebut.record import sessions as session
+    from rebut.record import sessions
 
-    pair = beside(session.load(root() / outcome.session), outcome)
+    pair = beside(sessions.load(root() / outcome.session), outcome)
     if pair is None:
         return Judged(outcome, outcome.exit_code)
     return Judged(outcome, outcome.exit_code, tuple(pair.rows(width())), pair.to_json())
@@ -146,3 +155,109 @@ def with_parent(outcome: Outcome) -> Judged:
 
 def _counted(reused: int, anew: int) -> str:
     return f"this fork reuses {reused} answer{'' if reused == 1 else 's'} and asks about {anew} anew"
+
+
+# Taking up: a session goes on, and ends as the command that began it would have, with its gate and what it applies.
+
+
+def take_up(
+    id: str,
+    *,
+    as_json: bool,
+    quiet: bool,
+    deadline: float | None,
+    limits: Mapping[str, float] | None = None,
+    ask_left: bool = False,
+    backends: Mapping[str, Custom] | None = None,
+    fail_on: str | None = None,
+    on_inconclusive: str | None = None,
+) -> int:
+    """Go on with a session. What was asked of a review besides its ending is on record; a gate given here is newer."""
+    gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
+
+    async def act(desk: Desk) -> Outcome:
+        there, _, record = desk.taken_up(id)
+        await gating.take_up(there, record, quiet=as_json)
+        try:
+            outcome = await api.resume(id, desk=desk, limits=limits, ask_left=ask_left)
+        except RebutError as error:
+            gating.excuse(error)
+            raise
+        if gating.target is None:
+            return outcome
+        if gating.apply and outcome.complete and not record.closed:  # what had ended was applied then, or refused
+            outcome = await applied(there, outcome, refused)
+        gating.applied = await is_applied(final_patch(outcome), record, there.table.known_secrets)
+        return outcome
+
+    code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, backends=backends, judge=gating.judge)
+    return code or (3 if refused else 0)
+
+
+# `rebut answer`: the caller's reply, put on record, and the debate goes on.
+
+
+@click.command("answer")
+@click.argument("id")
+@click.option("--file", "file", required=True, metavar="FILE", help="The answer; - reads it from standard input.")
+@click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one that waits]")
+@deadline_option
+@output
+def answer_command(id: str, file: str, key: str, deadline: float | None, as_json: bool, quiet: bool) -> int:
+    """Answer the question that a `caller` seat was asked, and go on with the debate.
+
+    The question, the schema of its answer and this command are what rebut printed when it ended with code 4. An answer
+    that does not fit is kept on record, and the question comes back with what is wrong. With --key, an answer that was
+    already taken is not taken twice.
+    """
+    from rebut.setup.connect import answering
+
+    text = _read(file)
+    wanted = _for(id, key, text)
+    return take_up(
+        id,
+        as_json=as_json,
+        quiet=quiet,
+        deadline=deadline,
+        backends={"caller": answering(text if wanted else "", key)},
+    )
+
+
+def _for(id: str, key: str, text: str) -> bool:
+    """Whether the answer is still wanted; one that was taken before its process died need not be taken again."""
+    from rebut.api import Desk
+    from rebut.core.errors import UsageError
+    from rebut.engine.plan import participants
+    from rebut.record import sessions
+    from rebut.record.record import seat_of
+
+    folder = Desk().find(id)
+    record = sessions.load(folder)
+    seats = [p.seat for p in participants(record)[0] if p.spec.provider == "caller"]
+    if not seats:
+        raise UsageError(f"session {folder.name} has no seat of the caller's", "Go on with `rebut resume`.")
+    if record.closed:
+        raise UsageError(f"session {folder.name} is closed", f"`rebut show {folder.name}` has its outcome.")
+    if key and seat_of(key) not in seats:
+        raise UsageError(f"{key} is no question to the caller", f"The caller sits as {', '.join(seats)}.")
+    call = record.calls.get(key)
+    if call is None:
+        return True
+    last = call.attempts[max(call.attempts)].text.strip() if call.attempts else ""
+    return call.answered is None and last != text.strip()
+
+
+def _read(file: str) -> str:
+    import sys
+    from pathlib import Path
+
+    from rebut.core.errors import UsageError
+
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    text = raw.decode("utf-8-sig", "replace")
+    if not text.strip():
+        raise UsageError("the answer is empty", "Give it with --file FILE, or on standard input with --file -.")
+    return text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rebut.cli.commands.show import root
+from rebut.cli.commands.show import folder_of, root
 from rebut.cli.options import json_flag
 
 
@@ -19,16 +19,16 @@ def list_command(everywhere: bool, as_json: bool) -> int:
     from rebut.cli.output import folded, say, say_json, width
     from rebut.core.errors import RecordError
     from rebut.core.text import cut
-    from rebut.domain import session_status as reading
-    from rebut.record import sessions as session
+    from rebut.domain import session_status
+    from rebut.record import sessions
 
     here = Path.cwd().resolve()
     rows = []
-    for one in session.sessions(root()):
-        if not everywhere and not session.is_here(one, here):
+    for one in sessions.sessions(root()):
+        if not everywhere and not sessions.is_here(one, here):
             continue
         try:
-            status = reading.status(session.load(one.folder), session.running(one.folder))
+            status = session_status.status(sessions.load(one.folder), sessions.running(one.folder))
         except RecordError as error:
             status = f"unreadable: {error.message}"
         row = {"id": one.id, "at": one.at, "protocol": one.opened.protocol, "topic": one.opened.topic, "status": status}
@@ -48,4 +48,42 @@ def list_command(everywhere: bool, as_json: bool) -> int:
         room = max(20, width() - len(line) - len(rest))
         # What does not fit stands below it, from where the date begins.
         say(folded(line + (cut(topic, room) if sys.stdout.isatty() else topic) + rest, sys.stdout, 10))
+    return 0
+
+
+# `rebut delete`: takes a session away for good.
+
+
+@click.command("delete")
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
+@json_flag
+def delete_command(ids: tuple[str, ...], yes: bool, as_json: bool) -> int:
+    """Delete sessions for good: their records, the copies of files in them, and all that was said.
+
+    ID is an id, a unique beginning of one, a slug, or `last`. Files that a session wrote elsewhere stay where they
+    are. A session that is running is left alone.
+    """
+    from rebut.cli.output import say, say_json
+    from rebut.core.errors import UsageError
+    from rebut.core.text import cut
+    from rebut.record import sessions
+
+    folders = list(dict.fromkeys(folder_of(id) for id in ids))
+    if not yes:
+        if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError("delete asks first, and there is nobody to ask", "Give --yes to delete without asking.")
+        for folder in folders:
+            found = sessions.first_event(folder)
+            say(f"  {folder.name}  {cut(found.opened.topic, 60) if found else ''}", sys.stderr)
+        these = "this session" if len(folders) == 1 else f"these {len(folders)} sessions"
+        if not click.confirm(f"Delete {these} for good?", err=True):
+            say("  nothing was deleted", sys.stderr)
+            return 0
+    for folder in folders:
+        sessions.delete(folder)
+    if as_json:
+        say_json({"deleted": [folder.name for folder in folders]})
+    else:
+        say(f"  deleted {', '.join(folder.name for folder in folders)}")
     return 0

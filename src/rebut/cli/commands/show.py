@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def root() -> Path:
-    from rebut.record import sessions as session
+    from rebut.record import sessions
 
-    return session.home()
+    return sessions.home()
 
 
 def folder_of(id: str) -> Path:
-    from rebut.record import sessions as session
+    from rebut.record import sessions
 
-    return session.find(root(), id, Path.cwd().resolve())
+    return sessions.find(root(), id, Path.cwd().resolve())
 
 
 @click.command("show")
@@ -38,25 +38,24 @@ def folder_of(id: str) -> Path:
 @json_flag
 def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pager: bool, as_json: bool) -> int:
     """Show a session: how it ended, every point with its fate and evidence, then who said what, turn by turn."""
-    from rebut.cli.output import say, say_json, width
-    from rebut.cli.paging import page
-    from rebut.domain import session_status as reading
-    from rebut.record import sessions as session
-    from rebut.reports import terminal as report, transcript
+    from rebut.cli.output import page, say, say_json, width
+    from rebut.domain import session_status
+    from rebut.record import sessions
+    from rebut.reports import terminal, transcript
 
     folder = folder_of(id)
-    record = session.load(folder)
+    record = sessions.load(folder)
     if as_json:
         say_json(_for_machines(record))
         return 0
     if failures:
-        say("\n".join(["", *report.header(record, width=width()), "", *transcript.failures(record)]))
+        say("\n".join(["", *terminal.header(record, width=width()), "", *transcript.failures(record)]))
         say("" if transcript.failures(record) else "  nothing failed")
         return 0
-    ledger = reading.ledger_of(record)
-    title, *header = report.header(record, width=width())
+    ledger = session_status.ledger_of(record)
+    title, *header = terminal.header(record, width=width())
     rows = ["", title, "", *_how_it_ended(record, folder, everything, width()), "", *header, ""]
-    if everything or not reading.is_review(record):  # a review's ending has told them
+    if everything or not session_status.is_review(record):  # a review's ending has told them
         listed = transcript.points(ledger, width())
         rows += ["  POINTS AND CLAIMS", "", *listed] if listed else []
     rows += transcript.turns(record, ledger, width(), prompts=prompts, raw=everything)
@@ -65,29 +64,29 @@ def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pa
 
 
 def _how_it_ended(record: Record, folder: Path, everything: bool, width: int) -> list[str]:
-    from rebut.domain import session_status as reading
-    from rebut.record import sessions as session
-    from rebut.reports import terminal as report
+    from rebut.domain import session_status
+    from rebut.record import sessions
+    from rebut.reports import terminal
 
-    if outcome := reading.outcome_of(record):
+    if outcome := session_status.outcome_of(record):
         outcome = _dismissed(record, outcome)  # the header has the notes
-        shown = report.ending(outcome, width=width, told=record.notes, everything=everything, points=False)
+        shown = terminal.ending(outcome, width=width, told=record.notes, everything=everything, points=False)
         pair = beside(record)
         return [shown, *(["", *pair.rows(width)] if pair else [])]
-    running = session.running(folder)
-    rows = [f"  {reading.status(record, running)}."]
-    return rows if running else [*rows, f"  Go on with   rebut resume {session.short(root(), record.opened.id)}"]
+    running = sessions.running(folder)
+    rows = [f"  {session_status.status(record, running)}."]
+    return rows if running else [*rows, f"  Go on with   rebut resume {sessions.short(root(), record.opened.id)}"]
 
 
 def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
     """A fork beside the session that it was taken from."""
     from rebut.core.errors import RecordError
-    from rebut.record import sessions as session
+    from rebut.record import sessions
     from rebut.reports.compare import paired
 
     def load(id: str) -> Record | None:
         try:
-            return session.load(root() / id)
+            return sessions.load(root() / id)
         except RecordError:
             return None
 
@@ -105,8 +104,8 @@ def _dismissed(record: Record, outcome: Outcome) -> Outcome:
     """A review's outcome without what was dismissed since. To look at it, the repository need not be there."""
     if "contract" not in outcome.data:
         return outcome
+    from rebut.ci.gate import stand
     from rebut.ci.recorded_reviews import Review
-    from rebut.ci.standing import stand
     from rebut.cli.commands.gate import grounds_of
     from rebut.core.errors import UsageError
     from rebut.domain.gate_policy import Wish
@@ -126,16 +125,16 @@ def replay_command(id: str, as_json: bool) -> int:
     from rebut.cli.json_result import brief
     from rebut.cli.output import say, say_json, width
     from rebut.cli.screen.screen import Screen
-    from rebut.domain import session_status as reading
-    from rebut.record import sessions as session
-    from rebut.reports import terminal as report
+    from rebut.domain import session_status
+    from rebut.record import sessions
+    from rebut.reports import terminal
 
-    record = session.load(folder_of(id))
+    record = sessions.load(folder_of(id))
     screen = Screen(quiet=as_json)
     screen.ready(record)
     screen.close()
     outcome = asyncio.run(api.replay(record.opened.id))
-    was = reading.outcome_of(record)
+    was = session_status.outcome_of(record)
     same = was is not None and (was.heading, was.decision, was.final) == (
         outcome.heading,
         outcome.decision,
@@ -144,6 +143,6 @@ def replay_command(id: str, as_json: bool) -> int:
     if as_json:
         say_json({**brief(outcome), "same": same})
     else:
-        say(report.ending(outcome, width=width()))
+        say(terminal.ending(outcome, width=width()))
         say("\n  the same end as on record" if same else "\n  NOT the end that is on record")
     return 0 if same else 3

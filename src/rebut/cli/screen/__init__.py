@@ -1,0 +1,1 @@
+"""The live view of a running debate on a terminal."""

@@ -6,21 +6,22 @@ import re
 import shutil
 import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+from unicodedata import east_asian_width
 
-from rebut.cli.screen import points
 from rebut.core.text import cut
 from rebut.core.types import ModelSpec
-from rebut.engine.live_answer import Hearing
-from rebut.record.events import Answered, Asked
+from rebut.engine.live_answer import Heard, Hearing
+from rebut.record.events import Answered, Asked, Fact
 from rebut.record.record import Record, Spent, name_of_step, seat_of
 from rebut.record.timings import Expected, History
-from rebut.reports import terminal as report
+from rebut.reports import terminal
 
 NARROW = 76
 """Columns below which there is no room for a column of labels."""
-MOST = 6
+MOST_LIVE = 6
 """Rows of points below one seat."""
 CAPTION = 23
 
@@ -48,7 +49,7 @@ class Moving:
     def note(self, record: Record) -> None:
         """Take what is to be known from the record, which grows while a thread of its own draws the rows."""
         self.seats = {str(row["seat"]): str(ModelSpec.parse(str(row["spec"]))) for row in record.opened.seats}
-        self.column = report.column(record)
+        self.column = terminal.column(record)
         self.spent = record.spent() if any(call.attempts for call in record.calls.values()) else None
         calls = record.calls.items()
         self.made = tuple(key for key, c in calls if c.answered or (c.failed and not c.failed.reopened))
@@ -62,12 +63,12 @@ class Moving:
         if not rows:
             return []
         for one in list(self.held):
-            took = report.duration(one.ms / 1000)
+            took = terminal.duration(one.ms / 1000)
             rows.append(f"{_head(one.key, column)} {took:>8}  answered")
             rows += self._points(one.key, most, width)
         if self.spent:
             in_doubt = max(0, self.spent.in_doubt - len(self.asked))  # those in flight are not in doubt yet
-            rows.append(_captioned("so far", report.spent(replace(self.spent, in_doubt=in_doubt)), width))
+            rows.append(_captioned("so far", terminal.spent(replace(self.spent, in_doubt=in_doubt)), width))
         if said := self._expected():
             rows.append(_captioned("expected", said, width) if width >= NARROW else f"    {said}")
         if self.label:
@@ -81,27 +82,27 @@ class Moving:
 
     def _speaking(self, key: str, asked: Asked, took: float, column: int, width: int) -> str:
         why = f" ({asked.why})" if asked.why != "ask" else ""
-        head = f"{_head(key, column)} {report.duration(took):>8}{why}"
+        head = f"{_head(key, column)} {terminal.duration(took):>8}{why}"
         if key in self.waits:
             return f"{head}  {self._waiting(key)}"
         hearing, room = self.heard.get(key), width - len(head) - 5
         if words := hearing.words() if hearing else "":
             return head + (f'  "{_tail(words, room)}"' if room > 10 else "")
         if hearing and hearing.size and not hearing.points:
-            return _cut(f"{head}  {report.size(hearing.size)} characters so far", width)
+            return _cut(f"{head}  {terminal.size(hearing.size)} characters so far", width)
         usual = self.history.usual(asked.spec, step=name_of_step(key)) if not (hearing and hearing.size) else None
-        told = f", usually {report.duration(usual.seconds)}" if usual and usual.seconds > took else ""
+        told = f", usually {terminal.duration(usual.seconds)}" if usual and usual.seconds > took else ""
         return head + (told if len(told) <= room else "")
 
     def _points(self, key: str, most: int, width: int) -> list[str]:
         hearing = self.heard.get(key)
-        return points.latest(list(hearing.points), most, width) if hearing else []
+        return latest(list(hearing.points), most, width) if hearing else []
 
     def _room_for_points(self) -> int:
         """Rows for each who speaks or spoke. What does not fit on the screen would not be seen at all."""
         count = len(self.asked) + len(self.held)
         lines = shutil.get_terminal_size((80, 24)).lines
-        return max(1, min(MOST, (lines - 5 - count) // max(1, count)))
+        return max(1, min(MOST_LIVE, (lines - 5 - count) // max(1, count)))
 
     def _waiting(self, key: str) -> str:
         """The words as they were, with the seconds that are left now."""
@@ -121,7 +122,7 @@ def expected(found: Expected) -> str:
     """How long it may yet take: what is usual, never a promise. What takes longer than usual is said to."""
     by = f"by {found.by} earlier call{'' if found.by == 1 else 's'}"
     if found.late:
-        past = f"past the usual {report.duration(found.late)}"
+        past = f"past the usual {terminal.duration(found.late)}"
         return f"{past}; then about {roughly(found.seconds)}, {by}" if found.seconds >= 1 else past
     return f"about {roughly(found.seconds)} left at most, {by}"
 
@@ -147,3 +148,79 @@ def _tail(words: str, room: int) -> str:
 
 def _cut(line: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+# Points as rows: while an answer is being written, and below a turn once they are on record.
+
+INDENT = " " * 6
+MOST_BELOW_A_TURN = 5
+"""How many stay below a turn."""
+TAG = 3
+FEWEST = 14
+"""Columns below which words say nothing."""
+
+
+def row(point: Heard, width: int) -> str:
+    """One line: how grave, the words as far as they fit, and at the end of the line where and what was found there."""
+    tag = " ".join(part for part in (point.about, point.tag) if part)
+    lead = f"{INDENT}{tag:<{TAG}} " if tag else INDENT
+    room = width - cells(lead) - 1
+    # Neither side may starve the other: on a narrow terminal a long place loses its front, where folders stand.
+    place = _ending(point.place, max(12, room // 3)) if point.place else ""
+    mark = point.mark if point.looked_up else "…"
+    end = " ".join(part for part in (place, mark) if part)
+    if place and room - cells(end) < FEWEST:
+        end = mark  # words come first, and the mark before its place
+    left = max(10, room - cells(end) - 2 if end else room)
+    words = cut(point.text, left)
+    while cells(words) > left:  # some characters take two columns
+        words = cut(words, len(words) - 1)
+    return f"{lead}{words}{' ' * max(0, room - cells(words) - cells(end))}{end}".rstrip()
+
+
+def spoken(point: Heard) -> str:
+    """The same for a screen reader: nothing is cut, nothing stands in columns."""
+    tag = " ".join(part for part in (point.about, point.tag) if part)
+    end = " ".join(part for part in (point.place, point.mark) if part)
+    return ", ".join(part for part in (tag, point.text.rstrip("."), end) if part)
+
+
+def latest(points: Sequence[Heard], most: int, width: int) -> list[str]:
+    """The last of them, as many as there is room for, and how many stand above."""
+    above = len(points) - most
+    if above <= 0:
+        return [row(point, width) for point in points]
+    shown = [row(point, width) for point in points[above + 1 :]]
+    return [f"{INDENT}… {above + 1} before", *shown]
+
+
+def recorded(fact: Fact, width: int) -> list[str]:
+    """What a turn brought to the ledger, as it was checked: claims and points, the first few of them."""
+    entries = [entry for entry in _entries(fact) if entry.get("entry") in ("claim", "point")]
+    several = len({entry.get("by") for entry in entries}) > 1
+    found = [_point(entry, str(entry.get("by", "")) if several else "") for entry in entries]
+    rows = [row(point, width) for point in found[:MOST_BELOW_A_TURN]]
+    return rows + ([f"{INDENT}and {len(found) - MOST_BELOW_A_TURN} more"] if len(found) > MOST_BELOW_A_TURN else [])
+
+
+def _entries(fact: Fact) -> Sequence[dict[str, Any]]:
+    rows = fact.value.get("entries") if isinstance(fact.value, dict) else None
+    return [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
+
+
+def _point(entry: dict[str, Any], by: str) -> Heard:
+    cited = entry.get("evidence") or ()
+    first = next((e for e in cited if e.get("mark") == "absent"), cited[0] if cited else {})
+    bare = "unsupported" if entry["entry"] == "claim" and not cited else ""
+    place, mark = str(first.get("place", "")), str(first.get("mark", "")) or bare
+    return Heard(str(entry.get("text", "")), str(entry.get("severity", "")), by, place, mark, looked_up=True)
+
+
+def cells(text: str) -> int:
+    """Columns that a text takes on a terminal."""
+    return len(text) if text.isascii() else sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _ending(place: str, limit: int) -> str:
+    place = " ".join(place.split())
+    return place if len(place) <= limit else "…" + place[-(limit - 1) :]

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut.cli.output import fitted, plain, say, width
-from rebut.cli.screen import points
+from rebut.cli.screen import live_rows
 from rebut.cli.screen.live_rows import Moving
 from rebut.core.text import cut
-from rebut.domain.endings import ledger_of
+from rebut.domain.session_status import ledger_of
 from rebut.engine.live_answer import Hearing
 from rebut.record.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.record.record import Record, seat_of, step_of
 from rebut.record.timings import look_back
-from rebut.reports import terminal as report
+from rebut.reports import terminal
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -71,7 +71,7 @@ class Screen:
             threading.Thread(target=self._look_back, args=(folder,), daemon=True).start()
         self.told = record.notes
         self._line("")
-        for row in report.header(record, width=width()):
+        for row in terminal.header(record, width=width()):
             self._line(row)
         self._line("")
         for line in record.lines:
@@ -113,7 +113,7 @@ class Screen:
                 if any(step_of(one.key) != step_of(e.key) for one in self.moving.held):
                     self._flush()
                 self.moving.held.append(e)
-            case Fact(key=key) as e if told := report.decided(e):
+            case Fact(key=key) as e if told := terminal.decided(e):
                 self._flush()
                 self._line(f"    {told}")
             case Fact(key=key) as e if key.endswith("#ledger"):
@@ -132,7 +132,7 @@ class Screen:
     def _brought(self, ledger: Fact, key: str) -> None:
         """What one answer, or the last of them, entered in the ledger."""
         mine = [one for one in self.moving.held if (step_of(one.key), seat_of(one.key)) == (step_of(key), seat_of(key))]
-        by = report.entered_by(ledger)
+        by = terminal.entered_by(ledger)
         if not mine:  # an entry of one seat belongs beside that seat's turn, also when its siblings have answered, too
             mine = [one for one in self.moving.held if step_of(one.key) == step_of(key) and by == {one.seat}]
         if not mine and self.moving.held and by - {self.moving.held[-1].seat}:  # not of the last turn's seat alone
@@ -153,8 +153,8 @@ class Screen:
     def _apart(self, who: str, ledger: Fact) -> None:
         """What stands beside no turn."""
         known = ledger_of(self.record).ids() if self.record else ()
-        told = f"    {who:<{self._column}} {'; '.join(report.counted(ledger, known))}".rstrip()
-        for row in report.wrapped(told, width(), 5 + self._column):
+        told = f"    {who:<{self._column}} {'; '.join(terminal.entered(ledger, known))}".rstrip()
+        for row in terminal.wrapped(told, width(), 5 + self._column):
             self._line(row)
 
     def _flush(self, ledger: Fact | None = None) -> None:
@@ -165,7 +165,7 @@ class Screen:
     def _turn(self, answered: Answered, ledger: Fact | None) -> None:
         if self.record:
             self._heading(answered.key)
-            self._line(report.turn(self.record, answered, ledger, width=width()))
+            self._line(terminal.turn(self.record, answered, ledger, width=width()))
             if ledger and answered.key in self._stay:
                 self._below(ledger)
             self.moving.heard.pop(answered.key, None)
@@ -173,12 +173,12 @@ class Screen:
     def _below(self, ledger: Fact) -> None:
         """Whoever saw points come keeps them; a log has their count. They are the ones on record now, as checked."""
         if sys.stderr.isatty() and self._stay:
-            for row in points.recorded(ledger, width()):
+            for row in live_rows.recorded(ledger, width()):
                 self._line(row)
 
     @property
     def _column(self) -> int:
-        return report.column(self.record) if self.record else 11
+        return terminal.column(self.record) if self.record else 11
 
     def _heading(self, key: str) -> None:
         scope = key.rpartition("/")[0]
@@ -259,7 +259,7 @@ class Screen:
                 break
             told += 1
             self._stay.discard(key)  # it was said: below its turn it would be said twice
-            self._line(f"{seat_of(key)} says: {points.spoken(point)}")
+            self._line(f"{seat_of(key)} says: {live_rows.spoken(point)}")
         self._spoken[key] = (hearing, told)
 
     def waits(self, key: str, words: str) -> None:

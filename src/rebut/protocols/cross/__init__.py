@@ -1,9 +1,8 @@
 """A critic of another family tears into a change or a proposal, a judge weighs what it found, and you decide."""
 
 from rebut.protocols.cross.artifacts import artifacts
-from rebut.protocols.cross.places import claim, state_dir
 from rebut.protocols.cross.run import partial, run
-from rebut.protocols.cross.settings import Settings, calls, implied, limits, notices
+from rebut.protocols.cross.settings import Settings, calls, claim, implied, limits, notices, state_dir
 
 name = "cross"
 version = "2"

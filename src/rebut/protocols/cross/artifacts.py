@@ -12,7 +12,7 @@ from rebut.core.types import Json
 from rebut.domain.review_result import Contract
 from rebut.engine.protocol import Artifact, Ended
 from rebut.record.record import Record
-from rebut.workspace.targets import Target
+from rebut.workspace.targets.target import Target
 
 SCHEMA = 1
 

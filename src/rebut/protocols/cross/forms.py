@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import Cites, Form, Need, Severity, folded
-from rebut.domain.glance import Glance
+from rebut.domain.forms import Cites, Form, Glance, Need, Severity, folded
 
 CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
 Category = Annotated[

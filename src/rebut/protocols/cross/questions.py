@@ -12,12 +12,13 @@ from rebut.domain.forms import cited
 from rebut.domain.ledger import Entry, Move, Point, Slip
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Answers, Ask, Round
-from rebut.protocols.cross import findings as weighing, prompts as words, render as synthesis, reply_checks as rules
+from rebut.protocols.cross import findings as weighing, prompts, render, reply_checks
 from rebut.protocols.cross.forms import Chosen, CodeCritique, Judgement, ProposalCritique, Raised, Rebuttal
 from rebut.protocols.cross.settings import DIFF_TOKENS
 from rebut.protocols.cross.state import Course
 from rebut.protocols.cross.versions import PROGRAMS, Version
-from rebut.workspace.targets import Target, split, whole_files
+from rebut.workspace.targets.split import split
+from rebut.workspace.targets.target import Target, whole_files
 
 MOST_CITES = 100
 
@@ -45,7 +46,7 @@ def _text(r: Round, version: Version) -> str:
     said = "The text:\n\n" + r.quote(f"text, version {version.n}", version.text)
     if version.n > 1 or not r.target.cites:
         return said
-    return f"{said}\n\n{words.CITES}\n\n" + r.quote("citations of the text", "\n".join(r.target.cites[:MOST_CITES]))
+    return f"{said}\n\n{prompts.CITES}\n\n" + r.quote("citations of the text", "\n".join(r.target.cites[:MOST_CITES]))
 
 
 def _changes(target: Target, version: Version, part: Target) -> tuple[Changed, ...]:
@@ -61,26 +62,26 @@ def for_judge(r: Round, version: Version) -> str:
         return whole
     changes = version.change(r.target)
     return "The change is too large to be shown whole. The lines around what is cited:\n\n" + r.quote(
-        "cited lines", synthesis.cited(r.ledger, changes)
+        "cited lines", render.cited(r.ledger, changes)
     )
 
 
 async def critique(r: Round, course: Course) -> Answers[Any]:
     """All parts of the critique, side by side."""
     target, version, critic = r.target, course.now, r.seat("critic")
-    check, asks = rules.critique(r.ledger), list[Ask[Any]]()
-    shared = {"rule": words.EVIDENCE_RULE, "severities": words.SEVERITIES, "fences": FENCES}
-    shared |= {"context": _context(r), "before": _before(r, course), "again": words.AGAIN if r.ledger.points else ""}
+    check, asks = reply_checks.critique(r.ledger), list[Ask[Any]]()
+    shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
+    shared |= {"context": _context(r), "before": _before(r, course), "again": prompts.AGAIN if r.ledger.points else ""}
     if target.kind != "proposal":
         parts = split(replace(target, text=""), DIFF_TOKENS)
         for n, part in enumerate(parts, 1):
             shown = artifact(r, version, part, text=target.kind == "code")
             name = "" if len(parts) == 1 and target.kind == "code" else f"code{n if len(parts) > 1 else ''}"
             material = Material(change=_changes(target, version, part))
-            prompt = fill(words.CODE, **shared, artifact=shown)
+            prompt = fill(prompts.CODE, **shared, artifact=shown)
             asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
     if target.kind != "code":
-        prompt = fill(words.PROPOSAL, **shared, artifact=_text(r, version))
+        prompt = fill(prompts.PROPOSAL, **shared, artifact=_text(r, version))
         asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else ""))
     # A first round without any answer is open for resume; in a later one there is something to go by.
     return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)
@@ -93,7 +94,7 @@ def _context(r: Round) -> str:
 def _before(r: Round, course: Course) -> str:
     if not r.ledger.points:
         return ""
-    said = r.quote("earlier findings", synthesis.weighed(r.ledger, r.ledger.points))
+    said = r.quote("earlier findings", render.weighed(r.ledger, r.ledger.points))
     parts = [f"\n\nWhat was found in earlier rounds:\n\n{said}"]
     if course.rebuttal:
         parts.append("The answer to the last critique:\n\n" + r.quote("rebuttal", course.rebuttal))
@@ -128,9 +129,9 @@ async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:
     who, version = r.seat("judge"), course.now
     fresh = weighing.raised_in(r.ledger, r.n)
     earlier = [p for p in r.ledger.points if p not in fresh]
-    before = "Findings of earlier rounds:\n\n" + r.quote("earlier findings", synthesis.weighed(r.ledger, earlier))
+    before = "Findings of earlier rounds:\n\n" + r.quote("earlier findings", render.weighed(r.ledger, earlier))
     prompt = fill(
-        words.JUDGE,
+        prompts.JUDGE,
         fences=FENCES,
         artifact=for_judge(r, version),
         round=str(r.n),
@@ -140,7 +141,7 @@ async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:
     )
     by_rule = r.seat("critic").spec.provider in PROGRAMS
     material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule))
-    check = rules.judgement(r.ledger, r.n)
+    check = reply_checks.judgement(r.ledger, r.n)
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
     entries: list[Entry] = [
@@ -153,7 +154,9 @@ async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:
 
 async def rebuttal(r: Round, course: Course, said: str) -> str:
     """The judge's answer to the critique, where its word on it came without one and somebody else chose to rebut."""
-    prompt = fill(words.REBUTTAL, fences=FENCES, artifact=for_judge(r, course.now), critique=r.quote("critique", said))
+    prompt = fill(
+        prompts.REBUTTAL, fences=FENCES, artifact=for_judge(r, course.now), critique=r.quote("critique", said)
+    )
     return (await r.ask(r.seat("judge"), "rebuttal", prompt, schema=Rebuttal)).value.text
 
 
@@ -163,15 +166,15 @@ async def decide(r: Round, form: Judgement) -> tuple[str, str]:
     if not deciders:
         return form.choice, "judge"
     findings = [f for f in weighing.held(r.ledger) if f.status not in weighing.OVER]
-    recommends = f"{form.choice}, {words.CHOICES[form.choice]}"
+    recommends = f"{form.choice}, {prompts.CHOICES[form.choice]}"
     prompt = fill(
-        words.DECIDER,
+        prompts.DECIDER,
         round=str(r.n),
-        findings=r.quote("findings", synthesis.weighed(r.ledger, r.ledger.points)),
+        findings=r.quote("findings", render.weighed(r.ledger, r.ledger.points)),
         choice=recommends,
         reason=form.reason,
     )
-    shown = f"judge recommends  {form.choice}  {words.CHOICES[form.choice]}: {form.reason}\n\n{words.KEYS}"
-    material = Material(table=synthesis.table(findings), question=shown)
+    shown = f"judge recommends  {form.choice}  {prompts.CHOICES[form.choice]}: {form.reason}\n\n{prompts.KEYS}"
+    material = Material(table=render.table(findings), question=shown)
     answer = await r.ask(deciders[0], "decision", prompt, schema=Chosen, material=material)
     return answer.value.choice, deciders[0].seat

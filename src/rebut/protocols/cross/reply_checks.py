@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rebut.domain.ledger import Ledger
 from rebut.domain.review_result import Decision
-from rebut.protocols.cross import findings as weighing
+from rebut.protocols.cross import findings
 from rebut.protocols.cross.forms import CodeCritique, Judgement
 
 QUIET_ROUNDS = 2
@@ -20,13 +20,13 @@ def agrees(replies: Sequence[CodeCritique]) -> bool:
 
     Its prose is never searched: "must not be approved" is no approval.
     """
-    grave = any(f.severity in weighing.GRAVE for reply in replies for f in reply.findings if f.text)
+    grave = any(f.severity in findings.GRAVE for reply in replies for f in reply.findings if f.text)
     return bool(replies) and all(reply.agrees for reply in replies) and not grave
 
 
 def is_quiet(ledger: Ledger, n: int) -> bool:
     """Whether a round brought no new P1 or P2: new by its id, weighed by the judge."""
-    return not any(p.round == n and weighing.is_grave(ledger, p) for p in ledger.points)
+    return not any(p.round == n and findings.is_grave(ledger, p) for p in ledger.points)
 
 
 def cause(ledger: Ledger, n: int, limit: int, choice: str) -> str:
@@ -61,12 +61,12 @@ def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
         for n, found in enumerate(reply.findings, 1):
             if not found.text:
                 wrong.append(f"finding {n} says nothing")
-            if found.severity in weighing.GRAVE and not found.evidence and not found.same_as:
+            if found.severity in findings.GRAVE and not found.evidence and not found.same_as:
                 wrong.append(f"finding {n} is {found.severity} and cites nothing: name the place and quote it")
             if found.same_as and found.same_as not in known:
                 names = ", ".join(sorted(known)) or "none yet"
                 wrong.append(f"finding {n} repeats {found.same_as}, which does not exist; the findings are {names}")
-        if reply.agrees and any(f.severity in weighing.GRAVE for f in reply.findings):
+        if reply.agrees and any(f.severity in findings.GRAVE for f in reply.findings):
             wrong.append("`agrees` is true, yet a P1 or P2 is raised: it is one or the other")
         if not reply.agrees and not reply.findings:
             wrong.append("`agrees` is false and no finding is named: say what stands in the way")
@@ -78,7 +78,7 @@ def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
 def judgement(ledger: Ledger, n: int) -> Callable[[Judgement], list[str]]:
     def check(reply: Judgement) -> list[str]:
         ruled, known = {w.id for w in reply.findings}, {p.id for p in ledger.points}
-        wrong = [f"{p.id} is not weighed" for p in weighing.raised_in(ledger, n) if p.id not in ruled]
+        wrong = [f"{p.id} is not weighed" for p in findings.raised_in(ledger, n) if p.id not in ruled]
         wrong += [f"there is no finding {id}" for id in sorted(ruled - known)]
         wrong += [f"{w.id} is weighed without a reason" for w in reply.findings if not w.reason and w.id in known]
         if not reply.reason:

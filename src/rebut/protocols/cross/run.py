@@ -10,17 +10,17 @@ from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Contract, Recommended
 from rebut.engine.debate import Answer, Debate, Round
 from rebut.protocols.cross import (
-    findings as weighing,
-    prompts as words,
-    questions as asking,
-    render as synthesis,
-    reply_checks as rules,
+    findings,
+    prompts,
+    questions,
+    render,
+    reply_checks,
     versions,
 )
+from rebut.protocols.cross.findings import weighed
 from rebut.protocols.cross.forms import CodeCritique
 from rebut.protocols.cross.state import Course, contract
 from rebut.protocols.cross.versions import Version
-from rebut.protocols.cross.worth import weighed
 
 WHY = {
     "agreed": "the critic agrees",
@@ -49,33 +49,33 @@ async def one_round(r: Round, course: Course) -> str:
     replies: list[CodeCritique] = [a.value for a in answers]
     if not replies:
         return r.stopped and "failed"
-    agreed = rules.agrees(replies) and not course.unread
-    await asking.enter(r, course, replies, agreed)
+    agreed = reply_checks.agrees(replies) and not course.unread
+    await questions.enter(r, course, replies, agreed)
     course.rounds = r.n
-    fresh = weighing.raised_in(r.ledger, r.n)
-    said = synthesis.concerns(replies, fresh)
+    fresh = findings.raised_in(r.ledger, r.n)
+    said = render.concerns(replies, fresh)
 
     def keep_page() -> None:
-        course.pages[f"round-{r.n}-critique.md"] = synthesis.page(r.n, replies, fresh, r.ledger, agreed)
+        course.pages[f"round-{r.n}-critique.md"] = render.page(r.n, replies, fresh, r.ledger, agreed)
 
     keep_page()
     if agreed:
         return "agreed"
     try:
-        judged = (await asking.judge(r, course, said)).value
+        judged = (await questions.judge(r, course, said)).value
     except ParticipantFailed as error:
         return _without_judge(r, course, error)
     course.last = judged
     keep_page()
-    choice, by = await asking.decide(r, judged)
+    choice, by = await questions.decide(r, judged)
     course.history.append(Recommended(r.n, judged.choice, judged.reason, choice, by))
     course.rebuttal = ""
     if choice == "B" and not r.settings.skip_materialize_opposite:
-        course.accepted = await _next_version(r, course, "critic", words.ACCEPT)
+        course.accepted = await _next_version(r, course, "critic", prompts.ACCEPT)
     elif choice == "C":
-        course.compromised = await _next_version(r, course, "judge", words.COMPROMISE) or course.compromised
+        course.compromised = await _next_version(r, course, "judge", prompts.COMPROMISE) or course.compromised
     # Before the rebuttal is asked for: a round that is added by hand meanwhile must not change what was asked.
-    cause = rules.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice)
+    cause = reply_checks.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice)
     if choice == "D":
         course.rebuttal = await _rebuttal(r, course, said, cause)
     return cause
@@ -87,14 +87,14 @@ async def _rebuttal(r: Round, course: Course, said: str, cause: str) -> str:
     if not written and (cause or r.settled_before("rebuttal")):
         await r.spare("rebuttal", f"no round follows round {r.n}, so nobody would read a rebuttal")
         return ""
-    text = written or await asking.rebuttal(r, course, said)
+    text = written or await questions.rebuttal(r, course, said)
     course.pages[f"round-{r.n}-rebuttal.md"] = f"# Round {r.n}: rebuttal\n\n{text}\n"
     return text
 
 
 async def _critique(r: Round, course: Course) -> tuple[Answer[Any], ...]:
     try:
-        answers = await asking.critique(r, course)
+        answers = await questions.critique(r, course)
     except TooFewReplies as error:
         who = r.seat("critic")
         raise Aborted(
@@ -126,7 +126,7 @@ def _without_judge(r: Round, course: Course, error: ParticipantFailed) -> str:
 
 
 async def _next_version(r: Round, course: Course, role: str, task: str) -> bool:
-    made = await versions.write(r, r.seat(role), course.now, task, asking.for_judge(r, course.now))
+    made = await versions.write(r, r.seat(role), course.now, task, questions.for_judge(r, course.now))
     if isinstance(made, str):
         course.notes.append(f"round {r.n}: {made}")
         return False
@@ -158,7 +158,7 @@ def ended(debate: Debate, course: Course, cause: str) -> Outcome:
         course.notes.append("critic and author are the same model: one opinion, not two independent ones")
     if course.unread:
         heading += ", NOT ALL OF IT READ"
-    unweighed = [p.id for p in weighing.unweighed(debate.ledger)] if course.history else []
+    unweighed = [p.id for p in findings.unweighed(debate.ledger)] if course.history else []
     if unweighed or debate.ledger.unplaced:
         heading += ", NOT ALL OF IT WEIGHED"
     if unweighed:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from rebut.core.text import cut
 from rebut.domain.review_result import Contract, Recommended
 from rebut.engine.debate import Debate, Round
-from rebut.protocols.cross import findings as weighing, mending, reply_checks as rules
+from rebut.protocols.cross import findings, reply_checks, versions as mending
 from rebut.protocols.cross.forms import Judgement
 from rebut.protocols.cross.versions import Version
-from rebut.workspace.targets import Target
+from rebut.workspace.targets.target import Target
 
 
 @dataclass
@@ -49,16 +49,16 @@ class Course:
 
 def contract(debate: Debate, course: Course, cause: str) -> Contract:
     """The ending, from what the ledger and the judge's history hold."""
-    decision, converged = rules.ending(cause, course.compromised)
+    decision, converged = reply_checks.ending(cause, course.compromised)
     ledger, judge = debate.ledger, course.last
     final = course.now
     if decision == "Keep Original":
         # What only a later version mended stands in the original.
-        final, ledger = course.versions[0], weighing.unmended(ledger)
-    left = [p for p in ledger.points if weighing.stands(ledger, p) and not p.struck]
-    grave = [p for p in left if weighing.is_grave(ledger, p)]
+        final, ledger = course.versions[0], findings.unmended(ledger)
+    left = [p for p in ledger.points if findings.stands(ledger, p) and not p.struck]
+    grave = [p for p in left if findings.is_grave(ledger, p)]
     # What an accepted or a last version mends, nobody has looked at again: it is said to be open.
-    unresolved = [f"{p.id} ({weighing.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]
+    unresolved = [f"{p.id} ({findings.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
     actions = list(judge.next_actions) if judge else []
@@ -74,7 +74,7 @@ def contract(debate: Debate, course: Course, cause: str) -> Contract:
         artifact=reference(debate.target, final, decision, course),
         folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
         content=final.text if final.n > 1 else "",
-        findings=weighing.held(ledger, mending.mended(ledger, course.versions, final)),
+        findings=findings.held(ledger, mending.mended(ledger, course.versions, final)),
         history=tuple(course.history),
         unresolved=tuple(dict.fromkeys(unresolved)),
         next_actions=tuple(dict.fromkeys(actions)),

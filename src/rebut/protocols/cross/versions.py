@@ -9,12 +9,13 @@ from typing import Any
 
 from rebut.core.text import tokens
 from rebut.core.types import Changed, Json, ModelSpec, Participant
-from rebut.domain.ledger import Point
+from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Ask, Debate
-from rebut.protocols.cross import findings as weighing, prompts as words, render as synthesis
+from rebut.protocols.cross import findings as weighing, prompts, render
 from rebut.protocols.cross.forms import NextPatch, NextText
-from rebut.workspace.targets import Target, written
+from rebut.workspace.diff import Part, Sides, meets, parts, written
+from rebut.workspace.targets.target import Target
 
 PROGRAMS = ("lint", "rules")
 """Participants that write no prose: what they propose is put together from their fixes."""
@@ -74,14 +75,14 @@ async def write(r: Debate, writer: Participant, now: Version, task: str, artifac
     target, points = r.target, [p for p in r.ledger.points if weighing.stands(r.ledger, p)]
     if _is_program(r, writer):
         return await _composed(r, writer, now, points)
-    findings = r.quote("findings", synthesis.weighed(r.ledger, points))
+    findings = r.quote("findings", render.weighed(r.ledger, points))
     shared = {"fences": FENCES, "artifact": artifact, "findings": findings, "task": task}
     asks: list[Ask[Any]] = []
     if target.changes:
-        asks.append(Ask(writer, fill(words.PATCH, **shared), NextPatch, _applies(r), "code", max_output=MOST_OUTPUT))
+        asks.append(Ask(writer, fill(prompts.PATCH, **shared), NextPatch, _applies(r), "code", max_output=MOST_OUTPUT))
     if now.text:
         size = min(MOST_OUTPUT, 4096 + 2 * tokens(now.text))
-        asks.append(Ask(writer, fill(words.TEXT, **shared), NextText, _is_whole(now), "text", max_output=size))
+        asks.append(Ask(writer, fill(prompts.TEXT, **shared), NextText, _is_whole(now), "text", max_output=size))
     if not asks:
         return "there is nothing that a next version could be written of"
     answers = await r.ask_all("version", asks, need=0)
@@ -213,3 +214,43 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, 
         if "\n".join(rows) != texts[path]:
             out[path] = "\n".join(rows)
     return out, ids
+
+
+# Mending: which findings the final version takes up, told by the lines that it changes and not by anybody's word.
+
+
+def mended(ledger: Ledger, versions: Sequence[Version], final: Version) -> frozenset[str]:
+    """The findings that the judge holds valid and whose cited lines the final version changes.
+
+    A finding cites the version that was under review when it was raised, so that its lines are compared from there.
+    One that was raised again stands: a first attempt at it was not enough, and where it is by now nobody has said.
+    """
+    if not final.patch:
+        return frozenset()
+    again = {m.point for m in ledger.moves if m.by == "critic" and m.kind == "maintain"}
+    whole = {part.path: part for part in parts(final.patch)}
+    return frozenset(
+        p.id
+        for p in ledger.points
+        if p.id not in again
+        and weighing.ruling(ledger, p) == "valid"
+        and _changes(p, _reviewed_in(p.round, versions), final, whole)
+    )
+
+
+def _reviewed_in(n: int, versions: Sequence[Version]) -> Version:
+    return [version for version in versions if version.round < n or version.n == 1][-1]
+
+
+def _changes(point: Point, seen: Version, final: Version, whole: dict[str, Part]) -> bool:
+    for cited in point.evidence:
+        place = weighing.lines_of(cited.place)
+        if cited.mark == "absent" or place is None or place[0] not in final.files or place[0] not in whole:
+            continue
+        path, first, last = place
+        spans = whole[path].spans
+        if path in seen.files:
+            spans = Sides(seen.files[path], final.files[path]).differences()
+        if meets(spans, first, last):
+            return True
+    return False

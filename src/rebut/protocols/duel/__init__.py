@@ -1,6 +1,6 @@
 """Proposer against challenger, every claim cited, until a judge picks a side."""
 
-from rebut.protocols.duel.artifacts import artifacts
+from rebut.protocols.duel.render import artifacts
 from rebut.protocols.duel.run import Settings, calls, partial, run
 
 name = "duel"

@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import Cites, Form, Level, Need, Severity, folded
-from rebut.domain.glance import CLAIM, Glance
+from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, Severity, folded
 
 Category = Annotated[
     Literal["correctness", "security", "developer experience", "other"],

@@ -6,10 +6,6 @@ shows the result to the other side and to the judge. A claim without evidence is
 verdict says so. What sounds plausible, or is "generally" so, counts for nothing by itself. Never invent a place: a \
 citation that is not there counts against you, a missing one only leaves the claim unsupported."""
 
-NO_CONTEXT = (
-    """No files were given. Cite what you know how to cite, and list under `need` what you must see of the workspace."""
-)
-
 OPENING = """You are the PROPOSER in a debate between two engineers. Another engineer will attack whatever you say.
 
 $rule

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from rebut.core.text import squeeze, tame
+from rebut.core.text import cut, encoded, squeeze, tame
+from rebut.core.types import Json, ModelSpec
 from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Point
+from rebut.domain.worth import TAKEN, Worth, fates
 from rebut.engine.debate import Debate
-from rebut.protocols.duel import reply_checks as rules
+from rebut.engine.protocol import Artifact, Ended
+from rebut.protocols.duel import reply_checks
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Opening, Summary
+from rebut.record.record import Call, Record
 
 NOTHING = " (cites nothing)"
 
@@ -74,7 +80,7 @@ def own_summary(ledger: Ledger, conceded: Sequence[Move]) -> str:
 def summary(form: Summary, verbatim: Sequence[str], conceded: Sequence[Move]) -> str:
     """The minutes; concessions that the writer left out are put back from the ledger, word for word."""
     # A few words out of a concession may say another thing than all of it: it then stands whole in their place.
-    quotes = [(quote, rules.plain(quote)) for quote in verbatim]
+    quotes = [(quote, reply_checks.plain(quote)) for quote in verbatim]
     whole = [(m, squeeze(m.reason)) for m in conceded if not any(squeeze(m.reason) in plain for _, plain in quotes)]
     kept = [quote for quote, plain in quotes if not any(plain in reason for _, reason in whole)]
     kept += [f"{m.point}: {m.reason}" for m, _ in whole]
@@ -195,3 +201,131 @@ def _list(title: str, items: Sequence[str]) -> str:
 def _section(title: str, items: Sequence[str]) -> str:
     rows = [f"- {squeeze(item)}" for item in items if item] or ["- none"]
     return f"### {title}\n\n" + "\n".join(rows)
+
+
+# The duel's state file, `debate/last-debate.json`: a projection of the record in a schema that other tools read.
+
+
+def artifacts(ended: Ended) -> list[Artifact]:
+    record, outcome = ended.record, ended.outcome
+    seats = {str(row["seat"]): ModelSpec.parse(str(row["spec"])) for row in record.opened.seats}
+    data: dict[str, Json] = dict(outcome.data if outcome else getattr(ended.error, "data", {}))
+    stamp = record.lines[0].at
+    short = hashlib.sha256(record.opened.id.encode()).hexdigest()[:4]
+    state: dict[str, Any] = {
+        "id": f"debate-{stamp}-{short}",
+        "topic": record.opened.topic,
+        "proposer": _tool(seats["proposer"]),
+        "challenger": _tool(seats["challenger"]),
+        "effort": str(ended.settings.effort) or None,
+        "rounds_completed": data.get("rounds_completed", 0),
+        "max_rounds": ended.planned,
+        "status": status(ended),
+        "exchanges": _exchanges(record, seats, data),
+        "verdict": _verdict(ended, seats),
+        "timestamp": record.lines[-1].at,
+        "session": record.opened.id,
+    }
+    base = f"{ended.settings.state_dir}/" if ended.settings.state_dir else ""
+    return [Artifact(f"{base}debate/last-debate.json", encoded(state, indent=2).decode() + "\n")]
+
+
+def status(ended: Ended) -> str:
+    """completed, incomplete, uncontested or aborted."""
+    if ended.outcome is None:
+        return "aborted"
+    if ended.outcome.kind == "uncontested":
+        return "uncontested"
+    return "completed" if ended.outcome.kind == "verdict" and ended.outcome.conclusive else "incomplete"
+
+
+def _tool(spec: ModelSpec) -> dict[str, Json]:
+    return {"tool": spec.provider, "model": spec.model or None}
+
+
+def _exchanges(record: Record, seats: dict[str, ModelSpec], data: dict[str, Json]) -> list[dict[str, Json]]:
+    rows = data.get("exchanges")
+    out: list[dict[str, Json]] = []
+    for row in rows if isinstance(rows, list) else ():
+        assert isinstance(row, dict)
+        n, role = row["round"], str(row["role"])
+        turn = _turns(record, role, f"r{n}/")
+        ms = sum(c.answered.ms for c in turn if c.answered)
+        tool = _spoke(turn, seats[role])
+        out.append({"round": n, "role": role, "tool": tool, "response": row["response"], "duration_ms": ms})
+    return out
+
+
+def _turns(record: Record, role: str, begin: str = "") -> list[Call]:
+    return [c for c in record.calls.values() if c.key.startswith(begin) and c.key.endswith(f"@{role}")]
+
+
+def _spoke(turn: Iterable[Call], seated: ModelSpec) -> str:
+    """The tool that really said it: where a seat's own model failed, a fallback spoke in its place."""
+    asked = [one for call in turn if call.answered for one, got in call.returned if one and got.outcome == "ok"]
+    return ModelSpec.parse(asked[-1].spec).provider if asked else seated.provider
+
+
+def _verdict(ended: Ended, seats: dict[str, ModelSpec]) -> dict[str, Json] | None:
+    outcome = ended.outcome
+    if outcome is None or outcome.verdict is None:
+        return None
+    decision = outcome.data["decision"]
+    assert isinstance(decision, dict)
+    agreements, disputes = decision["agreements"], decision["disagreements"]
+    assert isinstance(agreements, list) and isinstance(disputes, list)
+    return {
+        "winner": _spoke(_turns(ended.record, outcome.verdict.winner), seats[outcome.verdict.winner]),
+        "winner_role": outcome.verdict.winner,
+        "reasoning": outcome.verdict.reasoning,
+        "agreements": [a["text"] for a in agreements if isinstance(a, dict)],
+        "disagreements": [d["point"] for d in disputes if isinstance(d, dict)],
+        "recommendation": outcome.verdict.recommendation,
+    }
+
+
+# Was a duel worth it: the opening as it stood before any challenge, and what became of it.
+
+OPENING = "r1/opening@proposer"
+LONGEST = 200
+VERDICTS = {"proposer": "the verdict stays with it", "": "nobody decided"}
+
+
+def weighed(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", caveat: str = "") -> Worth:
+    """The account of a duel. `winner` is empty where nobody decided."""
+    first = _position(answers.get(OPENING))
+    mine = [c for c in ledger.claims if c.round == 1 and c.by == "proposer"]
+    bare = sum(1 for c in mine if c.unsupported)
+    claims = f"{len(mine)} claim{'' if len(mine) == 1 else 's'}" + (f", {bare} unsupported" if bare else "")
+    changed = moved(answers, ledger, first)
+    same = not changed if winner == "proposer" else False if winner else None
+    if not same:
+        changed.insert(0, VERDICTS.get(winner, "the verdict goes against it"))
+    return Worth(
+        first=f"“{cut(first, LONGEST)}” on {claims}",
+        points=fates(ledger),
+        changed=tuple(changed),
+        same=same,
+        caveat=caveat,
+        keys=(OPENING,),
+    )
+
+
+def moved(answers: Mapping[str, Json], ledger: Ledger, first: str) -> list[str]:
+    """Whether the proposer's position moved, and which points it gave in to. Other words alone are no change."""
+    taken = [p.id for p in ledger.points if _gave_in(ledger, p.id)]
+    later = [_position(v) for k, v in answers.items() if k.endswith("/defense@proposer")]
+    last = next((p for p in reversed(later) if p), first)
+    if taken and squeeze(last) != squeeze(first):
+        return [f"position moved after {', '.join(taken)}"]
+    return [f"{', '.join(taken)} accepted, position kept"] if taken else []
+
+
+def _gave_in(ledger: Ledger, id: str) -> bool:
+    """Whether the proposer gave in to a point, in part or whole, and whatever the challenger then made of that."""
+    said = [move.kind for move in ledger.moves if move.point == id and move.by == "proposer"]
+    return ledger.status(id) in TAKEN or said[-1:] in (["concede"], ["partly"])
+
+
+def _position(value: Any) -> str:
+    return str(value.get("position", "")) if isinstance(value, dict) else ""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from pydantic import BaseModel, Field
 
 from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.core.text import squeeze, tokens
 from rebut.core.types import Json
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Move, MoveKind, Point, Slip
 from rebut.domain.outcome import Outcome, Verdict
-from rebut.domain.prompts import CONTEXT, FENCES, fill
+from rebut.domain.prompts import FENCES, fill
 from rebut.domain.worth import Worth, fates
 from rebut.engine.debate import Debate, Failure, Round
-from rebut.protocols.duel import prompts as words, render as synthesis, reply_checks as rules
-from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening
-from rebut.protocols.duel.minutes import Course, Said, background
-from rebut.protocols.duel.worth import weighed
+from rebut.protocols.duel import prompts, render, reply_checks
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
+from rebut.protocols.duel.render import weighed
+from rebut.protocols.shared import prompt_head
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {
@@ -80,9 +83,9 @@ async def contest(debate: Debate, course: Course) -> Outcome:
 
 async def opening(r: Round) -> Said:
     who = r.seat("proposer")
-    prompt = fill(words.OPENING, **shared(r))
+    prompt = fill(prompts.OPENING, **prompt_head(r, prompts.EVIDENCE_RULE))
     try:
-        answer = await r.ask(who, "opening", prompt, schema=Opening, check=rules.opening)
+        answer = await r.ask(who, "opening", prompt, schema=Opening, check=reply_checks.opening)
     except ParticipantFailed as error:
         failed = f"the proposer ({r.speaker(who)}) did not open: {error.kind}, {error.message}"
         raise Aborted(
@@ -91,34 +94,36 @@ async def opening(r: Round) -> Said:
         ) from error
     form = answer.value
     new = await r.note("opening", claims(form, "proposer"))
-    return Said(1, "proposer", synthesis.opening(form, new), form.position)
+    return Said(1, "proposer", render.opening(form, new), form.position)
 
 
 async def challenge(r: Round, case: Said, own: str = "") -> Said | Failure:
     who = r.seat("challenger")
     quoted = r.quote("the proposer's opening", case.text)
     if own:
-        quoted += f"\n\n{words.OWN}\n\n{r.quote('your own answer', own)}"
-    prompt = fill(words.CHALLENGE, **shared(r), case=quoted)
-    answer = await r.try_ask(who, "challenge", prompt, schema=Challenge, check=rules.challenge(r.ledger))
+        quoted += f"\n\n{prompts.OWN}\n\n{r.quote('your own answer', own)}"
+    prompt = fill(prompts.CHALLENGE, **prompt_head(r, prompts.EVIDENCE_RULE), case=quoted)
+    answer = await r.try_ask(who, "challenge", prompt, schema=Challenge, check=reply_checks.challenge(r.ledger))
     if isinstance(answer, Failure):
         return answer
     form = answer.value
     new = await r.note("challenge", _flaws(form.flaws, r.n))
     quotable = " ".join([*(f.text for f in form.flaws), *(a.text for a in form.agreements)])
-    return Said(r.n, "challenger", synthesis.challenge(form, new), quotable)
+    return Said(r.n, "challenger", render.challenge(form, new), quotable)
 
 
 async def defense(r: Round, before: str) -> Said | Failure:
     prompt = fill(
-        words.DEFENSE,
-        **shared(r),
+        prompts.DEFENSE,
+        **prompt_head(r, prompts.EVIDENCE_RULE),
         before=before,
         round=str(r.n),
-        points=r.quote("the points at issue", synthesis.points(r.ledger)),
+        points=r.quote("the points at issue", render.points(r.ledger)),
         open=", ".join(p.id for p in r.ledger.open) or "none",
     )
-    answer = await r.try_ask(r.seat("proposer"), "defense", prompt, schema=Defense, check=rules.defense(r.ledger))
+    answer = await r.try_ask(
+        r.seat("proposer"), "defense", prompt, schema=Defense, check=reply_checks.defense(r.ledger)
+    )
     if isinstance(answer, Failure):
         return answer
     form, entries = answer.value, list[Entry]()
@@ -127,20 +132,20 @@ async def defense(r: Round, before: str) -> Said | Failure:
     entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
-    return Said(r.n, "proposer", synthesis.defense(form, r.ledger, r.n), quotable)
+    return Said(r.n, "proposer", render.defense(form, r.ledger, r.n), quotable)
 
 
 async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
     prompt = fill(
-        words.FOLLOW_UP,
-        **shared(r),
+        prompts.FOLLOW_UP,
+        **prompt_head(r, prompts.EVIDENCE_RULE),
         before=before,
         round=str(r.n),
         case=r.quote("the proposer's defense", case.text),
-        points=r.quote("the points at issue", synthesis.points(r.ledger)),
+        points=r.quote("the points at issue", render.points(r.ledger)),
         open=", ".join(p.id for p in r.ledger.open) or "none",
     )
-    check = rules.follow_up(r.ledger)
+    check = reply_checks.follow_up(r.ledger)
     answer = await r.try_ask(r.seat("challenger"), "follow-up", prompt, schema=FollowUp, check=check)
     if isinstance(answer, Failure):
         return answer
@@ -154,7 +159,7 @@ async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
     entries += _flaws(form.flaws, r.n)
     new = await r.note("follow-up", entries)
     quotable = " ".join(one.reason for one in form.rulings)
-    return Said(r.n, "challenger", synthesis.follow_up(new, r.ledger, r.n), quotable)
+    return Said(r.n, "challenger", render.follow_up(new, r.ledger, r.n), quotable)
 
 
 def uncontested(debate: Debate, course: Course) -> Outcome:
@@ -166,7 +171,7 @@ def uncontested(debate: Debate, course: Course) -> Outcome:
         decision=course.said[0].quotable,
         conclusive=False,
         stopped=f"the challenger never spoke: {debate.stopped}",
-        final=f"{words.UNCONTESTED}\n\n{text}\n",
+        final=f"{prompts.UNCONTESTED}\n\n{text}\n",
         data={"position": course.said[0].quotable, "rounds_completed": 0, "exchanges": _exchanges(course)},
         worth=Worth(caveat="the challenger never spoke, so the first answer is all there is"),
     )
@@ -180,7 +185,7 @@ def undebated(debate: Debate, course: Course) -> Outcome:
         heading="NO VERDICT, THE ANSWERS DIFFER",
         conclusive=False,
         stopped=debate.stopped,
-        final="\n\n".join([words.UNDEBATED, *(f"## {role}\n\n{text}" for role, text in sides)]) + "\n",
+        final="\n\n".join([prompts.UNDEBATED, *(f"## {role}\n\n{text}" for role, text in sides)]) + "\n",
         data={"rounds_completed": 0, "exchanges": _exchanges(course)},
     )
 
@@ -190,16 +195,16 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
     whole = [s for s in course.said if s.round <= rounds]
     ledger = debate.ledger.upto(rounds)  # half a round is not weighed
     prompt = fill(
-        words.VERDICT,
+        prompts.VERDICT,
         fences=FENCES,
         topic=debate.quote("topic", debate.topic),
         transcript="\n\n".join(debate.quote(f"round {s.round}, {s.role}", s.text) for s in whole),
-        points=debate.quote("the points at issue", synthesis.points(ledger)),
-        checked=synthesis.checked(ledger),
+        points=debate.quote("the points at issue", render.points(ledger)),
+        checked=render.checked(ledger),
         # Why it ended early is not said: limits and providers' messages have no business in a prompt.
         rounds=f"{rounds} of {asked} rounds were completed.",
     )
-    judge, check = debate.seat("judge"), rules.decision(ledger)
+    judge, check = debate.seat("judge"), reply_checks.decision(ledger)
     data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": _exchanges(course)}
     try:
         answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True)
@@ -226,7 +231,7 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
         ),
         conclusive=complete and not baseless,
         stopped=debate.stopped,
-        final=synthesis.report(debate, ledger, answer.value, rounds, course.notes),
+        final=render.report(debate, ledger, answer.value, rounds, course.notes),
         data={**data, "decision": answer.value.model_dump(mode="json")},
         notes=tuple(course.notes),
         worth=weighed(
@@ -248,7 +253,7 @@ def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: d
         heading="NO VERDICT",
         conclusive=False,
         stopped=error.message,
-        final=synthesis.without_verdict(debate, course.whole_rounds(), error.message),
+        final=render.without_verdict(debate, course.whole_rounds(), error.message),
         data=data,
         notes=tuple(course.notes),
         worth=weighed(debate.answers, debate.ledger.upto(course.whole_rounds()), caveat="there was no verdict"),
@@ -267,15 +272,9 @@ def partial(debate: Debate) -> Outcome:
         heading=f"NO VERDICT YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
         decision=position,
         basis=f"round {rounds}" if rounds else ("the opening alone" if cases else "nothing yet"),
-        final=synthesis.without_verdict(debate, rounds, "the deadline came first"),
+        final=render.without_verdict(debate, rounds, "the deadline came first"),
         data={"position": position, "rounds_completed": rounds, "exchanges": _exchanges(course)},
     )
-
-
-def shared(r: Debate) -> dict[str, str]:
-    """What every debater's prompt begins with, in an order that does not change from round to round."""
-    files = f"\n\n{CONTEXT}\n\n{r.quote('files', r.context)}" if r.context else f"\n\n{words.NO_CONTEXT}"
-    return {"rule": words.EVIDENCE_RULE, "fences": FENCES, "topic": r.quote("topic", r.topic), "context": files}
 
 
 def claims(form: Opening, by: str) -> list[Entry]:
@@ -298,3 +297,76 @@ def _ended_by(failure: Failure, n: int) -> str:
     if failure.kind == "budget":
         return failure.message
     return f"the {failure.who.seat} failed in round {n} ({failure.kind}: {failure.message})"
+
+
+# The minutes of a duel: what was said, and the summary that takes the place of older rounds.
+
+
+@dataclass
+class Said:
+    """One turn, as the other side, the judge and the reader see it."""
+
+    round: int
+    role: str
+    text: str
+    quotable: str
+    """The author's own words, in which a concession must be found verbatim."""
+
+
+@dataclass
+class Course:
+    """What was said so far, and what became of earlier rounds."""
+
+    said: list[Said] = field(default_factory=list)
+    summary: str = ""
+    notes: list[str] = field(default_factory=list)
+    closed: str = ""
+    """Why no further round was held, where nothing was left to argue about."""
+    unsummed: bool = False
+    """A summary failed, and the sides argued on over the program's list of points: less than they were promised."""
+    own: str = ""
+    """What the challenger answered before it saw the proposer's case, where it was asked."""
+
+    def round(self, n: int) -> list[Said]:
+        return [s for s in self.said if s.round == n]
+
+    def size(self) -> int:
+        """Tokens of all that was said, which the closing call will have to read."""
+        return sum(tokens(s.text) for s in self.said)
+
+    def whole_rounds(self) -> int:
+        return sum(1 for s in self.said if s.role == "challenger")
+
+
+async def background(r: Round, course: Course) -> str:
+    """What was said before: in full for two rounds; from the third on, all but the last round as a summary."""
+    if r.n == 1:
+        return ""
+    latest = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 1))
+    if r.n < 3:
+        return latest
+    course.summary = await summarize(r, course)
+    return f"{r.quote(f'summary of rounds 1 to {r.n - 2}', course.summary)}\n\n{latest}"
+
+
+async def summarize(r: Round, course: Course) -> str:
+    """Roll the summary forward by one round: prompts stay as long as they are, however many rounds there are."""
+    old = r.quote(f"summary of rounds 1 to {r.n - 3}", course.summary) if course.summary else ""
+    turns = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 2))
+    upto = r.n - 2
+    conceded = [m for m in r.ledger.moves if m.kind == "concede" and m.round <= upto]
+    # The old summary is no source: its writer's own words would turn into a debater's on the second round.
+    earlier = [s.quotable for s in course.said if s.round <= upto] + [f"{m.point}: {m.reason}" for m in conceded]
+    prompt = fill(prompts.SUMMARY, fences=FENCES, upto=str(upto), material=f"{old}\n\n{turns}".strip())
+    answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=reply_checks.summary(earlier))
+    if isinstance(answer, Failure):
+        course.unsummed = True
+        course.notes.append(
+            f"round {r.n}: no summary was written ({answer.kind}); the program's own list of points served"
+        )
+        return render.own_summary(r.ledger, conceded)
+    said = [squeeze(text) for text in earlier]
+    kept = [c for c in answer.value.concessions if reply_checks.is_verbatim(c, said)]
+    if dropped := len(answer.value.concessions) - len(kept):
+        course.notes.append(f"round {r.n}: {dropped} concession(s) in the summary were not verbatim and were left out")
+    return render.summary(answer.value, kept, conceded)

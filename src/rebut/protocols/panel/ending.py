@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.core.text import squeeze, tame
+from rebut.core.text import cut, squeeze, tame
 from rebut.core.types import Json
 from rebut.domain.ledger import Ledger, Slip
 from rebut.domain.outcome import Outcome
+from rebut.domain.worth import Worth, fates
 from rebut.engine.debate import Debate
-from rebut.protocols.panel.state import Challenger, Course
-from rebut.protocols.panel.worth import weighed
+from rebut.protocols.panel.state import Challenger, Course, Position
 
 ORDER = ("low", "medium", "high")
 
@@ -259,3 +259,35 @@ def _rows_of(rows: Json) -> Sequence[Json]:
 def _cell(value: Json) -> str:
     text = ", ".join(str(v) for v in value) if isinstance(value, list) else str(value)
     return squeeze(text).replace("|", "\\|")
+
+
+# Was a panel worth it: the lead's first position and who accepted it at once, and what the rounds made of it.
+
+POSITION = "opening/position@lead"
+LONGEST = 200
+
+
+def weighed(course: Course, ledger: Ledger, caveat: str = "") -> Worth:
+    """The account of a panel."""
+    of = len(course.challengers)
+    changed = _moved(course.positions)
+    won = len(course.validated) - course.at_once
+    changed += [f"{won} more accepted it"] if won > 0 else []
+    if course.dissenters:
+        changed.append(f"{len(course.dissenters)} of {of} still contest it")
+    return Worth(
+        first=f"accepted at once by {course.at_once} of {of}: “{cut(course.positions[0].text, LONGEST)}”",
+        points=fates(ledger),
+        changed=tuple(changed),
+        same=None if course.dissenters or not course.validated else not changed,
+        caveat=caveat,
+        keys=(POSITION,),
+    )
+
+
+def _moved(positions: Sequence[Position]) -> list[str]:
+    """The last version, if it reads differently from the first, with the points that its author named."""
+    if squeeze(positions[0].text) == squeeze(positions[-1].text):
+        return []
+    causes = list(dict.fromkeys(c.point for p in positions for c in p.causes))
+    return [f"position moved to v{positions[-1].version}, by {', '.join(causes) or 'no point that was named'}"]

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from rebut.core.errors import Aborted
+import asyncio
+from collections.abc import Container, Sequence
+from dataclasses import replace
+
+from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.core.types import Json
+from rebut.domain.forms import cited
+from rebut.domain.ledger import Claim, Entry, Move, MoveKind, Point, Slip
 from rebut.domain.outcome import Outcome
-from rebut.engine.debate import Debate
-from rebut.protocols.panel import assumptions, ending as synthesis
-from rebut.protocols.panel.opening import open_up, seated
-from rebut.protocols.panel.parts import publish
-from rebut.protocols.panel.rebuttals import SILENCE, hearing, rebut
-from rebut.protocols.panel.rounds import address, challenge, confront
+from rebut.domain.prompts import FENCES, fill
+from rebut.engine.debate import Ask, Debate, Failure, Round
+from rebut.engine.preflight import Reach, reach
+from rebut.protocols.panel import (
+    ending,
+    personas,
+    prompts,
+    render,
+    reply_checks,
+)
+from rebut.protocols.panel.forms import (
+    Assumptions,
+    Brief,
+    Challenge,
+    Confrontation,
+    Grounds,
+    Objection,
+    Opening,
+    Personas,
+    Rebuttal,
+    Response,
+)
+from rebut.protocols.panel.personas import LENSES, assigned
+from rebut.protocols.panel.state import Cause, Challenger, Course, Position, names
+from rebut.protocols.shared import prompt_head
 
 
 async def run(debate: Debate) -> Outcome:
@@ -33,5 +59,434 @@ async def run(debate: Debate) -> Outcome:
     if course.rounds == 1 and not course.dissenters:
         await address(debate, course)
     if course.dissenters:
-        await assumptions.extract(debate, course)
-    return synthesis.outcome(debate, course)
+        await extract(debate, course)
+    return ending.outcome(debate, course)
+
+
+# Parts that the steps of a panel share: what each prompt begins with, what goes into the ledger, files.
+
+MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
+
+
+async def publish(debate: Debate, course: Course, key: str) -> None:
+    """Keep where the panel stands, and write its files as they are by now."""
+    state = course.to_json()
+    await debate.once(key, lambda: state, of=state)
+    await debate.publish()
+
+
+async def touched(debate: Debate, course: Course, key: str) -> dict[str, str]:
+    """What is wrong with a persona's file, looked at once and then on record."""
+    expected = {c.seat: (c.file, personas.sha(c.text)) for c in course.challengers}
+    found = await debate.once(key + "#files", lambda: dict(personas.spoilt(debate.folder, expected)), cls="limit")
+    return {str(seat): str(why) for seat, why in found.items()} if isinstance(found, dict) else {}
+
+
+def lead_failed(debate: Debate, error: ParticipantFailed, what: str) -> Aborted:
+    return Aborted(
+        f"the lead ({debate.speaker(debate.seat('lead'))}) {what}: {error.kind}, {error.message}",
+        error.hint or "Without the lead there is no position to test. Resume when it can answer.",
+    )
+
+
+def told(c: Challenger, prompt: str) -> str:
+    """A challenger that does not read its persona's file is told it in the prompt."""
+    return prompt if c.reads else f"{c.text}\n{prompt}"
+
+
+def gravest(points: Sequence[Objection], summary: str) -> str:
+    said = sorted((p for p in points if p.text), key=lambda p: -reply_checks.STRENGTHS.index(p.strength))
+    return said[0].text if said else summary
+
+
+def raised(c: Challenger, points: Sequence[Objection], n: int) -> list[Entry]:
+    return [Point(p.text, c.seat, n, p.grade, p.category, cited(p.evidence), about=p.about) for p in points if p.text]
+
+
+def answered(responses: Sequence[Response], n: int) -> list[Entry]:
+    return [Move(one.id, MOVES[one.move], "lead", n, one.reason, cited(one.evidence)) for one in responses]
+
+
+# The opening of a panel: who can be reached, who looks from which angle, and the position that they will attack.
+
+DOCTOR = "`rebut doctor` tries each by itself and says what to do about it."
+
+
+async def seated(debate: Debate) -> Course:
+    """Who is there, from which angle each will look, and under which name its files stand."""
+    seats = debate.seats("challenger")
+    try:
+        found = await reach(debate.scope("preflight"), seats, need=debate.settings.min_challengers)
+    except TooFewReplies as error:
+        raise Aborted(f"too few challengers can be reached. {error.message}", DOCTOR) from error
+    lenses = assigned([who.spec.provider for who in seats])
+    own = names(seats)
+    files = personas.file_names([one.file for one in found], own)
+    built = personas.built_in(lenses).personas
+    course = Course(
+        [
+            Challenger(who, name, lens.title, persona, file=file, tool_file=one.file, reads=one.reads)
+            for who, name, lens, persona, file, one in zip(seats, own, lenses, built, files, found, strict=True)
+        ]
+    )
+    for c, one in zip(course.challengers, found, strict=True):
+        _reached(c, one, course)
+    return course
+
+
+def _reached(c: Challenger, one: Reach, course: Course) -> None:
+    if one.problem:
+        c.stand, c.why = "failed", one.problem
+        course.notes.append(f"{c.shown} cannot be reached: {one.problem}")
+    elif not one.reads:
+        course.notes.append(f"{c.shown} does not read {c.file}; its persona goes into each prompt")
+
+
+async def open_up(debate: Debate, course: Course) -> None:
+    """The personas and the lead's opening, made side by side; then every persona's file is laid."""
+    scope = debate.scope("opening")
+    lenses = [next(lens for lens in LENSES if lens.title == c.lens) for c in course.challengers]
+    done = await asyncio.gather(
+        personas.written(scope, lenses, course.notes), _opening(scope), return_exceptions=True
+    )  # both are on record before the failure of one leaves
+    for result in done:
+        if isinstance(result, BaseException):
+            raise result
+    cast, form = done
+    assert isinstance(cast, Personas) and isinstance(form, Opening)
+    course.domain = cast.domain
+    for c, persona in zip(course.challengers, cast.personas, strict=True):
+        c.persona, c.text = persona, personas.text(persona, cast.domain)
+        c.who = replace(c.who, persona=c.text if c.reads else "")
+    await scope.note("position", [Claim(a.text, "lead", 1, cited(a.evidence)) for a in form.reasoning if a.text])
+    course.positions.append(Position(1, 0, form.position, form.confidence))
+    course.weaknesses, course.assumptions = list(form.weaknesses), list(form.assumptions)
+    laid = {c.file: c.text for c in course.challengers}
+    await debate.once("persona-files", lambda: dict(laid), of=dict(laid))
+    await publish(debate, course, "state")
+    wrong = await touched(debate, course, "laid")
+    if wrong and len(wrong) == len(course.challengers):
+        raise Aborted(f"no persona file could be written: {next(iter(wrong.values()))}", f"Look at {debate.folder}.")
+
+
+async def _opening(scope: Debate) -> Opening:
+    who = scope.seat("lead")
+    try:
+        answer = await scope.ask(
+            who,
+            "position",
+            fill(prompts.OPENING, **prompt_head(scope, prompts.EVIDENCE_RULE)),
+            schema=Opening,
+            check=reply_checks.opening,
+        )
+    except ParticipantFailed as error:
+        raise lead_failed(scope, error, "did not open") from error
+    return answer.value
+
+
+# The rounds of a panel: all challenge at once, the lead confronts what is contested, or answers remarks in brief.
+
+
+async def challenge(r: Round, course: Course) -> None:
+    """All challengers at once."""
+    here = [c for c in course.challengers if c.stand != "failed"]
+    case = r.quote(
+        "the lead's case", render.case(course.position.text, r.ledger, course.weaknesses, course.assumptions)
+    )
+    prompt = fill(prompts.CHALLENGE, **prompt_head(r, prompts.EVIDENCE_RULE), case=case)
+    wrong = await touched(r, course, "personas")
+    asks = [
+        Ask(
+            c.who,
+            told(c, prompt),
+            Challenge,
+            reply_checks.challenge(r.ledger, personas.items(c.persona)),
+            refused=wrong.get(c.seat, ""),
+        )
+        for c in here
+    ]
+    got = await r.ask_all("challenge", asks, need=r.settings.min_challengers, unreadable=True)
+    entries: list[Entry] = []
+    for c, answer in zip(here, got, strict=True):
+        if isinstance(answer, Failure):
+            _failed(c, answer, course, r.n)
+            continue
+        form, looks_for = answer.value, personas.items(c.persona)
+        c.verdict, c.strength = form.verdict, reply_checks.strength_of(form)
+        if reply_checks.accepts(form, looks_for):
+            c.accepts(1, "agree" if form.verdict == "agree" else "minor", form.summary)
+        else:
+            c.doubted = reply_checks.doubtful(form, looks_for)
+            strength = reply_checks.strongest("moderate", c.strength) if c.doubted else c.strength
+            concern = "agreed without naming what it examined" if c.doubted else gravest(form.points, form.summary)
+            c.objects(strength, form.summary, concern)
+            if c.doubted:
+                course.notes.append(
+                    f"{c.shown} agreed in round 1 and named nothing it examined: counted as partial, moderate"
+                )
+        entries += raised(c, form.points, r.n)
+    course.at_once = len(course.validated)
+    await r.note("challenge", entries)
+
+
+async def confront(r: Round, course: Course) -> bool:
+    """The lead answers what is contested; False when a limit left no room for that."""
+    contested = reply_checks.contested(r.ledger, (c.seat for c in course.dissenters))
+    points = contested + [p for p in reply_checks.unanswered(r.ledger) if p not in contested]
+    if not points:
+        return True  # only agreements that showed no work: there is nothing to answer
+    before = course.position
+    prompt = fill(
+        prompts.CONFRONT,
+        **prompt_head(r, prompts.EVIDENCE_RULE),
+        after=str(r.n - 1),
+        version=str(before.version),
+        position=r.quote("your position", before.text),
+        points=r.quote("the contested points", render.points(r.ledger, points, course.lens_of)),
+        open=", ".join(p.id for p in points),
+    )
+    check = reply_checks.confrontation(r.ledger, points, before.text)
+    try:
+        answer = await r.ask(r.seat("lead"), "confront", prompt, schema=Confrontation, check=check)
+    except ParticipantFailed as error:
+        if error.kind == "budget":
+            r.stop(error.message)
+            return False
+        raise lead_failed(r, error, f"did not answer in round {r.n}") from error
+    form = answer.value
+    await r.note("confront", answered(form.responses, r.n))
+    causes = [
+        Cause(id, " and ".join(course.lens_of(v) for v in point.voices), point.text, change.what)
+        for change in form.changes
+        for id in dict.fromkeys(change.because)
+        if (point := r.ledger.point(id))
+    ]
+    text = form.position or before.text
+    unexplained = reply_checks.unexplained(form, before.text, r.ledger.ids())
+    course.positions.append(Position(before.version + 1, r.n - 1, text, form.confidence, tuple(causes), unexplained))
+    if unexplained:
+        course.notes.append(f"v{before.version + 1} of the position names no point that changed it")
+    return True
+
+
+async def address(debate: Debate, course: Course) -> None:
+    """After a fast exit: minor remarks are answered in brief. The position that was accepted stays as it is."""
+    points = reply_checks.unanswered(debate.ledger)
+    if not points:
+        return
+    scope = debate.scope("remarks")
+    prompt = fill(
+        prompts.ADDRESS,
+        rule=prompts.EVIDENCE_RULE,
+        fences=FENCES,
+        topic=debate.quote("topic", debate.topic),
+        position=debate.quote("your position", course.position.text),
+        points=debate.quote("the remarks", render.points(debate.ledger, points, course.lens_of)),
+        open=", ".join(p.id for p in points),
+    )
+    answer = await scope.try_ask(
+        debate.seat("lead"), "address", prompt, schema=Brief, check=reply_checks.responses(debate.ledger, points)
+    )
+    if isinstance(answer, Failure):
+        course.notes.append(f"the lead did not answer the minor remarks ({answer.kind})")
+        return
+    await scope.note("address", answered(answer.value.responses, 1))
+
+
+def _failed(c: Challenger, failure: Failure, course: Course, n: int) -> None:
+    c.stand, c.why = (
+        ("unknown", "its reply could not be read") if failure.raw else ("failed", f"{failure.kind}: {failure.message}")
+    )
+    said = (
+        "could not be read and is kept as it came"
+        if failure.raw
+        else f"did not come ({failure.kind}: {failure.message})"
+    )
+    course.notes.append(f"the answer of {c.shown} in round {n} {said}")
+
+
+# Rebuttals: those who dissent, and only they, judge what the lead answered.
+
+SILENCE = 2
+"""Rebuttals in a row that may be missing before a dissenter is not asked any more."""
+
+
+def hearing(course: Course) -> list[Challenger]:
+    """Those who dissent and can still be expected to answer."""
+    return [c for c in course.dissenters if c.silent < SILENCE]
+
+
+async def rebut(r: Round, course: Course) -> bool:
+    """Only those who dissent; False when none of them is left to hear."""
+    asked = hearing(course)
+    wrong = await touched(r, course, "personas")
+    asks = [_rebuttal(r, course, c, wrong.get(c.seat, "")) for c in asked]
+    got = await r.ask_all("rebuttal", asks, need=0)
+    before = {c.seat: [p for p in r.ledger.points if reply_checks.holds(r.ledger, p, c.seat)] for c in asked}
+    entries: list[Entry] = []
+    for c, answer in zip(asked, got, strict=True):
+        if isinstance(answer, Failure):
+            c.silent += 1
+            c.why = f"{answer.kind}: {answer.message}"
+            course.notes.append(
+                f"{c.shown} gave no rebuttal in round {r.n} ({answer.kind}): its objection stays unresolved"
+            )
+            if answer.kind == "budget":
+                r.stop(answer.message)
+            continue
+        c.silent, c.why = 0, ""
+        others = {p.id for p in r.ledger.points if c.seat not in p.voices}
+        entries += _ruled(c, answer.value, before[c.seat], others, r.n)
+        _stands(c, answer.value, before[c.seat], course.position.version)
+    await r.note("rebuttal", entries)
+    if asked and all(isinstance(answer, Failure) for answer in got):
+        r.stop(r.stopped or f"no dissenter answered in round {r.n}")
+        return False
+    return bool(asked)
+
+
+def _rebuttal(r: Round, course: Course, c: Challenger, refused: str) -> Ask[Rebuttal]:
+    mine = [p for p in r.ledger.points if reply_checks.holds(r.ledger, p, c.seat)]
+    all_open = reply_checks.contested(r.ledger, (d.seat for d in course.dissenters))
+    others = [p for p in all_open if p not in mine]
+    prompt = fill(
+        prompts.REBUT,
+        **prompt_head(r, prompts.EVIDENCE_RULE),
+        round=str(r.n),
+        version=str(course.position.version),
+        position=r.quote("the lead's position", render.standing(course.position)),
+        points=r.quote("your open points", render.points(r.ledger, mine, course.lens_of)),
+        others=f"Contested by others:\n\n{r.quote('points of others', render.brief(others, course.lens_of))}"
+        if others
+        else "",
+        open=", ".join(p.id for p in mine) or "none",
+        examine=prompts.EXAMINE if c.doubted and not mine else "",
+    )
+    check = reply_checks.rebuttal(r.ledger, c.seat, personas.items(c.persona), c.doubted)
+    return Ask(c.who, told(c, prompt), Rebuttal, check, refused=refused)
+
+
+def _ruled(c: Challenger, form: Rebuttal, mine: Sequence[Point], others: Container[str], n: int) -> list[Entry]:
+    entries: list[Entry] = []
+    for one in form.rulings:
+        if one.id in others:
+            continue  # each speaks for its own points only
+        proof = cited(one.evidence)
+        if one.ruling == "escalate":
+            # Raised again by its own author, and graver: the ledger joins it to the point it repeats.
+            entries.append(Point(one.reason, c.seat, n, "P1", evidence=proof, same_as=one.id))
+            continue
+        entries.append(Move(one.id, "resolve" if one.ruling == "accept" else "maintain", c.seat, n, one.reason, proof))
+        if one.ruling == "accept" and one.reason.strip() and reply_checks.thin(one.reason, one.evidence):
+            entries.append(Slip("dropped", one.id, c.seat, n))
+    ruled = {one.id for one in form.rulings}
+    if form.answer == "accept":
+        for point in mine:
+            if point.id not in ruled:
+                entries += [
+                    Slip("dropped", point.id, c.seat, n),
+                    Move(point.id, "resolve", c.seat, n, "(nothing was said)"),
+                ]
+    return entries + raised(c, form.points, n)
+
+
+def _stands(c: Challenger, form: Rebuttal, mine: Sequence[Point], version: int) -> None:
+    c.verdict = form.answer
+    if reply_checks.agrees_now(form, mine, personas.items(c.persona), c.doubted):
+        c.accepts(version, "minor" if any(p.text for p in form.points) else "agree", form.summary)
+        return
+    escalated = form.answer == "escalate" or any(one.ruling == "escalate" for one in form.rulings)
+    new = [p.strength for p in form.points if p.text]
+    strength = "strong" if escalated else reply_checks.strongest(c.strength or "moderate", *new)
+    # What it holds on to says more than that it does.
+    mine = sorted(mine, key=lambda p: p.severity)
+    c.objects(strength, form.summary, gravest(form.points, mine[0].text if mine else form.summary))
+
+
+# Assumption extraction: why the parties disagree at bottom, on what that rests, and what would change their minds.
+
+LEAD = "Lead"
+
+
+async def extract(debate: Debate, course: Course) -> None:
+    """Ask the lead and everyone who still dissents, all at once; then map what each takes to be so."""
+    lead, open_points = debate.seat("lead"), reply_checks.contested(debate.ledger, (c.seat for c in course.dissenters))
+    shared = {
+        "fences": FENCES,
+        "topic": debate.quote("topic", debate.topic),
+        "version": str(course.position.version),
+        "position": debate.quote("the position", course.position.text),
+        "points": debate.quote("the contested points", render.points(debate.ledger, open_points, course.lens_of)),
+    }
+    first = fill(prompts.GROUNDS, **shared, who="the LEAD of the panel", side=prompts.SIDE_LEAD)
+    asks = [Ask(lead, first, Grounds, reply_checks.grounds)]
+    for c in course.dissenters:
+        prompt = fill(prompts.GROUNDS, **shared, who=f"the {c.lens} on it", side=prompts.SIDE_CHALLENGER)
+        asks.append(Ask(c.who, told(c, prompt), Grounds, reply_checks.grounds))
+    parties = {"lead": LEAD, **{c.seat: c.lens for c in course.dissenters}}
+    for answer in await debate.scope("assumptions").ask_all("grounds", asks, need=0):
+        if isinstance(answer, Failure):
+            course.notes.append(f"{parties[answer.who.seat]} did not say why it disagrees ({answer.kind})")
+            course.unsaid = course.unsaid or (answer.message if answer.kind == "budget" else course.notes[-1])
+            continue
+        form = answer.value
+        cruxes: list[Json] = [
+            {"question": x.question, "how": x.how, "checkable": reply_checks.checkable(x.question, x.how)}
+            for x in form.cruxes
+            if x.question
+        ]
+        course.grounds.append(
+            {
+                "party": parties[answer.who.seat],
+                "seat": answer.who.seat,
+                "why": form.why,
+                "other_right": form.other_right,
+                "assumptions": [a for a in form.assumptions if a],
+                "cruxes": cruxes,
+            }
+        )
+    if len(course.grounds) > 1:
+        await _map(debate, course, list(parties.values()))
+    elif course.grounds:
+        await debate.spare("map", "only one party said what it takes to be so, and there is nothing to set it against")
+        course.mapped = own(course)
+
+
+async def _map(debate: Debate, course: Course, parties: list[str]) -> None:
+    said = "\n\n".join(
+        debate.quote(f"what the {g['party']} says", _told(g)) for g in course.grounds if isinstance(g, dict)
+    )
+    prompt = fill(
+        prompts.MAP, fences=FENCES, topic=debate.quote("topic", debate.topic), grounds=said, parties=", ".join(parties)
+    )
+    answer = await debate.try_ask(
+        debate.seat("judge"), "map", prompt, schema=Assumptions, check=reply_checks.mapping(parties), closing=True
+    )
+    if isinstance(answer, Failure):
+        course.notes.append(
+            f"nobody mapped the assumptions ({answer.kind}: {answer.message}); each party's own are listed"
+        )
+        course.mapped = own(course)
+        return
+    known = {p.casefold(): p for p in parties}
+    course.core = answer.value.core_disagreement
+    for one in answer.value.assumptions:
+        held = [known[p.casefold()] for p in one.held_by if p.casefold() in known]
+        denied = [known[p.casefold()] for p in one.denied_by if p.casefold() in known]
+        if one.text:
+            course.mapped.append({"text": one.text, "held_by": list(held), "denied_by": list(denied)})
+
+
+def own(course: Course) -> list[Json]:
+    """Without a judge: what each party itself said it takes to be so."""
+    out: list[Json] = []
+    for g in course.grounds:
+        if isinstance(g, dict) and isinstance(g["assumptions"], list):
+            out += [{"text": a, "held_by": [g["party"]], "denied_by": []} for a in g["assumptions"]]
+    return out
+
+
+def _told(g: dict[str, Json]) -> str:
+    rows = g["assumptions"] if isinstance(g["assumptions"], list) else []
+    listed = "\n".join(f"- {a}" for a in rows)
+    return f"Why: {g['why']}\nThe other side is right if: {g['other_right']}\nTaken to be so:\n{listed}"

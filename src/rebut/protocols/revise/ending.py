@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.core.types import Json
 from rebut.domain.forms import Form, cited
 from rebut.domain.ledger import Claim, Ledger
+from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import fill
+from rebut.domain.worth import Worth
 from rebut.engine.debate import Debate, Failure
-from rebut.protocols.revise import log, prompts as words, prose, render as rendering, reply_checks as rules
+from rebut.protocols.revise import (
+    prompts,
+    render,
+    reply_checks,
+)
 from rebut.protocols.revise.forms import Plan, Verdict
-from rebut.protocols.revise.material import Labels, shared
-from rebut.protocols.revise.results import of_plan, of_verdict
+from rebut.protocols.revise.prompts import Labels, shared
+from rebut.protocols.revise.render import of_plan, of_verdict, tally
 from rebut.protocols.revise.state import Course
 from rebut.protocols.shared import LONG
 
@@ -32,13 +40,13 @@ async def synthesized(debate: Debate, course: Course) -> tuple[str, str]:
     """
     ledger = debate.ledger
     if course.stage.name == "plan":
-        plan = await _ask(debate, course, Plan, rules.plan(ledger))
+        plan = await _ask(debate, course, Plan, reply_checks.plan(ledger))
         debate.take_up({}, plan.document)
-        course.result = await prose.looked_up(
+        course.result = await render.looked_up(
             debate, "synthesis@synthesizer", "synthesizer", course.complete, plan.document
         )
         return of_plan(plan, ledger, course), plan.summary
-    form = await _ask(debate, course, Verdict, rules.verdict(ledger))
+    form = await _ask(debate, course, Verdict, reply_checks.verdict(ledger))
     debate.take_up({}, "")  # findings are about the change, not about a document
     claims = [Claim(f.text, "synthesizer", course.complete, cited(f.evidence)) for f in form.findings if f.text]
     placed = await debate.enter("synthesis@synthesizer", claims)
@@ -50,10 +58,10 @@ async def baseline(debate: Debate, course: Course) -> str:
     """What the synthesizer makes of the first drafts alone; empty if it could not be asked."""
     prompt, who = _prompt(debate, course, first=True), debate.seat("synthesizer")
     if course.stage.name == "plan":
-        check = rules.plan(Ledger())
+        check = reply_checks.plan(Ledger())
         plan = await debate.try_ask(who, "baseline", prompt, schema=Plan, check=check, max_output=LONG)
         return "" if isinstance(plan, Failure) else plan.value.document
-    weighed = rules.verdict(Ledger())
+    weighed = reply_checks.verdict(Ledger())
     verdict = await debate.try_ask(who, "baseline", prompt, schema=Verdict, check=weighed, max_output=LONG)
     if isinstance(verdict, Failure):
         return ""
@@ -86,7 +94,7 @@ def _prompt(debate: Debate, course: Course, *, first: bool = False) -> str:
     """`first` for what would have come of the first drafts alone."""
     argued = course.settings.debates and not first
     ledger = debate.ledger if argued else Ledger()
-    template = words.SYNTHESIZE_PLAN if course.stage.name == "plan" else words.SYNTHESIZE_REVIEW
+    template = prompts.SYNTHESIZE_PLAN if course.stage.name == "plan" else prompts.SYNTHESIZE_REVIEW
     return fill(
         template,
         **shared(debate, rule=False),
@@ -102,9 +110,9 @@ def _versions(debate: Debate, course: Course, first: bool) -> str:
     for author, versions in enumerate(course.versions):
         version = versions[0] if first else versions[-1]
         if author in course.stale and not first:
-            out.append(fill(words.STALE, round=str(course.rounds[-1].n)))
+            out.append(fill(prompts.STALE, round=str(course.rounds[-1].n)))
         label = labels.ordinal(author)
-        out.append(debate.quote(label, version.text) + prose.shown(debate, label, version.claims))
+        out.append(debate.quote(label, version.text) + render.shown(debate, label, version.claims))
     return "\n\n".join(out)
 
 
@@ -115,19 +123,19 @@ def _record(debate: Debate, course: Course) -> str:
     for played in course.rounds:
         for by in sorted(played.critiques):
             one = played.critiques[by]
-            text = rendering.critique(
+            text = render.critique(
                 one.form, one.weaknesses, one.disagreements, files.source(one.of), played.n, one.strengths
             )
             parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(one.of)}", text))
     names = [labels.neutral(n) for n in range(2)]
-    neutral = log.Naming([name.capitalize() for name in names], _renamed(course), reasons=False)
-    parts.append(debate.quote("the debate log", log.section(course, neutral)))
+    neutral = render.Naming([name.capitalize() for name in names], _renamed(course), reasons=False)
+    parts.append(debate.quote("the debate log", render.section(course, neutral)))
     seats = [who.seat for who in course.authors]
-    parts.append(debate.quote("the points at issue", rendering.points(debate.ledger, seats, names)))
+    parts.append(debate.quote("the points at issue", render.points(debate.ledger, seats, names)))
     return "".join(f"\n\n{part}" for part in parts)
 
 
-def _renamed(course: Course) -> log.Told:
+def _renamed(course: Course) -> render.Told:
     """A file's name for the synthesizer: the one that it would have if its author had no name."""
     labels = Labels(course.settings, course.files)
     ours, theirs = course.files.all(course.planned), labels.neutral_files().all(course.planned)
@@ -145,6 +153,205 @@ def _renamed(course: Course) -> log.Told:
 def _rulings(course: Course, ledger: Ledger) -> str:
     if course.stage.name == "plan":
         ids = ", ".join(p.id for p in ledger.points)
-        return fill(words.RULINGS_PLAN, points=ids) if ids else words.NO_RULINGS
+        return fill(prompts.RULINGS_PLAN, points=ids) if ids else prompts.NO_RULINGS
     ids = ", ".join(p.id for p in ledger.open)
-    return " " + fill(words.RULINGS_REVIEW, open=ids) if ids else ""
+    return " " + fill(prompts.RULINGS_REVIEW, open=ids) if ids else ""
+
+
+# How a revision ends: each way with a heading of its own, so that a degraded one never reads as a whole one.
+
+
+def heading(course: Course, contested: bool) -> str:
+    word = "PLAN" if course.stage.name == "plan" else "REVIEW VERDICT"
+    if not course.settings.debates:
+        return f"{word} OUT OF TWO DRAFTS, NOT DEBATED"
+    done, budget = course.complete, course.planned
+    if course.cut_short:
+        stale = ", ONE VERSION STALE" if course.stale else ""
+        return f"{word} AFTER {done} OF {budget} ROUNDS{stale}"
+    if not contested:
+        word = f"UNCONTESTED {word}"
+    if course.converged:
+        return f"{word}, CONVERGED AFTER {done} OF {budget} ROUNDS"
+    return f"{word} AFTER {done} ROUND{'' if done == 1 else 'S'}"
+
+
+def ended(
+    debate: Debate, course: Course, text: str, decision: str, figures: Figures, notes: Sequence[str] = ()
+) -> Outcome:
+    debated = course.settings.debates
+    page, rows = (figures.markdown(), figures.rows()) if debated else ("", ())
+    return Outcome(
+        kind="synthesis",
+        heading=heading(course, bool(debate.ledger.points or debate.ledger.unplaced)),
+        decision=decision,
+        conclusive=not course.cut_short and not notes,
+        stopped=course.cut_short,
+        final=f"{text}\n{page}" if page else text,
+        data=told(course),
+        notes=tuple(notes),
+        rows=(*rows, *_where(course)),
+        worth=figures.worth(course.files.names, "it ended early" if course.cut_short else "")
+        if debated
+        else Worth(caveat="the drafts were not debated", keys=DRAFTS),
+    )
+
+
+def no_synthesis(course: Course, why: str) -> Outcome:
+    """The money for the closing call was not there: both documents stand side by side."""
+    texts = [f"# {course.files.names[n]}\n\n{versions[-1].text}" for n, versions in enumerate(course.versions)]
+    return Outcome(
+        kind="no synthesis",
+        heading=f"NO SYNTHESIS, {course.complete} OF {course.planned} ROUNDS",
+        conclusive=False,
+        stopped=why,
+        final="\n\n".join(texts) + "\n",
+        data=told(course),
+        rows=_where(course),
+        worth=Worth(caveat="there is no synthesis to hold the drafts against", keys=DRAFTS),
+    )
+
+
+def one_sided(course: Course) -> Outcome:
+    [there] = [versions[-1] for versions in course.versions if versions]
+    word = course.stage.name.upper()
+    return Outcome(
+        kind="one-sided",
+        heading=f"ONE-SIDED {word}, 1 OF 2 AUTHORS",
+        conclusive=False,
+        stopped=course.cut_short,
+        final=f"[WARN] Only one of two authors wrote a {course.stage.name}; nobody examined it.\n\n{there.text}",
+        data=told(course),
+        rows=_where(course),
+        worth=Worth(caveat="only one of two authors wrote, so nothing was debated", keys=DRAFTS),
+    )
+
+
+def single(course: Course, notes: Sequence[str]) -> Outcome:
+    return Outcome(
+        kind="single",
+        heading="SINGLE REVIEW, NOT DEBATED",
+        conclusive=not notes,
+        final=course.latest(0).text,
+        data=told(course),
+        notes=tuple(notes),
+        rows=_where(course),
+    )
+
+
+def told(course: Course) -> dict[str, Json]:
+    return {
+        "stage": course.stage.name,
+        "strategy": course.settings.strategy,
+        "phase": course.phase,
+        "rounds_completed": course.complete,
+        "converged": course.converged,
+        "stale": [course.files.names[author] for author in sorted(course.stale)],
+        "taken_up": [
+            course.files.version(author, 1)
+            for author, versions in enumerate(course.versions)
+            if versions and versions[0].taken_up
+        ],
+    }
+
+
+def _where(course: Course) -> tuple[tuple[str, str], ...]:
+    up = [f"{v[0].path.rpartition('/')[2]} was there and was taken up" for v in course.versions if v and v[0].taken_up]
+    folder = "/".join(course.folder.parts[-3:])
+    if course.settings.shared and course.settings.place:
+        folder = str(course.folder)
+    latest = [versions[-1].path for versions in course.versions if versions]
+    # One document is the result itself where there was no other to set beside it.
+    path = course.result_path or (latest[0] if len(latest) == 1 else "")
+    # Nobody knows by heart where a session lies, so that what was asked for is named in full there.
+    rows = [("result", f"{folder}/{path.rpartition('/')[2]}" if course.settings.shared else path)] if path else []
+    inside = "" if course.settings.shared else ", in the session's own folder"
+    return (*_cited(course), *rows, ("files", "; ".join([folder + inside, *up])))
+
+
+def _cited(course: Course) -> tuple[tuple[str, str], ...]:
+    """What the last version of each document cites; the result's first, where there is one."""
+    named = [("result", course.result)]
+    named += [(course.files.names[n], versions[-1].claims) for n, versions in enumerate(course.versions) if versions]
+    rows = [f"{name} cites {cites}" for name, claims in named if (cites := tally(claims))]
+    return tuple(("citations" if not n else "", row) for n, row in enumerate(rows))
+
+
+# Was it worth it: what a debate changed between the first drafts and its end. Counted by the program, not judged.
+
+DRAFTS = ("r0/draft*",)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures on one debate."""
+
+    raised: int
+    conceded: int
+    defended: int
+    withdrawn: int
+    open: int
+    changed: tuple[tuple[str, int, int], ...]
+    """Author, sections of its first draft that changed or went, sections it had."""
+    baseline: str = ""
+    """How the result differs from a synthesis of the first drafts alone, where that was asked for."""
+
+    @property
+    def points(self) -> str:
+        said = [f"{count} {name}" for name, count in self._fates() if count]
+        return f"{self.raised} point{'' if self.raised == 1 else 's'} raised" + (f": {', '.join(said)}" if said else "")
+
+    def _fates(self) -> list[tuple[str, int]]:
+        return [
+            ("conceded", self.conceded),
+            ("defended", self.defended),
+            ("withdrawn", self.withdrawn),
+            ("open", self.open),
+        ]
+
+    @property
+    def sections(self) -> str:
+        return "; ".join(f"{name}: {n} of {of} section{'' if of == 1 else 's'} changed" for name, n, of in self.changed)
+
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        return (("baseline", self.baseline),) if self.baseline else ()
+
+    def worth(self, names: Sequence[str], caveat: str = "") -> Worth:
+        """The same in the shape that every protocol's account has."""
+        moved, of = sum(n for _, n, _ in self.changed), sum(of for *_, of in self.changed)
+        sections = [f"{moved} of {of} section{'' if of == 1 else 's'} of the drafts changed"] if moved else []
+        return Worth(
+            first=f"two unargued drafts, of {' and '.join(names)}",
+            points=tuple((name, count) for name, count in self._fates() if count),
+            changed=tuple(sections),
+            same=not sections,
+            caveat=caveat,
+            keys=DRAFTS,
+        )
+
+    def markdown(self) -> str:
+        body = [f"- Points: {self.points}", f"- Sections: {self.sections or 'nothing changed'}"]
+        body += [f"- Baseline: {self.baseline}"] if self.baseline else []
+        return "## Was It Worth It\n\n" + "\n".join(body) + "\n"
+
+
+def counted(ledger: Ledger, course: Course, baseline: str = "") -> Figures:
+    conceded, defended = ledger.having("conceded", "partly accepted", "resolved"), ledger.having("defended")
+    withdrawn = ledger.having("withdrawn")
+    changed = []
+    for author, versions in enumerate(course.versions):
+        if len(versions) > 1:
+            changed.append((course.files.names[author], *reply_checks.changed(versions[0].text, versions[-1].text)))
+    rest = len(ledger.points) - len(conceded) - len(defended) - len(withdrawn)
+    return Figures(len(ledger.points), len(conceded), len(defended), len(withdrawn), rest, tuple(changed), baseline)
+
+
+def compared(baseline: str, result: str) -> str:
+    """One line on two documents: the synthesis of the first drafts alone, and the one that was argued out."""
+    changed, of = reply_checks.changed(baseline, result)
+    new, among = reply_checks.changed(result, baseline)
+    words = len(result.split()) - len(baseline.split())
+    return (
+        f"against a synthesis of the first drafts alone, {changed} of its {of} sections read differently or are gone, "
+        f"{new} of {among} here are not in it, {words:+} words"
+    )

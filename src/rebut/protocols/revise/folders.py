@@ -10,9 +10,8 @@ from pathlib import Path
 from rebut.core.errors import UsageError
 from rebut.core.types import Json
 from rebut.engine.debate import Debate
-from rebut.protocols.revise.files import LOG
-from rebut.protocols.revise.settings import Settings
-from rebut.protocols.revise.stages import STAGES, Stage
+from rebut.protocols.revise.settings import STAGES, Settings, Stage
+from rebut.protocols.revise.state import LOG
 
 NAME = re.compile(r"phase-([1-9]\d{0,8})")
 CRITIQUE = {

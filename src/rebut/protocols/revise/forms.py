@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import Cites, Form, Level, Need, folded
-from rebut.domain.glance import Glance
+from rebut.domain.forms import Cites, Form, Glance, Level, Need, folded
 from rebut.domain.ledger import Severity as Grade
 
 Impact = Annotated[

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from rebut.core.text import squeeze
+from rebut.core.text import cut, squeeze, tame
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless
-from rebut.protocols.revise import headings
-from rebut.protocols.revise.forms import Critique, Dispute, Objection, Revision
+from rebut.engine.debate import Debate
+from rebut.protocols.revise import prompts, reply_checks
+from rebut.protocols.revise.forms import Critique, Dispute, Objection, Plan, Revision, Verdict
+from rebut.protocols.revise.settings import PLAN, REVIEW, STAGES, Stage
+from rebut.protocols.revise.state import Course, Critiqued, Played, Revised
 
 NONE = "None."
 Placed = Sequence[tuple[str, Entry]]
@@ -57,7 +63,7 @@ def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
 def revision(form: Revision, number: int, known: Sequence[str], entered: Sequence[Entry] = ()) -> str:
     """The comment, the Defense where anything is defended, then the document. `entered` are its moves, looked up."""
     marked = {m.point: m.evidence for m in entered if isinstance(m, Move) and m.kind == "defend"}
-    inner = headings.parts(form.document)
+    inner = reply_checks.parts(form.document)
     addressed = [a.id for a in form.addressed if a.id in known]
     defended = [d for d in form.defended if d.id in known]
     listed = f"Addressed critique points [{', '.join(addressed)}]. Defended: [{', '.join(d.id for d in defended)}]."
@@ -96,3 +102,249 @@ def _places(evidence: Sequence[Evidence]) -> str:
         quoted = f' "{squeeze(e.quote)}"' if e.quote else ""
         shown.append(f"{e.place}{quoted}" + (f" [{e.mark}]" if e.mark else ""))
     return f" — {'; '.join(shown)}" if shown else ""
+
+
+# The result of a revision as a file: the plan with its synthesis notes, or the verdict of a review.
+
+POINT = 100
+
+
+def of_plan(form: Plan, ledger: Ledger, course: Course) -> str:
+    """The plan, then what became of each point."""
+    texts = {p.id: cut(p.text, POINT) for p in ledger.points}
+    ruled = set(form.ruled())
+
+    def named(id: str) -> str:
+        return f"{id} ({texts[id]})" if id in texts else f"{id} (no point of this debate)"
+
+    notes = [
+        "## Synthesis Notes",
+        how(course),
+        _list("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted]),
+        _list("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled]),
+        _list("### Unresolved", [f"{named(r.id)}. Tie-break: {r.tie_break or 'none given'}" for r in form.unresolved]),
+    ]
+    if cites := tally(course.result):
+        notes.append(f"### Citations\n\nThe plan cites {cites}.")
+    if left := [named(id) for id in texts if id not in ruled]:
+        notes.append(_list("### Not accounted for by the synthesizer", left))
+    return "\n\n".join([form.document.strip("\n"), *notes]) + "\n"
+
+
+def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], course: Course) -> str:
+    """The verdict of a review: assessments, findings, agreement, disagreement."""
+    parts = [
+        "# Review Verdict",
+        f"**Decision**: {form.decision}",
+        tame(form.summary),
+        how(course),
+        "## Final Assessments",
+    ]
+    for author, said in enumerate((form.first, form.second)):
+        name, version = course.files.names[author], course.latest(author)
+        stale = f", stale: {course.stale[author]}" if author in course.stale else ""
+        parts += [f"### {name} ({Path(version.path).name}{stale})", tame(said) or "None given."]
+    holders = {"both": "both", "first": course.files.names[0], "second": course.files.names[1]}
+    rows = []
+    for finding, (id, claim) in zip([f for f in form.findings if f.text], placed, strict=True):
+        assert isinstance(claim, Claim)
+        why = f" Severity: {finding.why}" if finding.why else ""
+        number = f"{id} " if id else ""
+        severity, lowered = weighed(finding.severity, claim.evidence)
+        rows.append(f"{number}[{severity}{lowered}] ({holders[finding.held_by]}) {finding.text}{_cited(claim)}.{why}")
+    parts.append(_list("## Findings", rows))
+    parts.append(_list("## Points of Agreement", form.agreement))
+    split = [f"{d.point}. Tie-break: {d.tie_break or 'none given'}" for d in form.disagreement]
+    parts.append(_list("## Points of Disagreement", split))
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def how(course: Course) -> str:
+    """How the result came about, in a sentence or two: a degraded debate never reads as a whole one."""
+    if not course.settings.debates:
+        return "Made out of two drafts at once; nothing was debated."
+    done, budget = course.complete, course.planned
+    rounds = f"{done} of {budget} round{'' if budget == 1 else 's'}"
+    if course.cut_short:
+        stale = [f"the version of {course.files.names[a]} is stale" for a in course.stale]
+        return f"The debate was cut short after {rounds}: {'; '.join([squeeze(course.cut_short), *stale])}."
+    if course.converged:
+        return f"Debated for {rounds}; converged: {course.converged}."
+    return f"Debated for {rounds}; not converged."
+
+
+def _cited(claim: Claim) -> str:
+    shown = [f"{e.place} [{e.mark}]" if e.mark else e.place for e in claim.evidence]
+    return f" — {'; '.join(shown)}" if shown else " — cites nothing"
+
+
+def _list(title: str, rows: Sequence[str]) -> str:
+    body = "\n".join(f"- {squeeze(row)}" for row in rows if row.strip())
+    return f"{title}\n\n{body or NONE}"
+
+
+# The debate log: the audit trail of a phase. Plan and review share the file, each session owning its section.
+
+SUMMARY = 200
+Told = Callable[[str], str]
+CONFIGURED = re.compile(r"^- (?P<name>Plan strategy|Review strategy|Max rounds): (?P<value>.*)$", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How a log calls the authors and their files: as they are, or neutrally in a prompt."""
+
+    authors: Sequence[str]
+    path: Told
+    """A file as it was left → as the reader is told of it."""
+    reasons: bool = True
+    """Whether to say why somebody failed: providers' messages have no business in a prompt."""
+
+    def failed(self, why: str) -> str:
+        return f"failed ({squeeze(why)})" if self.reasons else "failed"
+
+
+def document(course: Course, naming: Naming) -> str:
+    """The whole log, as if this were its only session."""
+    mine, other = course.settings.strategy, course.settings.other
+    strategies = {stage.name: mine if stage is course.stage else other for stage in STAGES.values()}
+    return _whole(course.phase, strategies, str(course.planned), {course.stage.name: section(course, naming)})
+
+
+def merged(course: Course, naming: Naming) -> Callable[[str], str]:
+    """What becomes of a log that holds the other stage's section already: ours is put into it, theirs stays."""
+
+    def merge(there: str) -> str:
+        other = REVIEW if course.stage is PLAN else PLAN
+        theirs = _section_of(there, other)
+        if not theirs:
+            return document(course, naming)
+        found = {match["name"]: match["value"] for match in CONFIGURED.finditer(there)}
+        was = found.get(f"{other.name.capitalize()} strategy", course.settings.other)
+        strategies = {course.stage.name: course.settings.strategy, other.name: was}
+        rounds = {other.name: _rounds_of(found.get("Max rounds", ""), other), course.stage.name: course.planned}
+        said = ", ".join(f"{rounds[stage]} ({stage})" for stage in STAGES)
+        shown = str(course.planned) if len(set(rounds.values())) == 1 else said
+        return _whole(course.phase, strategies, shown, {other.name: theirs, course.stage.name: section(course, naming)})
+
+    return merge
+
+
+def section(course: Course, naming: Naming) -> str:
+    rows = [f"## {course.stage.title}"]
+    for played in course.rounds:
+        rows += [*_round(course, played, naming), ""]
+    if course.over:
+        rows += _outcome(course, naming)
+    return "\n".join(rows).rstrip("\n")
+
+
+def _round(course: Course, played: Played, naming: Naming) -> list[str]:
+    rows, notes = [f"### Round {played.n}"], list[str]()
+    for by, name in enumerate(naming.authors):
+        head = f"{name} critique of {naming.authors[1 - by]}"
+        if done := played.critiques.get(by):
+            rows.append(f"- {head}: {naming.path(done.path)} ({counts(done)})")
+            notes += [f"{head}: {complaint}" for complaint in done.complaints]
+        elif why := played.failed.get(("critique", by)):
+            rows.append(f"- {head}: {naming.failed(why)}")
+    for by, name in enumerate(naming.authors):
+        if made := played.revisions.get(by):
+            rows.append(f"- {name} revision: {naming.path(made.version.path)} (changes: {_changes(made)})")
+            notes += [f"{name} revision, accepted as it is: {complaint}" for complaint in made.complaints]
+        elif why := played.failed.get(("revision", by)):
+            rows.append(f"- {name} revision: {naming.failed(why)}")
+    if played.complete:
+        state = f"converged — {played.convergence}" if played.convergence else "not converged"
+        rows.append(f"- Convergence check: {state}")
+    return rows + [f"- Note: {squeeze(note)}" for note in notes]
+
+
+def counts(done: Critiqued) -> str:
+    words, weak = len(done.text.split()), len(done.weaknesses)
+    return f"{words} words, {weak} weakness{'' if weak == 1 else 'es'}"
+
+
+def _changes(made: Revised) -> str:
+    return cut(made.form.summary or "none told", SUMMARY)
+
+
+def _outcome(course: Course, naming: Naming) -> list[str]:
+    early = course.converged if course.complete < course.planned else ""
+    told = naming.reasons or course.settled or not course.cut_short
+    why = (course.cut_short if told else "an author failed") or early
+    rows = ["### Outcome", f"- Rounds completed: {course.complete} of {course.planned}"]
+    rows.append(f"- Early termination: {f'yes — {squeeze(why)}' if why else 'no'}")
+    for author, name in enumerate(naming.authors):
+        if author in course.missing:
+            rows.append(f"- Final {name} version: none, {naming.failed(course.missing[author])}")
+            continue
+        stale = f" (stale: {squeeze(course.stale[author])})" if author in course.stale else ""
+        rows.append(f"- Final {name} version: {naming.path(course.latest(author).path)}{stale}")
+    for author, name in enumerate(naming.authors):
+        claims = () if author in course.missing else course.latest(author).claims
+        if any(one.mark == "absent" for one in places(claims)):
+            rows.append(f"- Note: the final {name} version cites {tally(claims)}")
+    return rows
+
+
+def _whole(phase: int, strategies: dict[str, str], rounds: str, sections: dict[str, str]) -> str:
+    head = [f"# Debate Log — Phase {phase}", "", "## Configuration"]
+    head += [f"- {stage.name.capitalize()} strategy: {strategies[stage.name]}" for stage in STAGES.values()]
+    head.append(f"- Max rounds: {rounds}")
+    body = [sections[stage.name] for stage in STAGES.values() if stage.name in sections]
+    return "\n\n".join(["\n".join(head), *body]) + "\n"
+
+
+def _section_of(text: str, stage: Stage) -> str:
+    found = re.search(rf"^## {stage.title}[ \t]*$.*?(?=^## |\Z)", text, re.M | re.S)
+    return found[0].rstrip("\n") if found else ""
+
+
+def _rounds_of(value: str, stage: Stage) -> int:
+    found = re.search(rf"(\d+) \({stage.name}\)", value) or re.match(r"(\d+)", value)
+    return int(found[1]) if found else 0
+
+
+# What a document cites in its prose, and what looking it up showed: as prompts, the log and the screen tell it.
+
+STATEMENT = 160
+
+
+async def looked_up(debate: Debate, step: str, by: str, round: int, text: str) -> tuple[Claim, ...]:
+    """What a document says with a place beside it, each place looked up; on record where any of it is new."""
+    if fresh := [claim for claim in debate.cited(by, round, text) if not claim.id]:
+        await debate.enter(step, fresh)
+    return tuple(debate.cited(by, round, text))
+
+
+def places(claims: Sequence[Claim]) -> list[Evidence]:
+    return list(dict.fromkeys(e for claim in claims for e in claim.evidence))
+
+
+def tally(claims: Sequence[Claim]) -> str:
+    """`4 places: 2 found, 1 located, 1 absent (src/x.py:9)`; empty where nothing is cited."""
+    cited = places(claims)
+    if not cited:
+        return ""
+    marks: dict[str, int] = {}
+    for one in cited:
+        marks[one.mark] = marks.get(one.mark, 0) + 1
+    absent = ", ".join(one.place for one in cited if one.mark == "absent")
+    counts = ", ".join(f"{count} {mark}" for mark, count in marks.items())
+    return f"{len(cited)} place{'' if len(cited) == 1 else 's'}: {counts}" + (f" ({absent})" if absent else "")
+
+
+def shown(debate: Debate, label: str, claims: Sequence[Claim]) -> str:
+    """For a prompt, below the document: every place with its mark, and the statements that rest on what is absent."""
+    if not claims:
+        return ""
+    rows = [_row(one) for one in places(claims)]
+    bare = [f'rests on what is absent: "{cut(claim.text, STATEMENT)}"' for claim in claims if baseless(claim.evidence)]
+    return f"\n\n{prompts.LOOKED_UP}\n\n" + debate.quote(f"places that {label} cites", "\n".join([*rows, *bare]))
+
+
+def _row(one: Evidence) -> str:
+    quoted = f' "{cut(one.quote, STATEMENT)}"' if one.quote else ""
+    note = f" ({squeeze(one.note)})" if one.note else ""
+    return f"{one.place}{quoted}: {one.mark}{note}"

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from rebut.core.errors import Aborted
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rebut.core.errors import Aborted, TooFewReplies, UsageError
+from rebut.domain.forms import cited
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
 from rebut.domain.outcome import Outcome
-from rebut.engine.debate import Debate
+from rebut.domain.prompts import fill
+from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
 from rebut.engine.protocol import Artifact
-from rebut.protocols.revise import drafts, ending as synthesis, folders as phases, log, rounds, worth
-from rebut.protocols.revise.endings import ended, no_synthesis, one_sided, single
-from rebut.protocols.revise.files import LOG, of_names
-from rebut.protocols.revise.material import fitted
-from rebut.protocols.revise.settings import Settings
-from rebut.protocols.revise.stages import STAGES
-from rebut.protocols.revise.state import Course
-from rebut.workspace.targets import is_own
+from rebut.protocols.revise import (
+    ending,
+    folders,
+    prompts,
+    render,
+    reply_checks,
+)
+from rebut.protocols.revise.ending import ended, no_synthesis, one_sided, single
+from rebut.protocols.revise.forms import Critique, Dispute, Draft, Objection, Revision
+from rebut.protocols.revise.prompts import Labels, fitted, shared
+from rebut.protocols.revise.reply_checks import DISAGREEMENT, WEAKNESS, parts
+from rebut.protocols.revise.settings import STAGES, Settings
+from rebut.protocols.revise.state import LOG, Course, Critiqued, Played, Revised, Version, of_names
+from rebut.protocols.shared import LONG, ask_twice, told
+from rebut.workspace.targets.git_change import is_own
 
 
 async def run(debate: Debate) -> Outcome:
     course = await begun(debate)
-    await drafts.written(debate, course)
+    await written(debate, course)
     if course.settings.strategy == "single":
         return single(course, _unread(debate))
     if course.missing:
@@ -27,14 +41,14 @@ async def run(debate: Debate) -> Outcome:
     if course.settings.debates:
         await _argued(debate, course)
     try:
-        text, decision = await synthesis.synthesized(debate, course)
-    except synthesis.NoMoney as error:
+        text, decision = await ending.synthesized(debate, course)
+    except ending.NoMoney as error:
         return no_synthesis(course, str(error))
     except Aborted:
         await _logged(debate, course)
         raise
     [course.result_path] = await debate.leave(Artifact(course.path(course.files.result), text))
-    figures = worth.counted(debate.ledger, course, await _baseline(debate, course, text))
+    figures = ending.counted(debate.ledger, course, await _baseline(debate, course, text))
     return ended(debate, course, text, decision, figures, _unread(debate))
 
 
@@ -46,12 +60,12 @@ async def begun(debate: Debate) -> Course:
     files = of_names(stage, names, settings.rounds if settings.debates else 0)
     if stage.name == "review":
         assert debate.target is not None  # says so itself where there is none
-    return Course(settings, stage, files, await phases.taken(debate), authors)
+    return Course(settings, stage, files, await folders.taken(debate), authors)
 
 
 async def _argued(debate: Debate, course: Course) -> None:
     for r in debate.rounds(course.settings.rounds, least=0):
-        await rounds.play(r, course)
+        await play(r, course)
         debate.keep_for_closing(course.size())
         course.added = debate.planned(0)
         if course.cut_short or course.converged or debate.stopped or r.n == course.planned:
@@ -79,18 +93,18 @@ async def _baseline(debate: Debate, course: Course, result: str) -> str:
     if not any(played.critiques for played in course.rounds):
         await debate.spare("baseline", "nobody criticized the first drafts, so they alone gave this result")
         return "the same: no critique came between"
-    text = await synthesis.baseline(debate, course)
+    text = await ending.baseline(debate, course)
     if not text:
         return "asked for, but the synthesizer did not write one"
     await debate.leave(Artifact("baseline.md", text))
-    return worth.compared(text, result.partition("\n## Synthesis Notes\n")[0])
+    return ending.compared(text, result.partition("\n## Synthesis Notes\n")[0])
 
 
 async def _logged(debate: Debate, course: Course) -> None:
     names = [name[:1].upper() + name[1:] for name in course.files.names]
-    naming = log.Naming(names, lambda path: _short(path, course))
+    naming = render.Naming(names, lambda path: _short(path, course))
     path = course.path(LOG)
-    await debate.leave(Artifact(path, log.document(course, naming), log.merged(course, naming)))
+    await debate.leave(Artifact(path, render.document(course, naming), render.merged(course, naming)))
 
 
 def _short(path: str, course: Course) -> str:
@@ -126,3 +140,266 @@ def partial(debate: Debate) -> Outcome:
         final="\n".join(["### Points at issue", "", *(still or ["- none"])]) + "\n",
         data={"stage": settings.stage, "strategy": settings.strategy, "rounds_completed": done},
     )
+
+
+# Round 0: both authors write, each without sight of the other. What stands in the folder already is taken up.
+
+LARGEST = 400_000
+
+
+async def written(debate: Debate, course: Course) -> None:
+    """Fill in version 1 of each author, or why there is none. Without any, there is nothing to go on with."""
+    r = debate.scope("r0")
+    found = [await _taken_up(r, course, n) for n in range(len(course.authors))]
+    missing = [n for n, text in enumerate(found) if text is None]
+    prompt = fill(prompts.DRAFT_PLAN if course.stage.name == "plan" else prompts.DRAFT_REVIEW, **shared(r))
+    asks = [Ask(course.authors[n], prompt, Draft, reply_checks.draft, max_output=LONG) for n in missing]
+    course.versions = [[] for _ in course.authors]
+    try:
+        got = await ask_twice(r, "draft", asks, need=1 if len(missing) == len(course.authors) else 0)
+    except TooFewReplies as error:
+        raise _aborted(course, error.message) from error
+    drafts = dict(zip(missing, got, strict=True))
+    if all(isinstance(one, Failure) for one in got) and len(missing) == len(course.authors):
+        raise _aborted(course, "; ".join(told(one) for one in got if isinstance(one, Failure)))
+    for n, text in enumerate(found):
+        name = course.files.version(n, 1)
+        if text is not None:
+            path = course.path(name)
+            if debate.is_fork:  # it was taken up in another phase, and a phase holds all that its debate began with
+                [path] = await r.leave(Artifact(path, text))
+            course.versions[n].append(Version(1, text, path, True, await _cited(r, course, n, text)))
+            continue
+        one = drafts[n]
+        if isinstance(one, Failure):
+            course.missing[n] = told(one)
+            continue
+        text = parts(one.value.document).document.strip("\n") + "\n"
+        [path] = await r.leave(Artifact(course.path(name), text))
+        course.versions[n].append(Version(1, text, path, claims=await _cited(r, course, n, text)))
+
+
+async def _cited(r: Debate, course: Course, author: int, text: str) -> tuple[Claim, ...]:
+    seat = course.authors[author].seat
+    r.take_up({}, text)
+    return await render.looked_up(r, f"draft@{seat}", seat, 0, parts(text).document)
+
+
+async def _taken_up(r: Debate, course: Course, author: int) -> str | None:
+    """A draft that is there already, read once: later versions of the file are not looked at."""
+    if course.settings.strategy == "single" or not course.settings.shared:
+        return None
+    name = course.files.version(author, 1)
+    value = await r.once(
+        f"taken-up@{course.authors[author].seat}", lambda: _read(course.folder / name), of=name, cls="input"
+    )
+    return value if isinstance(value, str) else None
+
+
+def _read(path: Path) -> str | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        why = "it is a link" if path.is_symlink() else error.strerror
+        raise UsageError(f"{path} should be taken up as a first draft, and cannot be read: {why}") from error
+    try:
+        with os.fdopen(fd, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"{path} should be taken up as a first draft, and cannot be read: {error.strerror}") from error
+    if len(data) > LARGEST:
+        raise UsageError(f"{path} is larger than {LARGEST:,} bytes", "Shorten it, or move it away to have it written.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8", "Save it as UTF-8, or move it away to have it written.") from error
+    return text if text.strip() else None
+
+
+def _aborted(course: Course, why: str) -> Aborted:
+    many = "neither author wrote" if len(course.authors) > 1 else "the author did not write"
+    return Aborted(
+        f"{many} a {course.stage.name}: {why}",
+        "Without one there is nothing to go on with. Resume when they can answer.",
+    )
+
+
+# One round: both authors critique each other's document, then both revise their own.
+
+
+async def play(r: Round, course: Course) -> None:
+    """Play a round as far as it goes. It goes no further than the first step in which an author fails."""
+    played = Played(r.n)
+    course.rounds.append(played)
+    await critiques(r, course, played)
+    if _cut_short(course, played, "critique"):
+        return
+    critiqued = r.ledger
+    if r.settled_before("revision"):
+        r.settle(f"in round {r.n}, before its revisions")  # the critiques go to the synthesis as they are
+        return
+    await revisions(r, course, played)
+    if _cut_short(course, played, "revision"):
+        return
+    forms = [one.form for one in played.critiques.values()]
+    played.convergence = reply_checks.reached(
+        critiqued,
+        r.n,
+        [who.seat for who in course.authors],
+        weaknesses=sum(1 for form in forms for w in form.weaknesses if w.text),
+        weightiest=min((d.grade for form in forms for d in form.disagreements if d.text), default="P3"),
+    )
+
+
+async def critiques(r: Round, course: Course, played: Played) -> None:
+    before = r.ledger
+    asks = []
+    for by, who in enumerate(course.authors):
+        check = reply_checks.critique(before, who.seat)
+        asks.append(Ask(who, _critique_prompt(r, course, by), Critique, check))
+    for by, got in enumerate(await ask_twice(r, "critique", asks)):
+        if isinstance(got, Failure):
+            _failed(played, "critique", by, got)
+            continue
+        me, them = course.authors[by].seat, course.authors[1 - by].seat
+        form = got.value
+        entries = critique(form, me, them, r.n, before)
+        r.take_up({}, course.latest(1 - by).text)  # the document that this critique cites sections of
+        placed = await r.enter(f"critique@{me}", entries)
+        weak = sum(1 for w in form.weaknesses if w.text)
+        against = sum(1 for d in form.disagreements if d.text)
+        points = placed[:weak], placed[weak : weak + against]
+        strong = [entry for _, entry in placed if isinstance(entry, Claim)]
+        text = render.critique(form, *points, course.files.source(1 - by), r.n, strong)
+        [path] = await r.leave(Artifact(course.path(course.files.critique(1 - by, r.n)), text))
+        played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints, strong)
+
+
+def _critique_prompt(r: Round, course: Course, by: int) -> str:
+    labels = Labels(course.settings, course.files)
+    theirs = labels.theirs(1 - by)
+    due = ", ".join(reply_checks.due(r.ledger, course.authors[by].seat)) or "none"
+    seats = [who.seat for who in course.authors]
+    names = ["you" if n == by else "the other" for n in range(2)]
+    points = r.quote("the points so far", render.points(r.ledger, seats, names))
+    return fill(
+        prompts.CRITIQUE,
+        **shared(r),
+        noun=labels.noun,
+        round=str(r.n),
+        theirs=theirs,
+        own=_document(r, labels.mine, course.latest(by)),
+        other=_document(r, theirs, course.latest(1 - by)),
+        before="" if not r.ledger.points else "\n" + fill(prompts.BEFORE, points=points, due=due) + "\n",
+    )
+
+
+def _document(r: Round, label: str, version: Version) -> str:
+    """A document for a prompt, and below it what looking up its citations showed."""
+    return r.quote(label, version.text) + render.shown(r, label, version.claims)
+
+
+async def revisions(r: Round, course: Course, played: Played) -> None:
+    asks = []
+    for by, who in enumerate(course.authors):
+        critique = played.critiques[1 - by]
+        required = list(dict.fromkeys(id for id, _ in critique.weaknesses if id))
+        check = reply_checks.revision(r.ledger, required, course.latest(by).text)
+        asks.append(Ask(who, _revision_prompt(r, course, by, critique, required), Revision, check, max_output=LONG))
+    known = [p.id for p in r.ledger.points]
+    got = await ask_twice(r, "revision", asks)
+    for by, one in enumerate(got):
+        if isinstance(one, Failure):
+            _failed(played, "revision", by, one)
+        else:
+            await _revised(r, course, played, by, one, known)
+
+
+async def _revised(
+    r: Round, course: Course, played: Played, by: int, got: Answer[Revision], known: Sequence[str]
+) -> None:
+    number, seat = course.latest(by).number + 1, course.authors[by].seat
+    text, document = render.revision(got.value, number, known), reply_checks.parts(got.value.document).document
+    r.take_up({}, text)
+    fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
+    placed = await r.enter(f"revision@{seat}", [*revision(got.value, seat, r.n), *fresh])
+    text = render.revision(got.value, number, known, [entry for _, entry in placed])
+    [path] = await r.leave(Artifact(course.path(course.files.version(by, number)), text))
+    version = Version(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
+    course.versions[by].append(version)
+    played.revisions[by] = Revised(by, got.value, version, got.complaints)
+
+
+def _revision_prompt(r: Round, course: Course, by: int, critique: Critiqued, required: Sequence[str]) -> str:
+    labels, own = Labels(course.settings, course.files), course.latest(by)
+    text = render.critique(
+        critique.form, critique.weaknesses, critique.disagreements, labels.mine, r.n, critique.strengths
+    )
+    listed = "\n".join(reply_checks.headings(own.text)) or "(it has none)"
+    return fill(
+        prompts.REVISE,
+        **shared(r),
+        noun=labels.noun,
+        round=str(r.n),
+        own=_document(r, labels.mine, own),
+        critique=r.quote(f"the critique of {labels.mine}", text),
+        due=", ".join(required) or "there is none",
+        headings=r.quote("headings", listed),
+    )
+
+
+def _failed(played: Played, step: str, by: int, failure: Failure) -> None:
+    played.failed[step, by] = told(failure)
+    if failure.kind == "budget":
+        played.forbidden.add(by)
+
+
+def _cut_short(course: Course, played: Played, step: str) -> bool:
+    """Whether an author failed in this step; then its latest version is marked, and the rounds are over."""
+    failed = [by for kind, by in played.failed if kind == step]
+    if not failed:
+        return False
+    names = " and ".join(course.files.names[by] for by in failed)
+    why = "; ".join(dict.fromkeys(played.failed[step, by] for by in failed))
+    course.cut_short = f"no {step} by {names} in round {played.n} ({why})"
+    behind = step == "revision" or failed[0] not in played.forbidden
+    if len(failed) == 1 and behind:
+        course.stale[failed[0]] = f"no {step} in round {played.n}"
+    return True
+
+
+# From what authors wrote to entries of the ledger.
+
+
+def critique(form: Critique, by: str, about: str, round: int, ledger: Ledger) -> list[Entry]:
+    """Weaknesses, then disagreements, then what is conceded by id, then what was silently dropped, then strengths."""
+    out = [_raised(w, WEAKNESS, by, about, round, ledger) for w in form.weaknesses if w.text]
+    out += [_raised(d, DISAGREEMENT, by, about, round, ledger) for d in form.disagreements if d.text]
+    for one in form.concessions:
+        if one.id:
+            known = ledger.point(one.id)
+            # To concede what one alone has raised is to take it back.
+            own = known is not None and known.voices == (by,)
+            out.append(Move(one.id, "withdraw" if own else "concede", by, round, one.text))
+    out += [Slip("dropped", id, by, round) for id in reply_checks.unspoken(ledger, by, form)]
+    # What it praises by its place, so that this is looked up, too.
+    return out + [Claim(s.text, by, round, cited(s.evidence)) for s in form.strengths if s.text and cited(s.evidence)]
+
+
+def _raised(item: Objection, kind: str, by: str, about: str, round: int, ledger: Ledger) -> Entry:
+    text = f"{item.text}: {item.why}" if isinstance(item, Dispute) and item.why else item.text
+    known = ledger.point(item.same_as) if item.same_as else None
+    if known is not None and by in known.voices:
+        return Move(known.id, "maintain", by, round, text, cited(item.evidence), severity=item.grade)
+    category = f"{kind}: {item.impact}"
+    return Point(text, by, round, item.grade, category, cited(item.evidence), about, item.same_as)
+
+
+def revision(form: Revision, by: str, round: int) -> list[Entry]:
+    out: list[Entry] = [Move(a.id, "concede", by, round, a.change) for a in form.addressed]
+    defended = {a.id for a in form.addressed}
+    # Said both ways, it was given in to.
+    out += [Move(d.id, "defend", by, round, d.reason, cited(d.evidence)) for d in form.defended if d.id not in defended]
+    return out

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from rebut.core.errors import UsageError
+from rebut.core.errors import ConfigError, UsageError
 from rebut.core.types import Json
-from rebut.protocols.revise import preferences
-from rebut.protocols.revise.stages import STAGES
 
 TRACKS = ".kiln/tracks"
+DEFAULT_ROUNDS = 2
 OWN = "-"
 """As a place: the session's own folder."""
 
@@ -23,7 +25,7 @@ class Settings(BaseModel):
 
     stage: Literal["plan", "review"] = Field(default="plan", description="what is written and argued out")
     strategy: Literal["debate", "synthesize", "single"] = Field(default="debate", description="whether it is debated")
-    rounds: int = Field(default=preferences.DEFAULT_ROUNDS, description="rounds at most, 1 to 3; clamped")
+    rounds: int = Field(default=DEFAULT_ROUNDS, description="rounds at most, 1 to 3; clamped")
     phase: int = Field(default=0, ge=0, description="the number of the track; 0 for the one that is due")
     baseline: bool = Field(default=False, description="one call more: the synthesis of the first drafts, to compare")
     show_names: bool = Field(default=False, description="tell authors who wrote what")
@@ -35,7 +37,7 @@ class Settings(BaseModel):
     @field_validator("rounds")
     @classmethod
     def _clamp(cls, rounds: int) -> int:
-        return preferences.clamped(rounds)
+        return clamped(rounds)
 
     @property
     def shared(self) -> bool:
@@ -52,9 +54,9 @@ def prepare(given: Mapping[str, Any], workspace: Path) -> tuple[dict[str, Json],
     stage = STAGES.get(str(given.get("stage") or "plan"))
     if stage is None:
         raise UsageError(f"there is no stage {given['stage']!r}", f"Stages are {' and '.join(STAGES)}.")
-    base = preferences.home(workspace, _top(workspace))
+    base = home(workspace, _top(workspace))
     file = base / ".kiln/config.json"
-    wishes = preferences.read(file)
+    wishes = read(file)
     strategy = str(given.get("strategy") or (wishes.strategies[stage.name] if wishes.there else "debate"))
     if strategy not in stage.strategies:
         raise UsageError(f"a {stage.name} has no strategy {strategy!r}", f"It has {' and '.join(stage.strategies)}.")
@@ -78,7 +80,7 @@ def prepare(given: Mapping[str, Any], workspace: Path) -> tuple[dict[str, Json],
     if rounds is None and wishes.rounds is not None:
         rounds, of = wishes.rounds, f"debateRounds of {file}"
     if isinstance(rounds, int):
-        found["rounds"] = preferences.clamped(rounds)
+        found["rounds"] = clamped(rounds)
         if found["rounds"] != rounds and strategy == "debate":
             told.append(f"{of}: {rounds} was taken as {found['rounds']}; 1 to 3 are possible")
     return found, told
@@ -105,3 +107,114 @@ def _tracks(place: str, workspace: Path) -> str:
 def _top(workspace: Path) -> Path:
     """The repository that the workspace lies in, else the workspace itself."""
     return next((above for above in (workspace, *workspace.parents) if (above / ".git").exists()), workspace)
+
+
+# The preferences in a workspace's `.kiln/config.json`: which stages debate, and for how many rounds at most.
+
+ROUNDS = (1, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What the file says. Without a file, a stage debates."""
+
+    there: bool = False
+    strategies: Mapping[str, str] = field(default_factory=dict)
+    """Stage → strategy, the default filled in."""
+    rounds: int | None = None
+
+
+def clamped(rounds: int) -> int:
+    return max(ROUNDS[0], min(ROUNDS[1], rounds))
+
+
+def home(workspace: Path, top: Path) -> Path:
+    """The folder that holds `.kiln`: the nearest one above the workspace that does, else the repository's own."""
+    for folder in (workspace, *workspace.parents):
+        if (folder / ".kiln").is_dir():
+            return folder
+        if folder == top:
+            break
+    return top
+
+
+def read(file: Path) -> Preferences:
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return Preferences()
+    except (OSError, UnicodeDecodeError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            line = error.object.count(b"\n", 0, error.start) + 1
+            raise ConfigError(f"{file}, line {line}: not UTF-8", "Save it as UTF-8; nothing was started.") from error
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", "Nothing was started.") from error
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{file}, line {error.lineno}: {error.msg}", "Mend the file; nothing was started.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{file} is nested too deeply", "Mend the file; nothing was started.") from error
+    table = data.get("preferences", {}) if isinstance(data, dict) else None
+    if not isinstance(table, dict):
+        where = _line(text, "preferences") if isinstance(data, dict) else 1
+        raise ConfigError(f"{file}, line {where}: an object is expected", 'Write {"preferences": {…}}.')
+    found = {stage.name: _strategy(file, text, table, stage) for stage in STAGES.values()}
+    return Preferences(True, found, _rounds(file, text, table))
+
+
+def _strategy(file: Path, text: str, table: Mapping[str, object], stage: Stage) -> str:
+    value = table.get(stage.preference, stage.without)
+    if value not in stage.strategies:
+        raise ConfigError(
+            f"{file}, line {_line(text, stage.preference)}: {stage.preference} is {_shown(value)}",
+            f"It may be {' or '.join(stage.strategies)}; nothing was started.",
+        )
+    return str(value)
+
+
+def _rounds(file: Path, text: str, table: Mapping[str, object]) -> int | None:
+    value = table.get("debateRounds")
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigError(
+            f"{file}, line {_line(text, 'debateRounds')}: debateRounds is {_shown(value)}",
+            f"It is a whole number, {ROUNDS[0]} to {ROUNDS[1]}; nothing was started.",
+        )
+    return value
+
+
+def _line(text: str, key: str) -> int:
+    """Where a key stands; its last place counts, as it does for JSON."""
+    places = [match.start() for match in re.finditer(rf'"{key}"\s*:', text)]
+    return text.count("\n", 0, places[-1]) + 1 if places else 1
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+# The two stages that this protocol serves, a plan and a review: what differs between them, and nothing else.
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage is called, and what it leaves."""
+
+    name: str
+    without: str
+    """The strategy that does not debate, and the default where a workspace has settings of its own."""
+    preference: str
+    """Its key in the workspace's settings."""
+    result: str
+    title: str
+
+    @property
+    def strategies(self) -> tuple[str, str]:
+        return (self.without, "debate")
+
+
+PLAN = Stage("plan", "synthesize", "planStrategy", "PLAN.md", "Plan Debate")
+REVIEW = Stage("review", "single", "reviewStrategy", "review_verdict.md", "Review Debate")
+STAGES = {stage.name: stage for stage in (PLAN, REVIEW)}

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import os
 import re
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut.core.types import Changed
-from rebut.evidence.context import shown
+from rebut.record import sessions
+from rebut.workspace.context import shown
 from rebut.workspace.diff import Sides, Span, added, quoted, section
-from rebut.workspace.git import Git
-from rebut.workspace.snapshot import Redact, clean_name, is_never_sent
-from rebut.workspace.targets.deltas import LINK, NONE, Delta, Lines, changed_lines, deltas
-from rebut.workspace.targets.own import OUTPUT, Own, is_review
-from rebut.workspace.targets.redacting import redact_all
-from rebut.workspace.targets.sides import Folder, Got, Side, Unread, blobs, new_side, old_side
+from rebut.workspace.git import Git, GitFailed
+from rebut.workspace.snapshot import FILE_CAP, Redact, clean_name, decode, is_never_sent, read_plain
 from rebut.workspace.tree import NEVER_READ
 
 MOST_FILES = 5_000
@@ -219,3 +220,304 @@ def _binary(path: str, old_path: str, file: _File) -> str:
     )
     ends = (old if modes[0] else "/dev/null", new if file.new is not None else "/dev/null")
     return f"{head}Binary files {ends[0]} and {ends[1]} differ\n"
+
+
+# What git says has changed between two trees, or up to the working tree: which files, and which of their lines.
+
+EMPTY_TREES = {
+    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+}
+FLAGS = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "-M", "-l1000")
+HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.M)
+INDEX = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)", re.M)
+LINK, SUBMODULE, NONE = "120000", "160000", "000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One file that changed. Names are as the file system has them; a mode of zeros means that it was not there."""
+
+    modes: tuple[str, str]
+    old_oid: str
+    new_oid: str
+    """Zeros, or not to be relied on, where the new side is the working tree."""
+    path: str
+    old_path: str = ""
+
+    @property
+    def is_submodule(self) -> bool:
+        return SUBMODULE in self.modes
+
+    @property
+    def changes_type(self) -> bool:
+        old, new = self.modes
+        return NONE not in self.modes and old[:2] != new[:2]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Which lines of a file changed, as git counted them on the file's bytes."""
+
+    spans: tuple[Span, ...]
+    old_oid: str = ""
+    new_oid: str = ""
+    binary: bool = False
+
+
+UNCHANGED = Lines(())
+
+
+def _compared(base: str, new: str) -> tuple[str, ...]:
+    # The plumbing, not `git diff`: it obeys far fewer settings of a repository.
+    return ("diff-tree", "-r", *FLAGS, base, new) if new else ("diff-index", *FLAGS, base)
+
+
+async def deltas(git: Git, base: str, new: str) -> list[Delta]:
+    """The files that changed from the tree `base` to the tree `new`, or to the working tree."""
+    command, *rest = _compared(base, new)
+    fields = (await git.run(command, "--raw", "-z", *rest)).split(b"\0")
+    found: list[Delta] = []
+    at = 0
+    while at + 1 < len(fields):
+        old_mode, new_mode, old_oid, new_oid, status = fields[at].decode().lstrip(":").split(" ")
+        renamed = status[0] in "RC"
+        names = [os.fsdecode(name) for name in fields[at + 1 : at + 2 + renamed]]
+        found.append(Delta((old_mode, new_mode), old_oid, new_oid, names[-1], names[0] if renamed else ""))
+        at += 2 + renamed
+    return found
+
+
+async def changed_lines(
+    git: Git, base: str, new: str, files: Sequence[Delta], *, only: bool = False
+) -> list[Lines | None]:
+    """For each delta its lines; None where git's answer cannot be matched to it, so that they must be found otherwise.
+
+    With `only` the deltas are a part of all, and files that attributes call binary are read as text too.
+    """
+    command, *rest = _compared(base, new)
+    options: tuple[str, ...] = ()
+    if only:
+        names = {name for file in files for name in (file.path, file.old_path) if name}
+        options, rest = ("--text",), [*rest, "--", *(f":(top,literal){name}" for name in sorted(names))]
+    # Only the heads of hunks are used. Without context lines they say it all.
+    try:
+        said = await git.run(command, "-p", "-U0", "--inter-hunk-context=0", "--full-index", *options, *rest)
+    except GitFailed:
+        return [None] * len(files)  # one file that git cannot read, or has not got, keeps it from all others
+    # Lines of a file begin with a sign, and names are quoted: nothing else can begin like this.
+    sections = re.split(rb"^diff --git ", said, flags=re.M)[1:]
+    answers: list[Lines | None] = []
+    at = 0
+    for file in files:
+        if at == len(sections) or not sections[at].startswith(_head(file)):
+            answers.append(UNCHANGED)  # only its times are new, so that git has nothing to say about it
+            continue
+        answers.append(None if file.changes_type else _changed_lines(sections[at]))
+        at += 2 if file.changes_type else 1
+    # What is left over belongs to files that changed between two questions.
+    return answers if at == len(sections) else [None] * len(files)
+
+
+def _head(file: Delta) -> bytes:
+    return os.fsencode(f"{quoted(f'a/{file.old_path or file.path}')} {quoted(f'b/{file.path}')}\n")
+
+
+def _changed_lines(section: bytes) -> Lines:
+    head = section.partition(b"\n@@ ")[0]
+    index = INDEX.search(head)
+    oids = (index[1].decode(), index[2].decode()) if index else ("", "")
+    if re.search(rb"^Binary files .* differ$", head, re.M | re.S):
+        return Lines((), *oids, binary=True)
+    return Lines(tuple(map(_span, HUNK.findall(section))), *oids)
+
+
+def _span(found: tuple[bytes, bytes, bytes, bytes]) -> Span:
+    old, old_count, new, new_count = (int(part) if part else 1 for part in found)
+    # An empty range is named by the line before it.
+    old, new = old - (old_count > 0), new - (new_count > 0)
+    return Span(old, old + old_count, new, new + new_count)
+
+
+# Both sides of changed files as bytes: blobs of git, and files of the working tree, read without following a link.
+
+TOTAL_CAP = 20_000_000
+TOO_LARGE = "larger than 1 MB"
+TOO_MUCH = f"beyond the {TOTAL_CAP // 1_000_000} MB that are read in all"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a file that could be read."""
+
+    data: bytes
+    text: str
+    note: str = ""
+    is_link: bool = False
+
+    def has_id(self, oid: str) -> bool:
+        """Whether git gives these bytes this id, line ends aside, which it may convert."""
+        if _blob_id(self.data, len(oid)) == oid:
+            return True
+        return b"\r\n" in self.data and _blob_id(self.data.replace(b"\r\n", b"\n"), len(oid)) == oid
+
+    @property
+    def newlines(self) -> int:
+        return self.data.count(b"\n")
+
+
+def _blob_id(data: bytes, length: int) -> str:
+    digest = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
+    digest.update(b"blob %d\0" % len(data))
+    digest.update(data)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """One side of a file that could not be read, and why."""
+
+    why: str
+
+
+Got = Side | Unread | None
+"""None where the file does not exist on this side."""
+
+
+def side_of(data: bytes | int | None, *, is_link: bool = False) -> Side | Unread:
+    if data is None:
+        return Unread("git has not got its content; a partial clone fetches none while rebut reads")
+    if isinstance(data, int):
+        return Unread(TOO_LARGE if data > FILE_CAP else TOO_MUCH)
+    if is_link:
+        return Side(data, data.decode("utf-8", "replace"), is_link=True)
+    read = decode(data)
+    return Unread("binary") if read is None else Side(data, *read)
+
+
+async def blobs(git: Git, files: Sequence[Delta], *, both: bool) -> Mapping[str, bytes | int]:
+    """The blobs of the old sides and, with `both`, of the new ones."""
+    wanted = [file.old_oid for file in files if file.modes[0] != NONE]
+    if both:
+        wanted += [file.new_oid for file in files if file.modes[1] != NONE]
+    return await git.objects(list(dict.fromkeys(wanted)), FILE_CAP, TOTAL_CAP)
+
+
+class Folder:
+    """The working tree, from which no more than a cap is read in all."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top.resolve()
+        self.left = TOTAL_CAP
+        self._straight: dict[Path, bool] = {}
+
+    def read(self, name: str) -> Got:
+        place = self.top / name
+        parent = place.parent
+        if parent not in self._straight:
+            self._straight[parent] = parent.resolve() == parent
+        if not self._straight[parent]:
+            return None  # a folder above it has become a link: what lies behind is not this file
+        try:
+            mode = place.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                return side_of(os.fsencode(place.readlink()), is_link=True)
+            if stat.S_ISDIR(mode):
+                return Unread("a repository of its own") if name.endswith("/") else None
+            if not stat.S_ISREG(mode):
+                return Unread("not a regular file")
+            data = read_plain(place, FILE_CAP)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            return Unread(f"cannot be read ({error.strerror or error})")
+        if data is None:
+            return Unread(TOO_LARGE)
+        self.left -= len(data)
+        return Unread(TOO_MUCH) if self.left < 0 else side_of(data)
+
+
+def old_side(file: Delta, found: Mapping[str, bytes | int]) -> Got:
+    return None if file.modes[0] == NONE else side_of(found.get(file.old_oid), is_link=file.modes[0] == LINK)
+
+
+def new_side(file: Delta, found: Mapping[str, bytes | int]) -> Got:
+    return None if file.modes[1] == NONE else side_of(found.get(file.new_oid), is_link=file.modes[1] == LINK)
+
+
+# Rebut's own output in a workspace: no debate is about what debates left behind.
+
+# Tight on purpose, down to the endings: a project may well have a folder `debates` with code of its own.
+OWN = re.compile(
+    r"(?:^|/)(?:review-loop/debate-\d{8}-\d{6}-\d+/.*|\.kiln/tracks/.*|debates/\d{3,}-[^/]+/.*|debate/last-debate[^/]*)"
+    r"\.(?:md|json|jsonl|patch|diff|txt|sarif)$",
+    re.S,
+)
+
+OUTPUT = "rebut's own output"
+
+
+def is_own(line: str) -> bool:
+    """Whether a line on what was left out says this of it; the name of a file may hold the same words."""
+    return re.search(rf": {OUTPUT} \([^)]*\)$", line) is not None
+
+
+def is_review(path: str, text: str) -> bool:
+    """Whether a file is what `--sarif` wrote: beside a change it would be reviewed with it the next time."""
+    if not path.endswith((".sarif", ".json")) or '"rebut"' not in text:
+        return False
+    try:
+        return bool(json.loads(text)["runs"][0]["tool"]["driver"]["name"] == "rebut")
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
+
+
+class Own:
+    """Tells rebut's own files from those of a project."""
+
+    def __init__(self, top: Path) -> None:
+        kept = sessions.home()
+        inside = kept.is_relative_to(top) and kept != top
+        self.sessions = f"{kept.relative_to(top).as_posix()}/" if inside else ""
+
+    def __contains__(self, path: str) -> bool:
+        return bool(self.sessions and path.startswith(self.sessions)) or OWN.search(path) is not None
+
+
+# Many texts without their secrets, at the price of few calls.
+
+TOGETHER = 300_000
+MARK = "\ue0f7\ue0f8"
+BETWEEN = f"\n{MARK}\n"
+
+
+def redact_all(texts: Iterable[str], redact: Redact) -> dict[str, str]:
+    """Each text → what may be shown of it.
+
+    Looking for secrets has a price per call, so texts go in together, a line between them that no rule takes for
+    anything. Where that line does not come back as it went in, and where a text may hold a key that takes many lines,
+    each is looked at alone: what one file says must not decide about another.
+    """
+    done: dict[str, str] = {}
+    for group in _groups(dict.fromkeys(texts)):
+        parts = redact(BETWEEN.join(group)).split(BETWEEN) if len(group) > 1 else []
+        if len(parts) != len(group):
+            parts = [redact(text) for text in group]
+        done.update(zip(group, parts, strict=True))
+    return done
+
+
+def _groups(texts: Iterable[str]) -> Iterator[list[str]]:
+    group: list[str] = []
+    size = 0
+    for text in texts:
+        if "----" in text or MARK in text or len(text) > TOGETHER:
+            yield [text]
+            continue
+        if group and size + len(text) > TOGETHER:
+            yield group
+            group, size = [], 0
+        group.append(text)
+        size += len(text)
+    if group:
+        yield group

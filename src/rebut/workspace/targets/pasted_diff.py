@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from rebut.core.types import Changed
-from rebut.evidence.context import shown
-from rebut.record import sessions as session
+from rebut.record import sessions
+from rebut.workspace.context import shown
 from rebut.workspace.diff import Sides, added, section
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.patch import lay, scratch, unquoted
 from rebut.workspace.snapshot import Redact, clean_name, decode, is_never_sent
-from rebut.workspace.targets.mixed import diff_end
-from rebut.workspace.targets.redacting import redact_all
-from rebut.workspace.targets.sides import Folder, Side, Unread
+from rebut.workspace.targets.git_change import Folder, Side, Unread, redact_all
+from rebut.workspace.targets.text import diff_end
 from rebut.workspace.tree import NEVER_READ, confine
 
 MOST_TRIES = 200
@@ -113,7 +112,7 @@ def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebui
 def _ways(root: Path) -> tuple[Path, list[_Way]]:
     """The top of the workspace, and how names may be meant: as git writes them there, or as written from here."""
     real = root.resolve()
-    top = session.repository(real)
+    top = sessions.repository(real)
     here = real.relative_to(top).as_posix() if real.is_relative_to(top) else "."
     return top, [_Way(strip, below) for below in dict.fromkeys((".", here)) for strip in (1, 0)]
 

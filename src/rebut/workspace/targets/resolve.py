@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from rebut.core.errors import UsageError
 from rebut.core.types import Changed
-from rebut.evidence.context import shown
-from rebut.record import sessions as session
+from rebut.record import sessions
+from rebut.workspace.context import shown
 from rebut.workspace.diff import added, all_new, section
 from rebut.workspace.git import Git, refusal
 from rebut.workspace.snapshot import Redact, clean_name, is_never_sent
 from rebut.workspace.targets import text as messages
-from rebut.workspace.targets.detecting import Guess, detect
 from rebut.workspace.targets.git_change import draw
-from rebut.workspace.targets.mixed import Block, prose_of, snippets, split_mixed
 from rebut.workspace.targets.pasted_diff import rebuild
-from rebut.workspace.targets.scope import FORMS, Scope
-from rebut.workspace.targets.scopes import compared
+from rebut.workspace.targets.scope import FORMS, Scope, compared
 from rebut.workspace.targets.target import KINDS, Kind, Target, Wanted
-from rebut.workspace.targets.text import Message
+from rebut.workspace.targets.text import Block, Guess, Message, detect, prose_of, snippets, split_mixed
 from rebut.workspace.tree import NEVER_READ
 
 DIFFS = (".diff", ".patch")
@@ -216,7 +213,7 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
 
 def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target:
     """One file as it stands. It was named, so that git's ignoring it does not matter; what it is called does."""
-    top = session.repository(root.resolve())
+    top = sessions.repository(root.resolve())
     place = root.resolve() / path
     real = messages.confined(root, path)
     if place.is_symlink():
@@ -235,3 +232,38 @@ def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target
     change = Changed(name, None, text, added(spans))
     diff = section(name, None, text, spans)
     return Target("code", "high", f"explicit scope: {name}", f"file:{path}", "", diff, (change,), notes=notes)
+
+
+# The one question to ask when it is not clear what a target is.
+
+MEANING: dict[Kind, str] = {
+    "code": "a change or a piece of code, to be searched for defects",
+    "proposal": "a design or a decision, to be weighed against others",
+    "mixed": "both: the code and the text are criticised side by side",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to ask, the answers with their meaning, and the answer that an empty line gives."""
+
+    text: str
+    choices: tuple[tuple[Kind, str], ...]
+    default: Kind
+
+
+def question(target: Target) -> Question | None:
+    """What to ask before this target is debated; None if it is clear enough. Resolve again with the answer."""
+    if target.confidence != "low":
+        return None
+    choices = tuple((kind, MEANING[kind]) for kind in KINDS if kind != "proposal" or not target.scope)
+    return Question(f"What should be debated? It was taken for {target.kind}: {target.why}.", choices, target.kind)
+
+
+def unanswerable(target: Target) -> UsageError:
+    """The error where nobody can be asked."""
+    kinds = [kind for kind in KINDS if kind != "proposal" or not target.scope]
+    return UsageError(
+        f"it is not clear whether the target is {', '.join(kinds[:-1])} or {kinds[-1]}: {target.why}",
+        f"Nothing was called. Say which with {' or '.join(f'--target {kind}' for kind in kinds)}.",
+    )

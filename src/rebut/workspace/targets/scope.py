@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rebut.core.errors import UsageError
+from rebut.workspace.git import Git
+from rebut.workspace.targets.git_change import EMPTY_TREES
 
 FORMS = "Scopes are uncommitted, commit:SHA, base:BRANCH, range:A..B, range:A...B and file:PATH."
 REF = re.compile(r"[^\s\x00-\x1f\x7f:?*\[\\-][^\s\x00-\x1f\x7f:?*\[\\]{0,254}")
@@ -48,3 +50,99 @@ def _ref(ref: str, text: str) -> str:
     if not REF.fullmatch(ref) or ".." in ref or "^{/" in ref:
         raise UsageError(f"{ref!r} in the scope {text!r} names no commit", "Give a commit id, a branch or a tag.")
     return ref
+
+
+# The two commits that a scope compares, or a clear word on what is not there.
+
+DEEPEN = "This is a shallow clone: get the rest with `git fetch --unshallow`."
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two states: commits or the empty tree, "" for the working tree."""
+
+    base: str
+    new: str
+    looked_at: str
+    """In words, for messages."""
+    notes: tuple[str, ...] = ()
+
+
+async def compared(git: Git, scope: Scope) -> Compared:
+    match scope.kind:
+        case "commit":
+            return await _commit(git, scope.first)
+        case "base":
+            return await _base(git, scope.first)
+        case "range":
+            return await _range(git, scope)
+        case _:
+            head = await git.commit("HEAD")
+            return Compared(head or await _nothing(git), "", "the working tree, compared with HEAD")
+
+
+async def _nothing(git: Git) -> str:
+    kind = (await git.run("rev-parse", "--show-object-format")).strip()
+    return EMPTY_TREES[64 if kind == b"sha256" else 40]
+
+
+async def _commit(git: Git, ref: str) -> Compared:
+    commit = await _found(git, ref)
+    parents = await git.parents(commit)
+    if not parents:
+        return Compared(EMPTY_TREES[len(commit)], commit, f"commit {ref}, the first of its history")
+    if not await git.commit(parents[0]):
+        raise UsageError(f"commit {ref} is here, but its parent {parents[0][:12]} is not", await _why_missing(git))
+    notes = (f"{ref} is a merge; it is compared with its first parent {parents[0][:12]}",) if parents[1:] else ()
+    return Compared(parents[0], commit, f"commit {ref}, compared with its parent", notes)
+
+
+async def _base(git: Git, branch: str) -> Compared:
+    head, base = await _head(git), await _found(git, branch)
+    parted = await _parted(git, branch, base, "HEAD", head)
+    notes: tuple[str, ...] = ()
+    if await git.run("diff-index", "--name-only", "--ignore-submodules=all", head, codes=(0, 1)):
+        notes = ("changes that are not committed are no part of this; --scope uncommitted looks at them",)
+    return Compared(parted, head, f"HEAD, compared with its merge base with {branch} ({parted[:12]})", notes)
+
+
+async def _range(git: Git, scope: Scope) -> Compared:
+    first, second = await _found(git, scope.first), await _found(git, scope.second)
+    if scope.from_merge_base:
+        parted = await _parted(git, scope.first, first, scope.second, second)
+        looked_at = f"{scope.second}, compared with its merge base with {scope.first} ({parted[:12]})"
+        return Compared(parted, second, looked_at)
+    notes: tuple[str, ...] = ()
+    if await git.merge_base(first, second) != first:
+        notes = (
+            f"{scope.first} has commits that {scope.second} lacks, and the diff takes them back; "
+            f"range:{scope.first}...{scope.second} compares with the merge base",
+        )
+    return Compared(first, second, f"{scope.second}, compared with {scope.first}", notes)
+
+
+async def _head(git: Git) -> str:
+    head = await git.commit("HEAD")
+    if not head:
+        raise UsageError("there is no commit yet on this branch", "Look at what is there with --scope uncommitted.")
+    return head
+
+
+async def _found(git: Git, ref: str) -> str:
+    commit = await git.commit(ref)
+    if commit:
+        return commit
+    if await git.commit(f"origin/{ref}"):
+        raise UsageError(f"there is no commit, branch or tag {ref!r} here", f"Did you mean origin/{ref}?")
+    raise UsageError(f"there is no commit, branch or tag {ref!r} in {git.top}", await _why_missing(git))
+
+
+async def _parted(git: Git, one: str, one_id: str, other: str, other_id: str) -> str:
+    parted = await git.merge_base(one_id, other_id)
+    if not parted:
+        raise UsageError(f"{one} and {other} have no commit in common here", await _why_missing(git))
+    return parted
+
+
+async def _why_missing(git: Git) -> str:
+    return DEEPEN if await git.is_shallow() else "`git log --oneline --all` shows what there is."

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from rebut.core.errors import RecordError
+from rebut.core.text import cut
 from rebut.core.types import Changed, Json
+from rebut.record.record import Record
+from rebut.workspace.context import BUDGET, Gathered, Piece, numbered
+from rebut.workspace.tree import Text
 
 Kind = Literal["code", "proposal", "mixed"]
 Confidence = Literal["high", "medium", "low"]
@@ -128,3 +132,63 @@ def _changed(item: Json) -> Changed:
 
 def _lines(value: Json) -> tuple[str, ...]:
     return tuple(str(line) for line in value) if isinstance(value, list) else ()
+
+
+# Changed files as a critic gets them: whole, each line with its number, as far as a budget goes.
+
+
+def whole_files(target: Target, budget_bytes: int = BUDGET) -> Gathered:
+    """The new side of every changed file that fits; the others are named with the reason, deleted ones included."""
+    files: list[Piece] = []
+    left_out: list[tuple[str, str]] = []
+    left = budget_bytes
+    for change in target.changes:
+        if change.after is None:
+            left_out.append((change.path, "deleted"))
+            continue
+        read = Text.of(change.path, change.after)
+        text = "\n".join(numbered(read, 1, len(read.lines)))
+        size = len(text.encode("utf-8", "replace"))
+        if size <= left:
+            files.append(Piece(change.path, size, text))
+            left -= size
+        else:
+            left_out.append((change.path, f"{size:,} bytes, more than the {left:,} left of {budget_bytes:,}"))
+    for line in target.left_out:
+        path, _, why = line.rpartition(": ")
+        left_out.append((path, why))
+    return Gathered(tuple(files), tuple(left_out))
+
+
+# What a debate is about, in one line, told by its target.
+
+
+def headline(target: Target) -> str:
+    """`uncommitted changes: 4 files, +132 -18`, or the first words of a proposal."""
+    parts = [_change(target)] if target.changes or target.diff else []
+    first = next((line.strip("#*> ") for line in target.text.splitlines() if line.strip("#*>`- ")), "")
+    if first:
+        parts.append(cut(first, 100))
+    return "; ".join(parts) or f"an empty {target.kind} target"
+
+
+def _change(target: Target) -> str:
+    name = "uncommitted changes" if target.scope == "uncommitted" else target.scope or target.origin or "given code"
+    added, removed = tally(target.diff)
+    count = len(target.changes)
+    return f"{name}: {count} file{'' if count == 1 else 's'}, +{added} -{removed}"
+
+
+def tally(diff: str) -> tuple[int, int]:
+    """Lines that a unified diff adds and takes away."""
+    lines = diff.split("\n")
+    added = sum(1 for line in lines if line.startswith("+") and not line.startswith("+++ "))
+    return added, sum(1 for line in lines if line.startswith("-") and not line.startswith("--- "))
+
+
+def target_of(record: Record) -> Target | None:
+    """What is debated, for protocols that have a target."""
+    fact = record.facts.get("target")
+    if fact is None:
+        return None
+    return Target.from_json(cast(Mapping[str, Json], fact.value))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from rebut.core.errors import UsageError
-from rebut.record import sessions as session
+from rebut.core.types import Changed
+from rebut.record import sessions
 from rebut.workspace.snapshot import FILE_CAP, decode, is_never_sent
-from rebut.workspace.targets.target import Wanted
+from rebut.workspace.targets.target import Confidence, Kind, Wanted
 from rebut.workspace.targets.transcripts import last_said
 from rebut.workspace.tree import NEVER_READ
 
@@ -51,7 +53,7 @@ def find(root: Path, wanted: Wanted, never: Sequence[str]) -> Message | None:
 
 def _text(root: Path, path: str, never: Sequence[str]) -> str:
     place = confined(root, path)
-    top = session.repository(root.resolve())
+    top = sessions.repository(root.resolve())
     # A glob with a folder in it is held against the path below the top, wherever the user stands.
     below = str(place.relative_to(top)) if place.is_relative_to(top) else place.name
     if is_never_sent(path, never) or is_never_sent(below, never):
@@ -64,7 +66,7 @@ def _text(root: Path, path: str, never: Sequence[str]) -> str:
 
 def confined(root: Path, path: str) -> Path:
     """The real place of a file. What stands in the workspace may be a link, but not one that leads out of it."""
-    top = session.repository(root.resolve())
+    top = sessions.repository(root.resolve())
     place = Path(os.path.normpath(root.resolve() / Path(path).expanduser()))
     try:
         real = place.resolve()
@@ -92,3 +94,215 @@ def read(place: Path, path: str) -> tuple[str, str]:
     if found is None:
         raise UsageError(f"{path} is binary", "Only text can be debated.")
     return found
+
+
+# The code and the proposal in one text, split by fixed rules: fenced blocks and diffs are code, the rest is not.
+
+FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)")
+HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+BETWEEN = re.compile(
+    r"diff --git |index [0-9a-f]+|(?:old|new|deleted file|new file) mode |(?:dis)?similarity index |"
+    r"(?:rename|copy) (?:from|to) |--- \S|\+\+\+ \S|Binary files .* differ|\\ No newline"
+)
+ENDINGS = {
+    **dict.fromkeys(("python", "python3", "py", "pycon"), "py"),
+    **dict.fromkeys(("javascript", "js", "node", "mjs"), "js"),
+    **dict.fromkeys(("typescript", "ts"), "ts"),
+    **dict.fromkeys(("bash", "sh", "shell", "zsh", "console"), "sh"),
+    **dict.fromkeys(("c++", "cpp", "cc", "cxx"), "cpp"),
+    **dict.fromkeys(("csharp", "cs", "c#"), "cs"),
+    **dict.fromkeys(("golang", "go"), "go"),
+    **dict.fromkeys(("rust", "rs"), "rs"),
+    **dict.fromkeys(("ruby", "rb"), "rb"),
+    **dict.fromkeys(("yaml", "yml"), "yaml"),
+    **dict.fromkeys(("kotlin", "kt"), "kt"),
+    **dict.fromkeys(("markdown", "md"), "md"),
+    **dict.fromkeys(("diff", "patch", "udiff"), "diff"),
+    **dict.fromkeys(("terraform", "hcl", "tf"), "tf"),
+    **dict.fromkeys(("perl", "pl"), "pl"),
+}
+SAME = frozenset(
+    (
+        *("c", "h", "java", "php", "sql", "json", "toml", "html", "css", "scss", "jsx", "tsx", "swift", "lua", "r"),
+        *("xml", "ini", "vue", "zig", "dart", "ex", "scala"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of code in a text."""
+
+    name: str
+    text: str
+
+    @property
+    def is_diff(self) -> bool:
+        return self.name.endswith(".diff")
+
+
+def split_mixed(text: str) -> tuple[tuple[Block, ...], str]:
+    """The blocks of code, and the rest, in which a line names each block where it stood.
+
+    A fence is closed by one of the same sign that is at least as long; one that is never closed reaches to the end. It
+    may be indented by any amount, as in a list. A diff without a fence ends where its hunks do.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    blocks: list[Block] = []
+    rest: list[str] = []
+    at = 0
+    while at < len(lines):
+        if opening := _opens(lines[at]):
+            body, at = _fenced(lines, at, opening)
+            ending = _ending(opening["info"], body)
+        elif end := diff_end(lines, at):
+            body, ending = lines[at:end], "diff"
+            at = end
+        else:
+            rest.append(lines[at])
+            at += 1
+            continue
+        if any(line.strip() for line in body):
+            blocks.append(Block(f"snippet-{len(blocks) + 1}.{ending}", "\n".join(body) + "\n"))
+            rest.append(f"({blocks[-1].name})")
+    return tuple(blocks), "\n".join(rest) if any(line.strip() for line in rest) else ""
+
+
+def prose_of(blocks: Sequence[Block], rest: str) -> str:
+    """The rest of a split text without the lines that stand for its blocks."""
+    names = {f"({block.name})" for block in blocks}
+    return "\n".join(line for line in rest.split("\n") if line not in names).strip()
+
+
+def snippets(blocks: Sequence[Block]) -> tuple[Changed, ...]:
+    """Blocks as files that were not there before."""
+    return tuple(Changed(block.name, None, block.text, ((1, block.text.count("\n")),)) for block in blocks)
+
+
+def _opens(line: str) -> re.Match[str] | None:
+    found = FENCE.fullmatch(line)
+    # With a backtick in what follows it is a span of code in a sentence.
+    return None if found is None or (found["fence"][0] == "`" and "`" in found["info"]) else found
+
+
+def _fenced(lines: Sequence[str], at: int, opening: re.Match[str]) -> tuple[list[str], int]:
+    sign = opening["fence"]
+    body: list[str] = []
+    for n in range(at + 1, len(lines)):
+        line = lines[n].strip()
+        if len(line) >= len(sign) and not line.strip(sign[0]):
+            return body, n + 1
+        body.append(_outdented(lines[n], opening["indent"]))
+    while body and not body[-1].strip():
+        body.pop()
+    return body, len(lines)
+
+
+def _outdented(line: str, indent: str) -> str:
+    shared = 0
+    while shared < min(len(indent), len(line)) and line[shared] == indent[shared]:
+        shared += 1
+    return line[shared:]
+
+
+def _ending(info: str, body: Sequence[str]) -> str:
+    words = re.split(r"[\s{,:]+", info.strip().strip("{").lstrip(".").lower(), maxsplit=1)
+    word = words[0] if words else ""
+    known = ENDINGS.get(word) or (word if word in SAME else "")
+    first = next((n for n, line in enumerate(body) if line.strip()), 0)
+    return known or ("diff" if diff_end(body, first) else "txt")
+
+
+def diff_end(lines: Sequence[str], at: int) -> int:
+    """Where the diff that begins at a line ends; 0 if none begins there."""
+    if at >= len(lines) or not (lines[at].startswith("diff --git ") or _is_head(lines, at)):
+        return 0
+    end = at
+    while end < len(lines):
+        if hunk := HUNK.match(lines[end]):
+            end = _hunk_end(lines, end + 1, int(hunk[1] or 1), int(hunk[2] or 1))
+        elif BETWEEN.match(lines[end]):
+            end += 1
+        else:
+            break
+    return end
+
+
+def _is_head(lines: Sequence[str], at: int) -> bool:
+    return (
+        lines[at].startswith("--- ")
+        and at + 2 < len(lines)
+        and lines[at + 1].startswith("+++ ")
+        and HUNK.match(lines[at + 2]) is not None
+    )
+
+
+def _hunk_end(lines: Sequence[str], at: int, old: int, new: int) -> int:
+    while at < len(lines) and (old > 0 or new > 0):
+        sign = lines[at][:1] or " "  # mail and editors take the only space of an empty line away
+        if sign not in " +-\\":
+            break
+        old -= sign in " -"
+        new -= sign in " +"
+        at += 1
+    return at
+
+
+# What kind of thing a text is, how sure that is, and why.
+
+SHORT = 2_000
+HEADING = re.compile(
+    r"^(?:[ ]{0,3}\#{1,6}[ \t]*|[*_]{2})(?:[\dIVX]+[.)][ \t]*)?(?:(?:the|our|proposed|high-level|technical)[ ]+)?"
+    r"(?:design|proposal|approach|decision)\b|^(?:design|proposal|approach|decision)[^\n]{0,60}\n(?:={3,}|-{3,})[ ]*$",
+    re.I | re.M | re.X,
+)
+CODE_LINE = re.compile(
+    r"\s*(?:(?:def|class|fn|func|function|impl|struct|enum|package|namespace|const|let|var|public|private|static)\s+\w"
+    r"|(?:from\s+\S+\s+)?import\s+[\w{*\"']|\#include\b|return\b.*|@\w+|(?:if|for|while|switch|elif|else|try)\b.*[:{]\s*$"
+    r"|[\w.\[\]\"']+\s*(?::\s*\w+\s*)?[-+*/|&]?=\s*\S|[\w.]+\(.*\)\s*[;{:]?\s*$|.*[;{}]\s*$|</?\w[^>]*>\s*$)"
+)
+CODE = frozenset(f".{ending}" for ending in {*ENDINGS.values(), *SAME, *ENDINGS} - {"md", "markdown"})
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a text was taken for."""
+
+    kind: Kind
+    confidence: Confidence
+    why: str
+
+
+def detect(text: str, name: str = "") -> Guess:
+    """Judge a message or, by its name first, a file."""
+    ending = PurePath(name).suffix.lower()
+    if ending in CODE:
+        return Guess("code", "high", f"{PurePath(name).name} is a file of code")
+    blocks, rest = split_mixed(text)
+    prose = prose_of(blocks, rest)
+    heading = HEADING.search(prose)
+    if blocks:
+        what = "a diff" if blocks[0].is_diff else "fenced code"
+        if heading:
+            return Guess("mixed", "medium", f"it holds {what} and the heading {_shown(heading)!r}")
+        inside = sum(len(block.text) for block in blocks)
+        if 2 * inside >= inside + len(prose):
+            return Guess("code", "high", f"most of it is {what}")
+        return Guess("code", "medium", f"it holds {what}, and more words than code")
+    if heading:
+        return Guess("proposal", "high", f"it has the heading {_shown(heading)!r}")
+    lines = [line for line in text.split("\n") if line.strip()]
+    share = sum(CODE_LINE.match(line[:400]) is not None for line in lines) / max(1, len(lines))
+    if share >= 0.6 and len(lines) > 1:
+        return Guess("code", "medium", "its lines look like code, though nothing is fenced")
+    if share >= 0.3 and len(lines) > 3:
+        return Guess("proposal", "low", "some of its lines look like code and some do not, and nothing is fenced")
+    if len(text) < SHORT:
+        return Guess("proposal", "medium", "it is short and holds no code, so all of it is taken")
+    return Guess(
+        "proposal", "low", f"it is longer than {SHORT:,} characters and has neither fenced code nor a telling heading"
+    )
+
+
+def _shown(heading: re.Match[str]) -> str:
+    return heading[0].split("\n")[0].strip("#*_ \t")

@@ -8,11 +8,8 @@ from dataclasses import dataclass, replace
 
 from rebut.core.text import tokens
 from rebut.core.types import Changed
-from rebut.workspace.diff import quoted
+from rebut.workspace.diff import HUNK, SECTION, quoted
 from rebut.workspace.targets.target import Target
-
-SECTION = re.compile(r"^(?=diff --git )", re.M)
-HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True, slots=True)

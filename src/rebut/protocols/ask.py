@@ -1,21 +1,51 @@
-"""The course of asking: blind answers side by side, a comparison, and a duel from those answers if they differ."""
+"""Two blind answers to a question; a duel only if they do not choose the same."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from pydantic import BaseModel, Field
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.core.text import cut
 from rebut.core.types import Json
+from rebut.domain.forms import Form
+from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
-from rebut.domain.worth import Worth
+from rebut.domain.worth import Worth, fates
 from rebut.engine.debate import Answer, Ask, Debate
-from rebut.protocols.ask import words, worth
-from rebut.protocols.ask.forms import Comparison
-from rebut.protocols.duel import render as synthesis, reply_checks as rules
+from rebut.protocols.duel import render, reply_checks
 from rebut.protocols.duel.forms import Opening
-from rebut.protocols.duel.minutes import Course, Said
-from rebut.protocols.duel.run import claims, contest, partial as of_duel, shared
+from rebut.protocols.duel.prompts import EVIDENCE_RULE
+from rebut.protocols.duel.render import LONGEST, moved
+from rebut.protocols.duel.run import Course, Said, claims, contest, partial as of_duel
+from rebut.protocols.shared import prompt_head
+
+name = "ask"
+version = "3"
+seats = {"proposer": 1, "challenger": 1, "judge": 1}
+judge = "judge"
+letter = "D"
+closing_tokens = 16_000
+
+__all__ = ["Settings", "calls", "closing_tokens", "judge", "letter", "name", "partial", "run", "seats", "version"]
+
+
+# What the judge of two blind answers fills in.
+
+
+class Comparison(Form):
+    """Whether two answers choose the same. Reasons may differ; what would be done decides."""
+
+    first: str = Field(description="what the first answer would have the reader do, in one sentence")
+    second: str = Field(description="what the second answer would have the reader do, in one sentence")
+    same: bool = Field(description="true only if somebody who follows either would do the same")
+    reason: str = Field(description="what makes them the same, or where they part")
+    recommendation: str = Field(default="", description="for the same choice: that choice, as one thing to do now")
+
+
+# The course of asking: blind answers side by side, a comparison, and a duel from those answers if they differ.
 
 PARTIES = ("proposer", "challenger")
 
@@ -33,8 +63,8 @@ def calls(settings: Settings) -> dict[str, int]:
 
 
 async def run(debate: Debate) -> Outcome:
-    prompt = fill(words.ANSWER, **shared(debate))
-    asks = [Ask(debate.seat(role), prompt, Opening, rules.opening) for role in PARTIES]
+    prompt = fill(ANSWER, **prompt_head(debate, EVIDENCE_RULE))
+    asks = [Ask(debate.seat(role), prompt, Opening, reply_checks.opening) for role in PARTIES]
     try:
         answers = await debate.ask_all("answer", asks)
     except TooFewReplies as error:
@@ -42,7 +72,7 @@ async def run(debate: Debate) -> Outcome:
     texts: dict[str, str] = {}
     for answer in answers.answered:  # in seat order, which gives the claims their ids
         new = await debate.note(f"answer.{answer.who.seat}", claims(answer.value, answer.who.seat))
-        texts[answer.who.seat] = synthesis.opening(answer.value, new)
+        texts[answer.who.seat] = render.opening(answer.value, new)
     course = Course()
     debate.minutes = course
     course.said = [Said(1, "proposer", texts["proposer"], _position(answers.all[0]))] if "proposer" in texts else []
@@ -60,7 +90,7 @@ async def run(debate: Debate) -> Outcome:
     ended = await contest(debate, course)
     first: Json = {"same": False, "reason": compared.reason, "answers": dict[str, Json](alone)}
     return ended.filled(
-        data={**ended.data, "first": first}, worth=worth.debated(ended, compared, debate.ledger, debate.answers)
+        data={**ended.data, "first": first}, worth=debated(ended, compared, debate.ledger, debate.answers)
     )
 
 
@@ -68,7 +98,7 @@ async def _compare(debate: Debate, texts: dict[str, str]) -> Comparison:
     # Names are left out: who answered first is the order of the seats and nothing else.
     first, second = (texts[role] for role in PARTIES)
     quoted = f"{debate.quote('the first answer', first)}\n\n{debate.quote('the second answer', second)}"
-    prompt = fill(words.COMPARE, fences=FENCES, topic=debate.quote("topic", debate.topic), answers=quoted)
+    prompt = fill(COMPARE, fences=FENCES, topic=debate.quote("topic", debate.topic), answers=quoted)
     judge = debate.seat("judge")
     try:
         answer = await debate.ask(judge, "comparison", prompt, schema=Comparison)
@@ -86,9 +116,9 @@ def _agreed(compared: Comparison, texts: dict[str, str], alone: dict[str, str]) 
         kind="uncontested",
         heading="UNCONTESTED",
         decision=compared.recommendation or compared.first,
-        final="\n\n".join([words.AGREED, compared.reason, *pages]) + "\n",
+        final="\n\n".join([AGREED, compared.reason, *pages]) + "\n",
         data={"first": {"same": True, "reason": compared.reason, "answers": dict[str, Json](alone)}},
-        worth=worth.agreed(compared),
+        worth=agreed(compared),
         notes=("both chose the same without seeing each other; nobody contested it",),
     )
 
@@ -100,7 +130,7 @@ def _alone(who: str, text: str, why: str) -> Outcome:
         decision=text.partition("\n")[0],
         conclusive=False,
         stopped=why,
-        final=f"{words.ONE_ANSWER}\n\n## {who}\n\n{text}\n",
+        final=f"{ONE_ANSWER}\n\n## {who}\n\n{text}\n",
         data={"position": text.partition("\n")[0]},
         worth=Worth(caveat="only one of two answered, so there is nothing to compare it with"),
     )
@@ -125,3 +155,63 @@ def partial(debate: Debate) -> Outcome:
         final="\n\n".join(f"## {role}\n\n{text}" for role, text in said.items()),
         data={"first": {"answers": dict[str, Json](said)}},
     )
+
+
+# Was asking worth it: two blind answers, and what a debate made of them.
+
+BLIND = ("answer@*",)
+
+
+def agreed(compared: Comparison) -> Worth:
+    """Both chose the same: nothing was left to debate."""
+    return Worth(first=f"both chose “{cut(compared.first, LONGEST)}”", same=True, keys=BLIND)
+
+
+def debated(ended: Outcome, compared: Comparison, ledger: Ledger, answers: Mapping[str, Json]) -> Worth:
+    """They differed, and a duel followed. Of two answers one wins, so that the end is never what both said."""
+    first, second = (cut(text, LONGEST) for text in (compared.first, compared.second))
+    blind = answers.get("answer@proposer")
+    changed = moved(answers, ledger, str(blind.get("position", "")) if isinstance(blind, dict) else "")
+    won = ended.verdict.winner if ended.verdict else ""
+    changed.insert(0, f"judged for the {'first' if won == 'proposer' else 'other'}" if won else "nobody decided")
+    return Worth(
+        first=f"one said “{first}”, the other “{second}”",
+        points=fates(ledger),
+        changed=tuple(changed),
+        same=False if won else None,
+        caveat=ended.worth.caveat if ended.worth else "",
+        keys=BLIND,
+    )
+
+
+# The words of asking: the question to each, alone, and to the judge.
+
+ANSWER = """You are asked a question that an engineer has to decide. Others are asked the same; none of you sees what
+the others say.
+
+$rule
+
+$fences
+
+$topic$context
+
+Choose. Take one clear position, do not describe both sides, do not leave the decision to the reader. Break your reasons
+into claims, each able to stand or fall alone, each with its evidence."""
+
+COMPARE = """Two engineers answered a question, each without seeing the other's answer. Say whether they chose the same.
+
+$fences
+
+$topic
+
+$answers
+
+Compare what the reader would do, not how it is said: two answers that recommend one thing for different reasons chose
+the same; two that share most reasons and would do different things did not. Conditions count: "yes" and "yes, but only
+if", where the condition is not met today, are different choices. When in doubt they are different."""
+
+ONE_ANSWER = """[WARN] Only one of two gave an answer, so nothing was compared. It is one model's view, unchecked by
+another."""
+
+AGREED = """Two models chose the same without seeing each other's answer. Nobody contested it: that is no consensus
+after a debate, and two models can share a mistake."""

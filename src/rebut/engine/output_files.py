@@ -1,4 +1,4 @@
-"""Leaving: a debate's files outside its journal. Each is on record before it is there, none of others' is touched."""
+"""The files that a debate writes beside its journal: on record before they exist, never over a foreign file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from rebut.core.disk_threads import aside
 from rebut.core.errors import RecordError
 from rebut.engine.runtime import Room
-from rebut.record import artifacts, folder_claims as claims
+from rebut.record import artifacts, folder_claims
 from rebut.record.artifacts import Artifact
 from rebut.record.events import Wrote
 
 
-async def leave(room: Room, files: Sequence[Artifact]) -> tuple[list[Path], list[str]]:
+async def write_files(room: Room, files: Sequence[Artifact]) -> tuple[list[Path], list[str]]:
     """Write the files. Returns where each of them is, and what the reader must be told.
 
     A relative path lies in the session's folder. A file that stands there as it should is not written again, so
@@ -32,8 +32,8 @@ async def leave(room: Room, files: Sequence[Artifact]) -> tuple[list[Path], list
 async def _one(room: Room, wanted: Path, one: Artifact) -> tuple[Path, list[str]]:
     root = room.root
     try:
-        with claims.alone(root, wanted.parent) if one.merge else nullcontext():
-            kin = claims.holders(root, wanted.parent) if one.merge else []
+        with folder_claims.alone(root, wanted.parent) if one.merge else nullcontext():
+            kin = folder_claims.holders(root, wanted.parent) if one.merge else []
             path = artifacts.place(wanted, room.record, root, kin)
             there = artifacts.text_at(path)
             text = one.merge(there) if one.merge and there is not None else one.text

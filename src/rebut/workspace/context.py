@@ -6,8 +6,8 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rebut.core.citation_syntax import understand
 from rebut.core.types import Json
-from rebut.evidence.citation_syntax import understand
 from rebut.workspace.snapshot import is_never_sent
 from rebut.workspace.tree import NEVER_READ, Folder, Missing, Read, Text, Workspace
 

@@ -233,10 +233,10 @@ class Debater:
         """Somebody at the screen. What an earlier process has on record is not decided twice."""
         from rebut.engine.steering import added
 
-        assert self.control.helm is not None
+        assert self.control.steering is not None
         if decision == "settle":
             self.control.settle()
-        elif decision == "more" and not added(self.control.helm.room.record):
+        elif decision == "more" and not added(self.control.steering.runtime.record):
             assert self.control.more() == ""
         elif decision == "leave":
             while self.control.leave(key):  # noqa: ASYNC110  refused until a sibling has answered

@@ -8,11 +8,11 @@ from typing import Any
 import crosses
 import duels
 
-from rebut.ci.gate import Grounds, Standing, stand
+from rebut.ci.gate import GatedReview, GateGrounds, stand
 from rebut.ci.recorded_reviews import Review
 from rebut.core.types import Changed
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Contract, Held
+from rebut.domain.review_result import Held, ReviewResult
 from rebut.record import sessions
 from rebut.workspace.targets.target import Target
 
@@ -32,10 +32,10 @@ def finding(id: str = "F1", severity: str = "P1", **changes: Any) -> Held:
     return Held(id, severity, severity, **(values | changes))
 
 
-def ending(*findings: Held, **changes: Any) -> Contract:
+def ending(*findings: Held, **changes: Any) -> ReviewResult:
     values: dict[str, Any] = {"session": "debate-1", "target": "code", "rounds": 1, "converged": True}
     values |= {"decision": "Keep Original", "artifact": "the change as it was", "findings": findings}
-    return Contract(**(values | changes))
+    return ReviewResult(**(values | changes))
 
 
 def change(path: str = "api/orders.py", after: str | None = AFTER, before: str | None = None) -> Changed:
@@ -46,10 +46,10 @@ def target(*changes: Changed, **more: Any) -> Target:
     return Target("code", "high", "", diff="a diff", changes=changes or (change(),), **more)
 
 
-def standing(*findings: Held, of: Target | None = None, held: Grounds | None = None, **outcome: Any) -> Standing:
+def standing(*findings: Held, of: Target | None = None, held: GateGrounds | None = None, **outcome: Any) -> GatedReview:
     made = ending(*findings)
     out = Outcome("keep original", "KEEP ORIGINAL", data={"contract": made.to_json()}, **outcome)
-    return stand(Review("k7m2q9xd", out, made, of or target()), held or Grounds())
+    return stand(Review("k7m2q9xd", out, made, of or target()), held or GateGrounds())
 
 
 def script(folder: Path, *found: dict[str, Any], rulings: dict[str, str] | None = None) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.backends.embedded import weights
 from rebut.backends.linters import tables as analysers
 from rebut.cli.app import enter
@@ -131,9 +131,9 @@ def test_the_doctor_shows_each_analyser_with_its_version(
 
 
 def test_they_never_take_a_seat_by_themselves(machine: Path) -> None:  # C2
-    found = asyncio.run(discover.look(Desk().config, {"PATH": "", "HOME": str(machine)}))
+    found = asyncio.run(discover.look(Setup().config, {"PATH": "", "HOME": str(machine)}))
     assert not {one.name for one in found} & {"lint", "rules", "gguf"}
-    for one in discover.programs(asyncio.run(discover.look_at_analysers(Desk().config, {}))):
+    for one in discover.programs(asyncio.run(discover.look_at_analysers(Setup().config, {}))):
         assert not one.usable and ModelSpec.parse(one.name)
 
 

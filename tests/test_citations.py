@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rebut.core.citation_syntax import Citation, Found, Place, find, understand
+from rebut.core.citation_syntax import Citation, FoundCitation, Place, find, understand
 
 
 def places(text: str) -> list[str]:
@@ -291,7 +291,7 @@ def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
     size = 100_000 if "a.py" in piece else 250_000  # the first are citations, all of them
     found = find("src/a.py:3 " + piece * (size // len(piece)) + "\nsrc/b.py:4")
     assert (found[0].citation.place, found[0].line) == ("src/a.py:3", 1)
-    assert piece.startswith("```") or found[-1] == Found(2, Citation("src/b.py:4"))
+    assert piece.startswith("```") or found[-1] == FoundCitation(2, Citation("src/b.py:4"))
 
 
 def test_a_megabyte_of_prose_is_read_through() -> None:

@@ -12,7 +12,7 @@ from console import piped
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.types import ModelSpec
 from rebut.setup import config
-from rebut.setup.config import Config, Limits
+from rebut.setup.config import Config, ConfiguredLimits
 
 
 class Desk:
@@ -37,7 +37,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def setup(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
@@ -52,8 +52,8 @@ api_key_env = "MINE_KEY"
 # Providers ------------------------------------------------------------------------------------------------------------
 
 
-def test_without_files_the_shipped_provider_is_there(desk: Desk) -> None:  # C1
-    found = desk.load().need_provider("openai")
+def test_without_files_the_shipped_provider_is_there(setup: Desk) -> None:  # C1
+    found = setup.load().need_provider("openai")
     assert (found.wire, found.base_url, found.api_key_env, found.family) == (
         "openai",
         "https://api.openai.com/v1",
@@ -62,33 +62,33 @@ def test_without_files_the_shipped_provider_is_there(desk: Desk) -> None:  # C1
     )
 
 
-def test_a_new_provider_is_three_lines(desk: Desk) -> None:  # C1
-    found = desk.load(THREE_LINES).need_provider("mine")
+def test_a_new_provider_is_three_lines(setup: Desk) -> None:  # C1
+    found = setup.load(THREE_LINES).need_provider("mine")
     assert (found.name, found.base_url, found.api_key_env) == ("mine", "https://models.example.org/v1", "MINE_KEY")
     assert (found.model, found.family, found.concurrency) == ("", "", None)
 
 
-def test_the_users_table_wins_over_the_shipped_one_key_by_key(desk: Desk) -> None:  # C1
-    found = desk.load('[providers.openai]\nmodel = "gpt-5"\nconcurrency = 3').need_provider("openai")
+def test_the_users_table_wins_over_the_shipped_one_key_by_key(setup: Desk) -> None:  # C1
+    found = setup.load('[providers.openai]\nmodel = "gpt-5"\nconcurrency = 3').need_provider("openai")
     assert (found.model, found.concurrency, found.base_url) == ("gpt-5", 3, "https://api.openai.com/v1")
 
 
-def test_the_environment_moves_the_shipped_address_but_not_one_that_the_user_wrote(desk: Desk) -> None:  # C1
+def test_the_environment_moves_the_shipped_address_but_not_one_that_the_user_wrote(setup: Desk) -> None:  # C1
     env = {"OPENAI_BASE_URL": "http://127.0.0.1:8080/v1/"}
-    assert desk.load(env=env).need_provider("openai").base_url == "http://127.0.0.1:8080/v1"
-    written = desk.load('[providers.openai]\nbase_url = "https://proxy.example.org/v1"', env=env)
+    assert setup.load(env=env).need_provider("openai").base_url == "http://127.0.0.1:8080/v1"
+    written = setup.load('[providers.openai]\nbase_url = "https://proxy.example.org/v1"', env=env)
     assert written.need_provider("openai").base_url == "https://proxy.example.org/v1"
 
 
-def test_an_unknown_provider_gets_a_guess_and_the_list(desk: Desk) -> None:  # C1, C17
+def test_an_unknown_provider_gets_a_guess_and_the_list(setup: Desk) -> None:  # C1, C17
     with pytest.raises(UsageError) as caught:
-        desk.load(THREE_LINES).need_provider("opnai")
+        setup.load(THREE_LINES).need_provider("opnai")
     assert caught.value.message == "unknown provider 'opnai'"
     guess, _, known = caught.value.hint.rstrip(".").partition(" Known: ")
     assert guess == "did you mean openai?"
     assert known.split(", ") == sorted(known.split(", ")) and {"human", "mine", "ollama"} <= set(known.split(", "))
     assert caught.value.exit_code == 2
-    assert desk.load().provider("opnai") is None
+    assert setup.load().provider("opnai") is None
 
 
 @pytest.mark.parametrize(
@@ -106,25 +106,25 @@ def test_an_unknown_provider_gets_a_guess_and_the_list(desk: Desk) -> None:  # C
         ("http://192.168.0.7:11434/v1", "in clear"),
     ],
 )
-def test_an_address_that_could_leak_is_refused_and_not_repeated(desk: Desk, url: str, says: str) -> None:  # C16
-    error = desk.refusal(f'[providers.mine]\nwire = "openai"\nbase_url = "{url}"')
+def test_an_address_that_could_leak_is_refused_and_not_repeated(setup: Desk, url: str, says: str) -> None:  # C16
+    error = setup.refusal(f'[providers.mine]\nwire = "openai"\nbase_url = "{url}"')
     assert "config.toml: providers.mine.base_url" in error.message and says in error.message and error.hint
     assert "hunter2" not in str(error)
 
 
 @pytest.mark.parametrize("host", ["localhost:1234", "127.0.0.1", "127.8.9.1:80", "[::1]:8080", "a.localhost"])
-def test_plain_http_is_fine_on_this_machine(desk: Desk, host: str) -> None:  # C16
+def test_plain_http_is_fine_on_this_machine(setup: Desk, host: str) -> None:  # C16
     text = f'[providers.mine]\nwire = "openai"\nbase_url = "http://{host}/v1"'
-    assert desk.load(text).need_provider("mine").base_url == f"http://{host}/v1"
+    assert setup.load(text).need_provider("mine").base_url == f"http://{host}/v1"
 
 
-def test_plain_http_elsewhere_needs_the_users_word(desk: Desk) -> None:  # C16
+def test_plain_http_elsewhere_needs_the_users_word(setup: Desk) -> None:  # C16
     text = '[providers.mine]\nwire = "openai"\nbase_url = "http://box.lan/v1"\nallow_http = true'
-    assert desk.load(text).need_provider("mine").base_url == "http://box.lan/v1"
+    assert setup.load(text).need_provider("mine").base_url == "http://box.lan/v1"
 
 
-def test_a_bad_address_in_the_environment_stops_only_those_who_need_it(desk: Desk) -> None:  # C16
-    loaded = desk.load(THREE_LINES, env={"OPENAI_BASE_URL": "http://box.lan/v1"})
+def test_a_bad_address_in_the_environment_stops_only_those_who_need_it(setup: Desk) -> None:  # C16
+    loaded = setup.load(THREE_LINES, env={"OPENAI_BASE_URL": "http://box.lan/v1"})
     assert loaded.need_provider("mine").name == "mine"
     with pytest.raises(ConfigError, match=r"OPENAI_BASE_URL .* in clear"):
         loaded.need_provider("openai")
@@ -147,18 +147,18 @@ def test_a_bad_address_in_the_environment_stops_only_those_who_need_it(desk: Des
         ('limits = "none"', "limits"),
     ],
 )
-def test_a_wrong_value_is_named_by_file_and_key(desk: Desk, text: str, says: str) -> None:  # C17
-    error = desk.refusal(text)
+def test_a_wrong_value_is_named_by_file_and_key(setup: Desk, text: str, says: str) -> None:  # C17
+    error = setup.refusal(text)
     assert error.message.startswith("config.toml: ") and says in error.message and error.hint
 
 
-def test_a_key_in_place_of_a_key_name_is_refused_and_not_repeated(desk: Desk) -> None:  # C8
-    error = desk.refusal('[providers.openai]\napi_key_env = "sk-live-hunter2"')
+def test_a_key_in_place_of_a_key_name_is_refused_and_not_repeated(setup: Desk) -> None:  # C8
+    error = setup.refusal('[providers.openai]\napi_key_env = "sk-live-hunter2"')
     assert "providers.openai.api_key_env" in error.message and "hunter2" not in str(error)
 
 
-def test_known_secrets_are_the_keys_that_are_set(desk: Desk) -> None:  # C8
-    loaded = desk.load(THREE_LINES, env={"OPENAI_BASE_URL": "http://box.lan/v1"})
+def test_known_secrets_are_the_keys_that_are_set(setup: Desk) -> None:  # C8
+    loaded = setup.load(THREE_LINES, env={"OPENAI_BASE_URL": "http://box.lan/v1"})
     assert loaded.known_secrets({"MINE_KEY": "one", "OPENAI_API_KEY": "two", "OTHER_KEY": "three"}) == ["two", "one"]
     assert loaded.known_secrets({"MINE_KEY": "", "OPENAI_API_KEY": "two"}) == ["two"]
 
@@ -167,15 +167,15 @@ def test_known_secrets_are_the_keys_that_are_set(desk: Desk) -> None:  # C8
 
 
 @pytest.mark.parametrize("text", ["[limits]\nrounds = \n", '[limits]\nrounds = "2', "[limits]\n[limits]"])
-def test_malformed_toml_names_file_and_line(desk: Desk, text: str) -> None:  # C17
-    error = desk.refusal(text)
-    assert f"{desk.home / 'rebut' / 'config.toml'}, line 2: " in error.message
-    assert "rebut.toml, line 2: " in Desk(desk.home).refusal(repo=text).message
+def test_malformed_toml_names_file_and_line(setup: Desk, text: str) -> None:  # C17
+    error = setup.refusal(text)
+    assert f"{setup.home / 'rebut' / 'config.toml'}, line 2: " in error.message
+    assert "rebut.toml, line 2: " in Desk(setup.home).refusal(repo=text).message
 
 
-def test_bytes_that_are_no_text_name_file_and_line(desk: Desk) -> None:  # C17
-    (desk.workspace / "rebut.toml").write_bytes(b"# fine\n# \xff\n")
-    assert "rebut.toml, line 2: not UTF-8" in desk.refusal().message
+def test_bytes_that_are_no_text_name_file_and_line(setup: Desk) -> None:  # C17
+    (setup.workspace / "rebut.toml").write_bytes(b"# fine\n# \xff\n")
+    assert "rebut.toml, line 2: not UTF-8" in setup.refusal().message
 
 
 @pytest.mark.parametrize(
@@ -188,19 +188,21 @@ def test_bytes_that_are_no_text_name_file_and_line(desk: Desk) -> None:  # C17
         ('[seats]\nproposr = "openai"', "seats.proposr", "proposer"),
     ],
 )
-def test_an_unknown_key_is_named_with_the_nearest_known_one(desk: Desk, text: str, key: str, guess: str) -> None:  # C17
-    error = desk.refusal(text)
+def test_an_unknown_key_is_named_with_the_nearest_known_one(
+    setup: Desk, text: str, key: str, guess: str
+) -> None:  # C17
+    error = setup.refusal(text)
     assert error.message == f"config.toml: unknown key {key}"
     assert error.hint.startswith(f"Did you mean {guess}? Known here: ")
 
 
-def test_another_file_can_be_named_and_must_then_exist(desk: Desk, tmp_path: Path) -> None:  # C1
+def test_another_file_can_be_named_and_must_then_exist(setup: Desk, tmp_path: Path) -> None:  # C1
     other = tmp_path / "other.toml"
     with pytest.raises(ConfigError, match="cannot read"):
-        desk.load(env={"REBUT_CONFIG": str(other)})
+        setup.load(env={"REBUT_CONFIG": str(other)})
     other.write_text("[limits]\nrounds = 3")
-    assert desk.load("[limits]\nrounds = 4", env={"REBUT_CONFIG": str(other)}).limits.rounds == 3
-    given = config.load(workspace=desk.workspace, env={"REBUT_CONFIG": "/nowhere"}, user_file=other)
+    assert setup.load("[limits]\nrounds = 4", env={"REBUT_CONFIG": str(other)}).limits.rounds == 3
+    given = config.load(workspace=setup.workspace, env={"REBUT_CONFIG": "/nowhere"}, user_file=other)
     assert given.limits.rounds == 3
 
 
@@ -228,24 +230,24 @@ def test_the_place_of_the_users_file_follows_the_environment_given() -> None:  #
         ("tokens = 1", "tokens", 1000),
     ],
 )
-def test_a_limit_out_of_range_is_clamped_and_said(desk: Desk, line: str, name: str, taken: float) -> None:  # C4
-    loaded = desk.load(f"[limits]\n{line}")
+def test_a_limit_out_of_range_is_clamped_and_said(setup: Desk, line: str, name: str, taken: float) -> None:  # C4
+    loaded = setup.load(f"[limits]\n{line}")
     assert getattr(loaded.limits, name) == taken
     (notice,) = loaded.notices
     assert f"config.toml: limits.{name}" in notice and f"taken as {taken:g}" in notice
 
 
-def test_limits_in_range_are_taken_without_a_word(desk: Desk) -> None:  # C4
+def test_limits_in_range_are_taken_without_a_word(setup: Desk) -> None:  # C4
     text = "[limits]\nrounds = 2\nminutes = 30\ntokens = 50000\nusd = 1.5\ncalls = 40\ntimeout = 120"
-    loaded = desk.load(text)
-    assert loaded.limits == Limits(2, 30, 50_000, 1.5, 40, 120)
-    assert loaded.notices == () and loaded.ceilings == Limits()
+    loaded = setup.load(text)
+    assert loaded.limits == ConfiguredLimits(2, 30, 50_000, 1.5, 40, 120)
+    assert loaded.notices == () and loaded.ceilings == ConfiguredLimits()
 
 
-def test_default_seats_are_specs_and_a_bad_one_is_named(desk: Desk) -> None:  # C1
-    seats = desk.load('[seats]\nproposer = "openai:gpt-5@high"\njudge = "human"').seats
+def test_default_seats_are_specs_and_a_bad_one_is_named(setup: Desk) -> None:  # C1
+    seats = setup.load('[seats]\nproposer = "openai:gpt-5@high"\njudge = "human"').seats
     assert seats == {"proposer": ModelSpec("openai", "gpt-5", "high"), "judge": ModelSpec("human")}
-    error = desk.refusal('[seats]\njudge = "openai@huge"')
+    error = setup.refusal('[seats]\njudge = "openai@huge"')
     assert "config.toml: seats.judge: unknown effort" in error.message and "low" in error.hint
 
 
@@ -263,8 +265,8 @@ def test_default_seats_are_specs_and_a_bad_one_is_named(desk: Desk) -> None:  # 
         ('api_key_env = "AWS_SECRET_ACCESS_KEY"', "key names"),
     ],
 )
-def test_a_repository_may_not_choose_what_runs_or_where_it_goes(desk: Desk, line: str, what: str) -> None:  # C16
-    error = desk.refusal(repo=f'[providers.claude]\nmodel = "x"\n{line}')
+def test_a_repository_may_not_choose_what_runs_or_where_it_goes(setup: Desk, line: str, what: str) -> None:  # C16
+    error = setup.refusal(repo=f'[providers.claude]\nmodel = "x"\n{line}')
     key = line.partition(" =")[0]
     assert error.message == f"rebut.toml sets providers.claude.{key}; a repository may not choose {what}"
     assert error.hint == "Move it to your own config (`rebut config path`)."
@@ -274,71 +276,71 @@ def test_a_repository_may_not_choose_what_runs_or_where_it_goes(desk: Desk, line
 @pytest.mark.parametrize(
     "repo", ['[providers.openai]\nmodel = "x"', "[providers.openai]", "[providers]", "providers = 1"]
 )
-def test_a_repository_may_not_touch_providers_at_all(desk: Desk, repo: str) -> None:  # C16
-    assert "a repository may not choose providers" in desk.refusal(repo=repo).message
+def test_a_repository_may_not_touch_providers_at_all(setup: Desk, repo: str) -> None:  # C16
+    assert "a repository may not choose providers" in setup.refusal(repo=repo).message
 
 
-def test_a_repository_may_not_seat_anyone(desk: Desk) -> None:  # C16
-    assert "may not choose who sits where" in desk.refusal(repo='[seats]\njudge = "openai"').message
+def test_a_repository_may_not_seat_anyone(setup: Desk) -> None:  # C16
+    assert "may not choose who sits where" in setup.refusal(repo='[seats]\njudge = "openai"').message
 
 
-def test_an_unknown_key_in_a_repository_is_an_error_too(desk: Desk) -> None:  # C16
-    error = desk.refusal(repo='[egres]\nallow = ["openai"]')
+def test_an_unknown_key_in_a_repository_is_an_error_too(setup: Desk) -> None:  # C16
+    error = setup.refusal(repo='[egres]\nallow = ["openai"]')
     assert error.message == "rebut.toml: unknown key egres" and "Did you mean egress?" in error.hint
 
 
-def test_the_lower_limit_wins_whoever_set_it_and_it_is_said(desk: Desk) -> None:  # C16, C4
-    loaded = desk.load("[limits]\nrounds = 4\ntimeout = 60\ncalls = 9", "[limits]\nrounds = 2\ntimeout = 90\nusd = 3")
-    assert loaded.limits == Limits(rounds=2, timeout=60, usd=3, calls=9)
+def test_the_lower_limit_wins_whoever_set_it_and_it_is_said(setup: Desk) -> None:  # C16, C4
+    loaded = setup.load("[limits]\nrounds = 4\ntimeout = 60\ncalls = 9", "[limits]\nrounds = 2\ntimeout = 90\nusd = 3")
+    assert loaded.limits == ConfiguredLimits(rounds=2, timeout=60, usd=3, calls=9)
     assert [n.split(":")[0] for n in loaded.notices] == ["limits.rounds", "limits.timeout"]
     assert "rebut.toml lowers it, so 2" in loaded.notices[0]
     assert "a repository may not raise it, so 60" in loaded.notices[1]
 
 
-def test_a_repositorys_limit_never_lifts_a_default_or_a_flag(desk: Desk) -> None:  # C16, C4
-    loaded = desk.load(repo="[limits]\nrounds = 3")
+def test_a_repositorys_limit_never_lifts_a_default_or_a_flag(setup: Desk) -> None:  # C16, C4
+    loaded = setup.load(repo="[limits]\nrounds = 3")
     assert [loaded.capped("rounds", asked) for asked in (2, 3, 5)] == [2, 3, 3]
     assert loaded.capped("calls", 100) == 100
 
 
-def test_a_repository_can_only_shorten_the_list_of_providers(desk: Desk) -> None:  # C16
-    loaded = desk.load('[egress]\nallow = ["openai", "mine"]', '[egress]\nallow = ["mine", "other"]')
+def test_a_repository_can_only_shorten_the_list_of_providers(setup: Desk) -> None:  # C16
+    loaded = setup.load('[egress]\nallow = ["openai", "mine"]', '[egress]\nallow = ["mine", "other"]')
     assert [loaded.allowed(p) for p in ("openai", "mine", "other")] == [False, True, False]
     assert [loaded.listed(p) for p in ("openai", "mine", "other")] == [False, True, False]
     (notice,) = loaded.notices
     assert "other" in notice and "your list holds" in notice
 
 
-def test_a_repositorys_list_alone_narrows_what_is_named_and_lists_nobody(desk: Desk) -> None:  # C16
-    loaded = desk.load(repo='[egress]\nallow = ["mine"]')
+def test_a_repositorys_list_alone_narrows_what_is_named_and_lists_nobody(setup: Desk) -> None:  # C16
+    loaded = setup.load(repo='[egress]\nallow = ["mine"]')
     assert [loaded.allowed(p) for p in ("openai", "mine")] == [False, True]
     assert not loaded.listed("mine")
 
 
-def test_no_list_forbids_nothing_but_lists_nobody_and_an_empty_list_forbids_all(desk: Desk) -> None:  # C16
-    free = desk.load()
+def test_no_list_forbids_nothing_but_lists_nobody_and_an_empty_list_forbids_all(setup: Desk) -> None:  # C16
+    free = setup.load()
     assert free.allowed("openai") and not free.listed("openai")
-    shut = desk.load("[egress]\nallow = []")
+    shut = setup.load("[egress]\nallow = []")
     assert not shut.allowed("openai")
     assert shut.allowed("human") and shut.allowed("scripted") and shut.listed("human")
 
 
-def test_globs_that_never_leave_add_up(desk: Desk) -> None:  # C16
-    loaded = desk.load('[egress]\nnever = ["*.pem", "a/**"]', '[egress]\nnever = ["b/**", "*.pem"]')
+def test_globs_that_never_leave_add_up(setup: Desk) -> None:  # C16
+    loaded = setup.load('[egress]\nnever = ["*.pem", "a/**"]', '[egress]\nnever = ["b/**", "*.pem"]')
     assert loaded.never == ("*.pem", "a/**", "b/**")
 
 
-def test_show_tells_what_both_files_come_to(desk: Desk) -> None:  # C16
+def test_show_tells_what_both_files_come_to(setup: Desk) -> None:  # C16
     mine = '[seats]\njudge = "openai:m"\n[limits]\ncalls = 9\n[egress]\nallow = ["openai", "google"]\n'
-    desk.load(
+    setup.load(
         f'{mine}[gate]\nfail_on = "P2"\n',
         '[limits]\ncalls = 4\nrounds = 1\n[egress]\nallow = ["google"]\nnever = ["*.sql"]\n',
     )
-    env = {"XDG_CONFIG_HOME": str(desk.home)}
-    shown = json.loads(piped("config", "--json", env=env, cwd=desk.workspace).stdout)
+    env = {"XDG_CONFIG_HOME": str(setup.home)}
+    shown = json.loads(piped("config", "--json", env=env, cwd=setup.workspace).stdout)
     assert (shown["seats"], shown["limits"]) == ({"judge": "openai:m"}, {"rounds": 1, "calls": 4})
     assert (shown["allow"], shown["never"], shown["gate"]) == (["google"], ["*.sql"], {"fail_on": "P2"})
-    said = piped("config", env=env, cwd=desk.workspace).stdout
+    said = piped("config", env=env, cwd=setup.workspace).stdout
     for row in (
         "seats        judge openai:m",
         "limits       rounds 1, calls 4",

@@ -17,7 +17,7 @@ import rebut
 from rebut.core.errors import Aborted, ParticipantFailed, UsageError
 from rebut.core.types import Reply, Request
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Contract
+from rebut.domain.review_result import ReviewResult
 from rebut.workspace.targets.target import Target, Wanted
 from tests.voices import time_is_up
 
@@ -29,10 +29,10 @@ def shop(tmp_path: Path) -> Path:
     return crosses.repository(tmp_path / "work")
 
 
-def contract(outcome: Outcome) -> Contract:
+def contract(outcome: Outcome) -> ReviewResult:
     data = outcome.data["contract"]
     assert isinstance(data, dict)
-    return Contract.from_json(data)
+    return ReviewResult.from_json(data)
 
 
 def folder(outcome: Outcome) -> Path:

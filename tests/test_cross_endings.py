@@ -15,8 +15,8 @@ from rebut.core.types import Changed, Finding
 from rebut.domain.gate_policy import Policy
 from rebut.domain.ledger import Evidence, Point
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Contract
-from rebut.protocols.cross.versions import Version, fixes
+from rebut.domain.review_result import ReviewResult
+from rebut.protocols.cross.versions import ArtifactVersion, fixes
 from rebut.workspace.targets.target import Target
 
 COMPROMISE = {
@@ -37,13 +37,13 @@ def second(severity: str = "P1") -> Any:
     return crosses.raised("It gives nothing back.", category="reliability", severity=severity, evidence=cited)
 
 
-def contract(outcome: Outcome) -> Contract:
+def contract(outcome: Outcome) -> ReviewResult:
     data = outcome.data["contract"]
     assert isinstance(data, dict)
-    return Contract.from_json(data)
+    return ReviewResult.from_json(data)
 
 
-def failing(made: Contract) -> list[str]:
+def failing(made: ReviewResult) -> list[str]:
     return [f.id for f in judge(made, Policy(fail_on="P1")).failing]
 
 
@@ -130,9 +130,9 @@ def test_the_lines_that_a_long_version_adds_are_found_by_a_bounded_comparison() 
     before = "".join("\n" if n % 4 else f"x = {n % 300}\n" for n in range(50_000))
     after = "".join(f"y{n}\n{row}" if n % 200 == 7 else row for n, row in enumerate(before.splitlines(True)))
     target = Target("code", "high", "", changes=(Changed("m.py", before, before),))
-    [changed] = Version(2, files={"m.py": after}).change(target)
+    [changed] = ArtifactVersion(2, files={"m.py": after}).change(target)
     assert changed.added[0][0] == 8 and changed.added[-1][1] >= after.split("\n").index("y49807") + 1
-    small = Version(2, files={"m.py": "a\nb\nc\n"}).change(
+    small = ArtifactVersion(2, files={"m.py": "a\nb\nc\n"}).change(
         Target("code", "high", "", changes=(Changed("m.py", "a\n", "a\n"),))
     )
     assert small[0].added == ((2, 3),)

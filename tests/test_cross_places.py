@@ -16,7 +16,7 @@ from repositories import commit, git
 
 import rebut
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Contract, Held, Recommended
+from rebut.domain.review_result import Held, Recommended, ReviewResult
 from rebut.protocols.cross import settings as places
 from rebut.protocols.cross.settings import Settings
 from rebut.workspace.targets.target import Wanted
@@ -157,7 +157,7 @@ def test_what_the_files_hold(shop: Path) -> None:  # J6
     }
     assert re.match(r"\d{4}-\d\d-\d\dT", metadata["timestamp"]) and metadata["rebut_session"] == outcome.session
     decision = json.loads((folder / "decision.json").read_text())
-    assert Contract.from_json(decision) == Contract.from_json(outcome.data["contract"])  # type: ignore[arg-type]
+    assert ReviewResult.from_json(decision) == ReviewResult.from_json(outcome.data["contract"])  # type: ignore[arg-type]
     assert decision["history"] == [{"round": 1, "choice": "A", "reason": "because of A", "taken": "A", "by": "judge"}]
     assert (decision["heading"], decision["conclusive"], decision["error"]) == ("KEEP ORIGINAL", True, None)
 
@@ -183,14 +183,14 @@ def finding(n: int, severity: str = "P1", **changes: Any) -> Held:
     return Held(**values | changes)
 
 
-def contract(*findings: Held, **changes: Any) -> Contract:
+def contract(*findings: Held, **changes: Any) -> ReviewResult:
     values: dict[str, Any] = {
         "session": "debate-20260102-030405-77", "target": "code", "rounds": 2, "converged": False,
         "decision": "Compromise", "artifact": "version 2: final.patch", "findings": findings,
         "history": (Recommended(1, "C", "two are real", "C", "judge"), Recommended(2, "A", "enough", "B", "decider")),
         "unresolved": ("F1 (P1): text 1",), "next_actions": ("run the tests", "tell the team"),
     }  # fmt: skip
-    return Contract(**values | changes)
+    return ReviewResult(**values | changes)
 
 
 def test_the_contract_is_written_field_by_field() -> None:  # J12
@@ -268,4 +268,4 @@ def test_the_screen_shows_five_of_p1_and_p2_and_one_line_for_the_rest() -> None:
     everything = made.screen(width=100, everything=True)
     assert len(re.findall(r"^- P[123]: F\d+", everything, re.M)) == 10 and "hidden" not in everything
     assert max(len(line) for line in made.screen(width=50).splitlines()) <= 50
-    assert Contract.from_json(json.loads(json.dumps(made.to_json()))) == made
+    assert ReviewResult.from_json(json.loads(json.dumps(made.to_json()))) == made

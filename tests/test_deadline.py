@@ -27,7 +27,7 @@ import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
 from test_command import soon_gone
 
-from rebut.cli.runner import Stage
+from rebut.cli.runner import CommandRun
 from rebut.core import process
 from rebut.domain.outcome import Outcome
 from tests import voices
@@ -147,7 +147,7 @@ def test_the_last_word_leaves_no_tool_behind_that_was_only_asked_its_version(
         work = process.run(tool, cwd=tmp_path, env=env, seconds=GENEROUS, on_spawn=lambda pid: there.set())
         asked = asyncio.ensure_future(work)
         await there.wait()
-        Stage(as_json=True, quiet=True, deadline=9).last_word()  # as the bell says it, when the loop is too busy
+        CommandRun(as_json=True, quiet=True, deadline=9).last_word()  # as the bell says it, when the loop is too busy
         return (await asked).code
 
     assert asyncio.run(main()) == -signal.SIGKILL
@@ -235,11 +235,11 @@ def test_what_was_decided_before_the_deadline_is_told_though_something_after_it_
 
     said = duels.answers(1)
     model = voices.Voice(lambda request: json.dumps(said[request.key]))
-    stage = Stage(True, True, None, {"fake": model})
+    stage = CommandRun(True, True, None, {"fake": model})
 
-    async def act(desk: api.Desk) -> Outcome:
+    async def act(setup: api.Setup) -> Outcome:
         seats = {"proposer": "fake:a", "challenger": "fake:b", "judge": "fake:c"}
-        await api.start("duel", "Redis?", desk=desk, rounds=1, **seats)
+        await api.start("duel", "Redis?", setup=setup, rounds=1, **seats)
         stage.control.expire()
         await asyncio.Event().wait()
         raise AssertionError

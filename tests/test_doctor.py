@@ -20,7 +20,7 @@ from rebut.core.types import ModelSpec, Reply, Request
 from rebut.engine.runtime import Connection
 from rebut.setup import doctor
 from rebut.setup.config import Config
-from rebut.setup.discover import Found
+from rebut.setup.discover import FoundModel
 from rebut.setup.doctor import Health
 from tests import fake_tool
 from tests.loopback import Loopback
@@ -56,7 +56,7 @@ def refuses(kind: str, message: str, hint: str) -> Callable[[Request], str]:
 
 
 def seen(says: Callable[[Request], str], kind: Any = "tool", config: Config | None = None, **more: Any) -> Health:
-    one = Found("claude", kind, True, "2.1", (ModelSpec("claude"),))
+    one = FoundModel("claude", kind, True, "2.1", (ModelSpec("claude"),))
     model = Model(says, "anthropic")
     whole = config or Config()
     got = asyncio.run(doctor.examine([one], whole, lambda spec: Connection(model, family="anthropic"), **more))
@@ -115,7 +115,7 @@ def levels(says: Callable[[Request], Any], kind: Any = "key") -> tuple[str, ...]
             got: Reply = reply(request)
             return got
 
-    one = Found("they", kind, True, "KEY", (ModelSpec("they", "m"),))
+    one = FoundModel("they", kind, True, "KEY", (ModelSpec("they", "m"),))
     return asyncio.run(doctor.examine([one], Config(), lambda spec: Connection(Noting(good)), deep=True))[0].efforts
 
 
@@ -141,7 +141,7 @@ def test_deep_asks_a_real_wire_for_its_levels() -> None:  # H13
     def said(body: dict[str, Any]) -> str:
         return fake_tool.obeyed(body["messages"][0]["content"], "")
 
-    one = Found("they", "server", True, "here", (ModelSpec("they", "m"),))
+    one = FoundModel("they", "server", True, "here", (ModelSpec("they", "m"),))
     seen = []
     for refuse in ([], ["reasoning_effort"]):
         with Loopback(said, refuse=refuse) as server:
@@ -161,7 +161,7 @@ def test_deep_asks_a_real_wire_for_its_levels() -> None:  # H13
 
 def test_a_provider_that_egress_does_not_list_is_not_called() -> None:  # C16
     model = Model(good)
-    one = Found("claude", "tool", True, "2.1", (ModelSpec("claude"),))
+    one = FoundModel("claude", "tool", True, "2.1", (ModelSpec("claude"),))
     config = Config(user_allow=("codex",))
     health = asyncio.run(doctor.examine([one], config, lambda spec: Connection(model)))[0]
     assert not model.asked and not health.can_debate and "[egress] allow" in health.problem
@@ -183,7 +183,7 @@ def test_all_are_examined_at_once() -> None:  # H13: each waits until the other 
                     await inside.wait()
                 return await super().complete(request)
 
-        found = [Found(name, "tool", True, "1", (ModelSpec(name),)) for name in ("claude", "codex")]
+        found = [FoundModel(name, "tool", True, "1", (ModelSpec(name),)) for name in ("claude", "codex")]
         return await doctor.examine(found, Config(), lambda spec: Connection(Meeting(good, spec.provider)))
 
     assert doctor.families(asyncio.run(both())) == ["claude", "codex"]

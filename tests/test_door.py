@@ -89,9 +89,9 @@ def test_two_debates_at_one_desk_do_not_get_in_each_others_way(workspace: Path) 
     voice = Voice(speak)
 
     async def play_both() -> list[rebut.Outcome]:
-        desk = rebut.api.Desk(workspace=workspace, backends={"fake": voice})
+        setup = rebut.api.Desk(workspace=workspace, backends={"fake": voice})
         seats = {"proposer": "fake:a", "challenger": "fake:b", "judge": "fake:c", "rounds": 1}
-        return await asyncio.gather(*(rebut.start("duel", topic, desk=desk, **seats) for topic in ("tea?", "rum?")))
+        return await asyncio.gather(*(rebut.start("duel", topic, setup=setup, **seats) for topic in ("tea?", "rum?")))
 
     assert [outcome.heading for outcome in asyncio.run(play_both())] == ["VERDICT", "VERDICT"]
     assert len(voice.asked) == 6

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from voices import Voice
 
 import rebut
-from rebut.api import Desk, state_dir
+from rebut.api import Setup, state_dir
 from rebut.cli.app import enter
 from rebut.protocols.duel.forms import Decision
 from rebut.record import sessions
@@ -693,7 +693,7 @@ def test_a_side_that_wins_by_what_is_not_there_wins_nothing_for_certain(
 
 @pytest.mark.parametrize(("proposer", "judge"), [("human", "other"), ("caller", "other"), ("first", "first")])
 def test_nobody_judges_a_case_that_they_argue_themselves_while_a_model_could(proposer: str, judge: str) -> None:  # C2
-    plan = Desk(backends={"first": Voice(), "other": Voice()}).plan(
+    plan = Setup(backends={"first": Voice(), "other": Voice()}).plan(
         "duel", TOPIC, proposer=proposer, challenger="other"
     )
     assert {p.seat: p.spec.provider for p in plan.seats}["judge"] == judge

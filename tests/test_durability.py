@@ -12,7 +12,7 @@ import pytest
 import rebut
 from rebut.core.types import Reply, Request
 from rebut.engine.ask import Question, settle
-from rebut.engine.runtime import Room
+from rebut.engine.runtime import Runtime
 from rebut.record import journal, sessions
 from tests import voices
 from tests.voices import Voice, protocol
@@ -59,7 +59,7 @@ def test_an_answer_is_on_disk_before_the_protocol_sees_it(tmp_path: Path, monkey
         good(fd)
         durable[0] = Path(f"/dev/fd/{fd}").read_bytes()
 
-    async def watched(room: Room, question: Question) -> object:
+    async def watched(room: Runtime, question: Question) -> object:
         got = await settle(room, question)
         seen.append([question.key, *re.findall(r'"kind":"(attempt|answered)"', durable[0].decode())])
         return got

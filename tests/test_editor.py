@@ -46,17 +46,17 @@ def put(text: str) -> str:
 
 def test_what_is_written_above_the_line_is_the_answer_and_the_question_stands_below(tmp_path: Path) -> None:  # C1
     env = {"EDITOR": script(tmp_path, "ed", put(r"# First\n\nSecond \\\\"))}
-    desk = Writer(env, ":e")
-    assert desk.value(WORDS) == {"why": "# First\n\nSecond \\"}, "a heading is no comment, a backslash no continuation"
+    setup = Writer(env, ":e")
+    assert setup.value(WORDS) == {"why": "# First\n\nSecond \\"}, "a heading is no comment, a backslash no continuation"
     above, _, below = (tmp_path / "seen").read_text().partition(LINE)
     assert above.strip() == "" and "Who is right?" in below
-    assert ":e" in desk.screen and "4 words from your editor" in desk.screen
+    assert ":e" in setup.screen and "4 words from your editor" in setup.screen
 
 
 def test_visual_goes_before_editor_and_may_have_arguments(tmp_path: Path) -> None:  # C1
     first = script(tmp_path, "a b", f'echo "$1" > "{tmp_path}/arg"; {put("mine")}')
-    desk = Writer({"VISUAL": f"'{first}' --wait", "EDITOR": "/no/such"}, ":e")
-    assert desk.value(WORDS) == {"why": "mine"}
+    setup = Writer({"VISUAL": f"'{first}' --wait", "EDITOR": "/no/such"}, ":e")
+    assert setup.value(WORDS) == {"why": "mine"}
     assert (tmp_path / "arg").read_text() == "--wait\n"
 
 
@@ -72,15 +72,15 @@ def test_visual_goes_before_editor_and_may_have_arguments(tmp_path: Path) -> Non
     ],
 )
 def test_an_editor_that_gives_nothing_is_said_and_the_person_types_on(editor: str, said: str) -> None:  # C1, C5
-    desk = Writer({"EDITOR": editor}, ":e", "typed after all")
-    assert desk.value(WORDS) == {"why": "typed after all"}
-    assert said in desk.screen
+    setup = Writer({"EDITOR": editor}, ":e", "typed after all")
+    assert setup.value(WORDS) == {"why": "typed after all"}
+    assert said in setup.screen
 
 
 def test_what_was_written_before_a_bad_ending_is_not_taken_and_not_lost(tmp_path: Path) -> None:  # C5
-    desk = Writer({"EDITOR": script(tmp_path, "ed", f"{put('half a thought')}; exit 3")}, ":e", "whole")
-    assert desk.value(WORDS) == {"why": "whole"}
-    (kept,) = re.findall(r"what was written is in (\S+)\.\n", desk.screen)
+    setup = Writer({"EDITOR": script(tmp_path, "ed", f"{put('half a thought')}; exit 3")}, ":e", "whole")
+    assert setup.value(WORDS) == {"why": "whole"}
+    (kept,) = re.findall(r"what was written is in (\S+)\.\n", setup.screen)
     assert Path(kept).read_text().startswith("half a thought")
     assert Path(kept).parent.stat().st_mode & 0o077 == 0, "nobody else reads it"
     shutil.rmtree(Path(kept).parent)
@@ -89,14 +89,14 @@ def test_what_was_written_before_a_bad_ending_is_not_taken_and_not_lost(tmp_path
 def test_an_answer_that_does_not_fit_is_there_again_to_mend(tmp_path: Path) -> None:  # C1
     env = {"EDITOR": script(tmp_path, "ed", put("more"))}
     schema: dict[str, Json] = {"properties": {"why": {"type": "string", "minLength": 9}}, "required": ["why"]}
-    desk = Writer(env, ":e", ":e")
-    assert desk.value(schema) == {"why": "more\nmore"}
-    assert "at least 9" in desk.screen
+    setup = Writer(env, ":e", ":e")
+    assert setup.value(schema) == {"why": "more\nmore"}
+    assert "at least 9" in setup.screen
 
 
 def test_lines_typed_so_far_go_along_into_the_editor(tmp_path: Path) -> None:  # C1
-    desk = Writer({"EDITOR": script(tmp_path, "ed", put("zero"))}, "one", "two", ":e")
-    assert desk.answer(None).text == "zero\none\ntwo"
+    setup = Writer({"EDITOR": script(tmp_path, "ed", put("zero"))}, "one", "two", ":e")
+    assert setup.answer(None).text == "zero\none\ntwo"
 
 
 def test_the_question_is_left_out_though_the_line_was_deleted(tmp_path: Path) -> None:  # C1

@@ -14,7 +14,7 @@ import pytest
 from repositories import commit, git
 
 import rebut
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.cli.launch import applied
 from rebut.core.types import Json
 from rebut.engine.debate import Debate
@@ -58,7 +58,7 @@ def both(shop: Path, patch: str = crosses.PATCH, scope: str = "uncommitted") -> 
         "r1/version.code@critic": crosses.patch(patch),
     }
     refused: list[str] = []
-    outcome = asyncio.run(applied(Desk(workspace=shop), crosses.review(shop, said, Wanted(scope=scope)), refused))
+    outcome = asyncio.run(applied(Setup(workspace=shop), crosses.review(shop, said, Wanted(scope=scope)), refused))
     assert not refused and outcome.notes[-1].startswith("applied"), outcome.notes
     [final] = (shop / ".git/review-loop").glob("*/final.patch")
     by_hand = subprocess.run(["git", "apply", str(final)], cwd=copy, capture_output=True, text=True, check=False)
@@ -339,7 +339,7 @@ def test_a_long_file_is_put_together_without_comparing_its_lines(monkeypatch: py
         "".join(f"{sign}{line}\n" for line in text.split("\n")[:-1]) for sign, text in (("-", seen), ("+", after))
     )
     patch = f"diff --git a/l.py b/l.py\n--- a/l.py\n+++ b/l.py\n@@ -1,20000 +1,20000 @@\n{minus}{plus}"
-    file = exact_patch.Standing(seen.replace("\n", "\r\n"), seen)
+    file = exact_patch.FileOnDisk(seen.replace("\n", "\r\n"), seen)
     made = exact_patch.rewritten(patch, {"l.py": file}, {"l.py": after}, {}).decode()
     assert made.count("\r\n") == 40_000 and "+first\r\n" in made and made.count("@@ -") == 1
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.backends.cli_tools import tables
 from rebut.backends.embedded import weights
 from rebut.cli.app import enter
@@ -26,7 +26,7 @@ from rebut.engine.runtime import Connection
 from rebut.setup import config as configs, discover
 from rebut.setup.config import Config
 from rebut.setup.connect import connector
-from rebut.setup.discover import Found
+from rebut.setup.discover import FoundModel
 from rebut.setup.seats import Seats, seat
 from tests import fake_tool
 
@@ -64,13 +64,13 @@ class Here:
     def config(self) -> Config:
         return configs.load(workspace=self.root, env=self.env)
 
-    def look(self) -> dict[str, Found]:
+    def look(self) -> dict[str, FoundModel]:
         return {one.name: one for one in asyncio.run(discover.look(self.config, self.env))}
 
     def seat(self, given: Mapping[str, str] | None = None, *, attended: bool = True) -> Seats:
         config = self.config
 
-        def find(wanted: Callable[[str], bool]) -> Sequence[Found]:
+        def find(wanted: Callable[[str], bool]) -> Sequence[FoundModel]:
             return discover.look_now(config, self.env, wanted)
 
         connect = connector(config, self.env, self.root)
@@ -253,8 +253,8 @@ def test_the_door_finds_seats_also_where_a_loop_is_running(here: Here) -> None: 
     here.install("claude", "codex")
 
     async def plan() -> list[str]:
-        desk = Desk(env=here.env, workspace=here.root, rehearsal=True)
-        return [str(p.spec) for p in desk.plan("duel", "Redis or not?").seats]
+        setup = Setup(env=here.env, workspace=here.root, rehearsal=True)
+        return [str(p.spec) for p in setup.plan("duel", "Redis or not?").seats]
 
     assert asyncio.run(plan())[:2] == ["claude", "codex"]
 
@@ -350,7 +350,7 @@ def test_who_was_passed_over_for_want_of_a_terminal_is_told(
 
 
 def test_nobody_is_looked_for_where_every_seat_is_named(here: Here) -> None:  # C2
-    def find(wanted: Callable[[str], bool]) -> Sequence[Found]:
+    def find(wanted: Callable[[str], bool]) -> Sequence[FoundModel]:
         raise AssertionError("to ask six tools for their version takes its time")
 
     here.env |= {"ANTHROPIC_API_KEY": "sk-test", "GEMINI_API_KEY": "sk-test"}

@@ -12,7 +12,7 @@ from repositories import commit, git, lines, look, redact, small
 
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.snapshot import take
-from rebut.workspace.tree import LiveView, Text, Unreadable, View
+from rebut.workspace.tree import LiveView, Text, UnreadableFile, View
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_missing_object_is_not_fetched_from_the_place_that_the_repository_name
     oid = git(repo, "rev-parse", "HEAD:README.md")
     (repo / ".git/objects" / oid[:2] / oid[2:]).unlink()
     (read,) = look(repo, tmp_path / "keep", "README.md")
-    assert isinstance(read, Unreadable)
+    assert isinstance(read, UnreadableFile)
     assert not marker.exists()
     subprocess.run(["git", "cat-file", "-p", oid], cwd=repo, capture_output=True, check=False, timeout=20)
     assert marker.exists()  # the trap works: plain git falls into it

@@ -15,13 +15,13 @@ from pydantic import BaseModel
 
 import rebut
 from rebut import Form, Glance
-from rebut.api import Desk, start
-from rebut.cli.runner import Stage
+from rebut.api import Setup, start
+from rebut.cli.runner import CommandRun
 from rebut.cli.screen import live_rows
 from rebut.core.types import Reply, Request
 from rebut.domain import forms as glance
 from rebut.domain.outcome import Outcome
-from rebut.engine.live_answer import Heard, Hearing
+from rebut.engine.live_answer import LiveAnswer, LivePoint
 from tests import duels, panels, voices
 from tests.voices import Voice
 
@@ -47,7 +47,7 @@ class Debate:
         self.whole: dict[str, int] = {}
         self.terminal = Terminal()
         monkeypatch.setattr(sys, "stderr", self.terminal)
-        self.stage = Stage(False, False, None, {"fake": Voice(self._says)})
+        self.stage = CommandRun(False, False, None, {"fake": Voice(self._says)})
 
     async def _says(self, request: Request) -> Reply:
         tries = self.said[request.key]
@@ -62,18 +62,18 @@ class Debate:
     def play(self, protocol: str = "duel", **seats: Any) -> Outcome:
         seats = seats or {role: f"fake:{role}" for role in ("proposer", "challenger", "judge")}
 
-        async def act(desk: Desk) -> Outcome:
-            return await start(protocol, "Redis?", desk=desk, **seats)
+        async def act(setup: Setup) -> Outcome:
+            return await start(protocol, "Redis?", setup=setup, **seats)
 
         came = self.stage.play(act)
         assert isinstance(came, Outcome), came
         return came
 
-    def hearing(self, request: Request) -> Hearing:
+    def hearing(self, request: Request) -> LiveAnswer:
         return self.stage.screen.moving.heard[request.key]
 
     async def looked_up(self, request: Request) -> None:
-        await asyncio.gather(*self.hearing(request)._room.aside)  # until git and files have answered
+        await asyncio.gather(*self.hearing(request)._runtime.aside)  # until git and files have answered
 
     def rows(self, width: int = 80) -> list[str]:
         return self.stage.screen.moving.rows(width)
@@ -352,7 +352,7 @@ def test_a_form_whose_points_the_ending_lists_leaves_none_of_them_below_its_turn
 def test_a_row_fits_its_width_whatever_the_characters(width: int) -> None:
     for text in ("会话必须在重启后继续存在，" * 9, "plain words " * 20, "x" * 200):
         for place in ("", "src/session.py:2", "a/very/long/path/to/some/file_with_a_name.py:1200-1300"):
-            row = live_rows.row(Heard(text, "P1", "", place, "uncheckable", looked_up=True), width)
+            row = live_rows.row(LivePoint(text, "P1", "", place, "uncheckable", looked_up=True), width)
             assert live_rows.cells(row) <= width, row
             assert row.endswith("uncheckable") and row.startswith("      P1  ")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rebut.cli.screen.live_rows import Moving, expected as told, roughly
+from rebut.cli.screen.live_rows import LiveRows, expected as told, roughly
 from rebut.record import sessions, timings
 from rebut.record.events import Asked
 from rebut.record.timings import Expected, History, Took, look_back
@@ -141,7 +141,7 @@ def test_a_rehearsal_says_what_to_expect_once_something_is_known(workspace: Path
 def test_whoever_has_said_nothing_yet_is_shown_with_what_is_usual() -> None:
     # C14
     asked = Asked(key="r1/opening@proposer", seat="proposer", fp="", spec="a")
-    moving = Moving(history=History((Took("a", "opening", "proposer", 41),)), seats=SEATS)
+    moving = LiveRows(history=History((Took("a", "opening", "proposer", 41),)), seats=SEATS)
     moving.asked[asked.key] = (asked, time.monotonic())
     assert moving.rows(80)[0].endswith(" s, usually 41 s")
     moving.asked[asked.key] = (asked, time.monotonic() - 42)

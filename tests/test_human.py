@@ -80,8 +80,8 @@ class Verdict(BaseModel):
 def test_a_whole_verdict_is_asked_field_by_field_and_fits_its_schema() -> None:  # C1
     lines = ["2", "y", "8", "well argued", "tested", ""]
     lines += ["y", "race in close", "high", "y", "a.py:3", "x = 1", "n", "n", "", ""]
-    desk = Desk(*lines)
-    value = desk.value(Verdict)
+    setup = Desk(*lines)
+    value = setup.value(Verdict)
     assert value == {
         "winner": "challenger",
         "sure": True,
@@ -94,7 +94,7 @@ def test_a_whole_verdict_is_asked_field_by_field_and_fits_its_schema() -> None: 
         "need": [],
     }
     Verdict.model_validate(value)
-    assert "(What is wrong)" in desk.screen and "need" not in desk.screen
+    assert "(What is wrong)" in setup.screen and "need" not in setup.screen
 
 
 def test_the_reply_says_that_a_person_spoke() -> None:  # C5
@@ -195,30 +195,32 @@ def test_a_schema_that_holds_itself_can_be_filled_in() -> None:  # C1
 
 def test_text_of_models_cannot_drive_the_terminal_nor_hide_itself() -> None:  # C7
     hostile = "a\x1b[2Jb\x1b]0;title\x07c\x9b31md\x08\x7fe\rf\x1b\x1b[31m[0mg\u202eh\ud800i\tj\nk\x1bPhidden"
-    desk = Desk("ok", ".")
-    desk.answer(None, prompt=hostile)
-    assert "ab]0;titlecdef[0mghi\tj\nkPhidden" in desk.screen
-    assert not [c for c in desk.screen if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) <= 0x9F]
+    setup = Desk("ok", ".")
+    setup.answer(None, prompt=hostile)
+    assert "ab]0;titlecdef[0mghi\tj\nkPhidden" in setup.screen
+    assert not [c for c in setup.screen if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) <= 0x9F]
     assert plain("straße → 日本 👩‍🔬") == "straße → 日本 👩‍🔬"
 
 
 def test_a_second_call_shows_only_what_is_new() -> None:  # C14
-    desk = Desk("one", ".", "two", ".")
+    setup = Desk("one", ".", "two", ".")
     first = Request("k", JUDGE, "the long question")
 
     async def both() -> None:
-        await desk.human.complete(first)
-        desk.screen = ""
-        await desk.human.complete(Request("k", JUDGE, "the long question", followup="that cites nothing", attempt=2))
+        await setup.human.complete(first)
+        setup.screen = ""
+        await setup.human.complete(Request("k", JUDGE, "the long question", followup="that cites nothing", attempt=2))
 
     asyncio.run(both())
-    assert "that cites nothing" in desk.screen and "the long question" not in desk.screen
+    assert "that cites nothing" in setup.screen and "the long question" not in setup.screen
 
 
 def test_after_a_restart_the_whole_question_is_shown_with_what_is_new() -> None:  # C13
-    desk = Desk("two", ".")
-    asyncio.run(desk.human.complete(Request("k", JUDGE, "the long question", followup="that cites nothing", attempt=2)))
-    assert desk.screen.index("the long question") < desk.screen.index("that cites nothing")
+    setup = Desk("two", ".")
+    asyncio.run(
+        setup.human.complete(Request("k", JUDGE, "the long question", followup="that cites nothing", attempt=2))
+    )
+    assert setup.screen.index("the long question") < setup.screen.index("that cites nothing")
 
 
 # Waiting --------------------------------------------------------------------------------------------------------------

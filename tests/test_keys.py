@@ -206,7 +206,7 @@ def test_a_protocol_that_hangs_at_its_deadline_leaves_the_terminal_as_it_was(tmp
     # C17
     hangs = """import asyncio, time
 asked = asyncio.ensure_future(debate.ask(debate.seat("author"), "x", "hello"))
-while "x@author" not in debate._room.control.flying:
+while "x@author" not in debate._runtime.control.flying:
     await asyncio.sleep(0.01)
 await asyncio.sleep(0.3)
 time.sleep(600)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import rebut
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.backends.wrappers import Timed
 from rebut.core.text import tokens
 from rebut.core.types import ModelSpec, Reply, Usage
@@ -56,16 +56,16 @@ def price(sent: int, back: int) -> float:
     return (sent * 3 + back * 15) / 1e6
 
 
-def priced(voice: Voice, folder: Path) -> Desk:
-    """A desk at which the voice has a price, as a provider with a price table has."""
-    desk = Desk(workspace=folder, backends={"fake": voice})
+def priced(voice: Voice, folder: Path) -> Setup:
+    """A setup at which the voice has a price, as a provider with a price table has."""
+    setup = Setup(workspace=folder, backends={"fake": voice})
 
     def connect(spec: ModelSpec) -> Connection:
         return Connection(Timed(voice), price)
 
-    desk.connect = connect
-    desk.table = replace(desk.table, connect=connect)
-    return desk
+    setup.connect = connect
+    setup.environment = replace(setup.environment, connect=connect)
+    return setup
 
 
 shares = st.floats(0, 1)
@@ -106,14 +106,14 @@ def test_settled_reserved_in_doubt_and_set_aside_never_exceed_a_cap(
         folder = Path(name)
         path = protocol(folder, ROUNDS)
         seats = {"author": ["fake:a", "fake:b"], "judge": "fake:c"}
-        outcome = asyncio.run(rebut.start(path, "t", desk=priced(Voice(say), folder), limits=caps, **seats))
+        outcome = asyncio.run(rebut.start(path, "t", setup=priced(Voice(say), folder), limits=caps, **seats))
         held(outcome.session, caps)
         opening = next(n for n, e in enumerate(voices.events(outcome.session)) if getattr(e, "key", "") == "keys") + 1
         lines = len(voices.events(outcome.session))
         keep = min(lines - 1, opening + int((lines - opening) * cut))
         at = iter(range(lines))
         voices.crash_at(lambda _: next(at) == keep - 1, outcome.session)
-        asyncio.run(rebut.resume(outcome.session, desk=priced(Voice(say), folder)))
+        asyncio.run(rebut.resume(outcome.session, setup=priced(Voice(say), folder)))
         held(outcome.session, caps)
 
 
@@ -138,7 +138,7 @@ def test_a_call_reserves_its_worst_case_and_settles_for_what_it_took(tmp_path: P
         return Reply("yes", usage=Usage(100, 20), usd=0.001)
 
     path = protocol(tmp_path, 'await debate.ask(debate.seat("author"), "draft", "Write.")\nreturn done()')
-    asyncio.run(rebut.start(path, "t", desk=priced(Voice(look), tmp_path), **SEATS))
+    asyncio.run(rebut.start(path, "t", setup=priced(Voice(look), tmp_path), **SEATS))
     [asked] = voices.events("", "asked")
     assert asked.tokens >= tokens("Write.") + 4096 and asked.usd >= price(tokens("Write."), 4096)
     assert seen == [Amount(1, asked.tokens, asked.usd)], "while the call is in flight"
@@ -212,8 +212,8 @@ def test_the_closing_call_is_set_aside_at_the_start_and_made_at_the_end(
     def dear(request: rebut.Request) -> Reply:
         return Reply("yes", usage=Usage(10, 4090), usd=price(10, 4090))
 
-    desk = priced(Voice(dear), tmp_path)
-    outcome = asyncio.run(rebut.start(protocol(tmp_path, ENDING), "t", desk=desk, limits=limits, **SEATS))
+    setup = priced(Voice(dear), tmp_path)
+    outcome = asyncio.run(rebut.start(protocol(tmp_path, ENDING), "t", setup=setup, limits=limits, **SEATS))
     assert outcome.data == {"rounds": rounds, "end": "yes"}
     assert outcome.stopped == f"the limit of {named} leaves no room for this call"
 
@@ -381,8 +381,8 @@ def test_dollars_for_a_model_of_unknown_price_are_refused_unless_tokens_are_limi
         rebut.run(path, "t", limits={"usd": 5}, workspace=tmp_path, **seats)
     assert "--max-tokens" in caught.value.hint
     assert sessions.sessions(sessions.home()) == []
-    desk = Desk(workspace=tmp_path)
-    assert desk.plan(path, "t", limits={"usd": 5, "tokens": 1000}, **seats).limits.usd == 5
+    setup = Setup(workspace=tmp_path)
+    assert setup.plan(path, "t", limits={"usd": 5, "tokens": 1000}, **seats).limits.usd == 5
 
 
 # minutes
@@ -466,10 +466,10 @@ def test_a_persons_time_is_not_the_debates(tmp_path: Path) -> None:
     def connect(spec: ModelSpec) -> Connection:
         return Connection(Voice("of a person"), lambda i, o: 0.0, patient=True)
 
-    desk = Desk(workspace=tmp_path)
-    desk.connect, desk.table = connect, replace(desk.table, connect=connect)
+    setup = Setup(workspace=tmp_path)
+    setup.connect, setup.environment = connect, replace(setup.environment, connect=connect)
     path = protocol(tmp_path, MINUTES)
-    asyncio.run(rebut.start(path, "t", desk=desk, limits={"minutes": 10}, author="human", critic="human"))
+    asyncio.run(rebut.start(path, "t", setup=setup, limits={"minutes": 10}, author="human", critic="human"))
     voices.crash_at(voices.is_("attempt", "r1/say@author"))
     place = voices.folder() / "journal.jsonl"
     text = place.read_text()
@@ -479,7 +479,7 @@ def test_a_persons_time_is_not_the_debates(tmp_path: Path) -> None:
     place.write_text(re.sub(r'"patient":true', '"ms":540000,"patient":true', re.sub(r'"ms":\d+,', "", text)))
     aged(9 * 60)
     assert voices.record().active_seconds() < 60
-    assert asyncio.run(rebut.resume(voices.folder().name, desk=desk)).data["rounds"] == 5
+    assert asyncio.run(rebut.resume(voices.folder().name, setup=setup)).data["rounds"] == 5
 
 
 def test_the_hint_for_a_limit_names_the_flag_that_raises_it(tmp_path: Path) -> None:

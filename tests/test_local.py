@@ -21,7 +21,7 @@ from hypothesis import given, strategies as st
 import rebut
 from rebut.backends.embedded import backend as local, llama, weights
 from rebut.backends.embedded.backend import LABEL, Local
-from rebut.backends.embedded.llama import OnPiece, Said, Stopped, TooLong, Turn, unheard
+from rebut.backends.embedded.llama import Generated, OnPiece, Stopped, TooLong, Turn, unheard
 from rebut.backends.embedded.small_forms import gist, listed, shortened, tidied
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.types import Json, ModelSpec, Participant, Reply, Request
@@ -54,7 +54,7 @@ class Fake:
         self.says, self.window = says, window
         self.asked: list[tuple[str, Mapping[str, Json] | None]] = []
 
-    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
         text, schema = turn.text, turn.schema
         self.asked.append((text, schema))
         tokens = len(text) // 2
@@ -63,7 +63,7 @@ class Fake:
         said = json.dumps(sample(schema)) if schema is not None else self.says(text)
         if on_piece(said):
             raise Stopped
-        return Said(said, tokens, 10)
+        return Generated(said, tokens, 10)
 
 
 @pytest.fixture
@@ -196,8 +196,8 @@ def test_a_model_that_says_nothing_is_a_bad_reply(file: Path) -> None:
 def test_choices_that_break_off_are_a_bad_reply(file: Path, chosen: str) -> None:
     # C5: nothing is chosen in the model's place
     class Cut(Fake):
-        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
-            return Said(chosen, 9, turn.most, cut=True) if turn.schema else super().chat(turn, on_piece)
+        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
+            return Generated(chosen, 9, turn.most, cut=True) if turn.schema else super().chat(turn, on_piece)
 
     with pytest.raises(ParticipantFailed, match="did not finish choosing") as failed:
         ask(Local(file, engine=Cut()), request(PROMPT, forms.Decision))
@@ -245,9 +245,9 @@ def test_what_the_engine_finds_too_long_is_cut_further_and_that_is_said(file: Pa
 
 def test_an_answer_cut_off_by_the_window_is_asked_again_with_less_before_it(file: Path) -> None:
     class Narrow(Fake):
-        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
             said = super().chat(turn, on_piece)
-            return Said("Half of", 1000, 5, cut=True) if len(self.asked) == 1 else said
+            return Generated("Half of", 1000, 5, cut=True) if len(self.asked) == 1 else said
 
     engine = Narrow()
     reply = ask(Local(file, engine=engine), request("The head.\n" + "middle\n" * 250 + "The tail."))
@@ -312,7 +312,7 @@ def test_a_cancelled_call_stops_the_engine_and_the_loop_runs_meanwhile(file: Pat
     ended = threading.Event()
 
     class Endless(Fake):
-        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
             while not on_piece("word "):
                 time.sleep(0.001)
             ended.set()

@@ -13,9 +13,9 @@ from rebut.record import sessions
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Path:
+def setup(tmp_path: Path) -> Path:
     """A folder with the files that people hand in by mistake, and nobody who could sit down."""
-    folder = tmp_path / "desk"
+    folder = tmp_path / "setup"
     (folder / "dir").mkdir(parents=True)
     (folder / "huge.md").write_text("a" * 1_100_000)
     (folder / "empty.md").write_text("")
@@ -62,8 +62,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_a_mistake_is_told_in_the_words_of_the_command(desk: Path, line: str) -> None:  # C17
-    done = piped(*[word.strip("'") for word in line.split(" ")], cwd=desk)
+def test_a_mistake_is_told_in_the_words_of_the_command(setup: Path, line: str) -> None:  # C17
+    done = piped(*[word.strip("'") for word in line.split(" ")], cwd=setup)
     assert done.returncode == 2 and done.stderr.startswith("rebut: ") and WRONG[line] in done.stderr.splitlines()[0]
     assert "Traceback" not in done.stderr and done.stdout == "" and not sessions.sessions(sessions.home())
     if not line.startswith(("cross", "revise", "duel", "-")):
@@ -83,8 +83,8 @@ def test_a_mistake_is_told_in_the_words_of_the_command(desk: Path, line: str) ->
         ("list --out x", "no such option '--out'"),
     ],
 )
-def test_only_flags_of_this_command_and_of_like_meaning_are_suggested(desk: Path, line: str, says: str) -> None:
-    done = piped(*line.split(" "), cwd=desk)
+def test_only_flags_of_this_command_and_of_like_meaning_are_suggested(setup: Path, line: str, says: str) -> None:
+    done = piped(*line.split(" "), cwd=setup)
     assert done.returncode == 2 and done.stderr.splitlines()[0] == f"rebut: {says}"
 
 
@@ -96,21 +96,21 @@ def test_only_flags_of_this_command_and_of_like_meaning_are_suggested(desk: Path
         (['what"s', "$this"], 'rebut "what\\"s \\$this"'),
     ],
 )
-def test_a_question_without_quotes_is_given_back_with_them(desk: Path, words: list[str], line: str) -> None:
-    done = piped(*words, cwd=desk)
+def test_a_question_without_quotes_is_given_back_with_them(setup: Path, words: list[str], line: str) -> None:
+    done = piped(*words, cwd=setup)
     assert done.returncode == 2 and f"a question goes in quotes:   {line}\n" in done.stderr
 
 
-def test_a_question_whose_first_word_is_near_to_a_command_may_be_either(desk: Path) -> None:
-    said = piped("redis", "or", "postgres", cwd=desk).stderr
+def test_a_question_whose_first_word_is_near_to_a_command_may_be_either(setup: Path) -> None:
+    said = piped("redis", "or", "postgres", cwd=setup).stderr
     assert 'did you mean revise? A question goes in quotes:   rebut "redis or postgres"\n' in said
-    assert "quotes" not in piped("dule", "Redis or Postgres", cwd=desk).stderr
+    assert "quotes" not in piped("dule", "Redis or Postgres", cwd=setup).stderr
 
 
-def test_a_flag_that_nobody_has_is_told_before_a_silent_pipe_is_waited_for(desk: Path) -> None:
+def test_a_flag_that_nobody_has_is_told_before_a_silent_pipe_is_waited_for(setup: Path) -> None:
     silent, kept = os.pipe()  # its far end stays open and says nothing
     try:
-        done = subprocess.run([REBUT, "--frobnicate"], stdin=silent, capture_output=True, text=True, cwd=desk)
+        done = subprocess.run([REBUT, "--frobnicate"], stdin=silent, capture_output=True, text=True, cwd=setup)
     finally:
         os.close(silent)
         os.close(kept)
@@ -127,14 +127,16 @@ def test_a_flag_that_nobody_has_is_told_before_a_silent_pipe_is_waited_for(desk:
         ("revise plan Redis or Postgres", 'rebut revise plan "Redis or Postgres"'),
     ],
 )
-def test_a_question_without_quotes_after_its_command_is_given_back_with_them(desk: Path, line: str, meant: str) -> None:
-    done = piped(*line.split(), cwd=desk)
+def test_a_question_without_quotes_after_its_command_is_given_back_with_them(
+    setup: Path, line: str, meant: str
+) -> None:
+    done = piped(*line.split(), cwd=setup)
     assert done.returncode == 2 and f"rebut: a question goes in quotes:   {meant}\n" in done.stderr
 
 
-def test_help_of_a_command_is_its_help_and_no_question(desk: Path) -> None:
-    assert piped("help", "duel", cwd=desk).stdout == piped("duel", "--help", cwd=desk).stdout
-    done = piped("help", "dule", cwd=desk)
+def test_help_of_a_command_is_its_help_and_no_question(setup: Path) -> None:
+    assert piped("help", "duel", cwd=setup).stdout == piped("duel", "--help", cwd=setup).stdout
+    done = piped("help", "dule", cwd=setup)
     assert done.returncode == 2 and "no command 'dule'; did you mean duel?" in done.stderr
-    done = piped("help", "me", "choose", cwd=desk)
+    done = piped("help", "me", "choose", cwd=setup)
     assert done.returncode == 2 and 'a question goes in quotes:   rebut "help me choose"' in done.stderr

@@ -23,7 +23,7 @@ from rebut import Aborted, Outcome, Reply
 from rebut.backends.cli_tools.tables import load
 from rebut.core.errors import ParticipantFailed
 from rebut.engine.runtime import Connection
-from rebut.record.reachability import FRESH, Trips
+from rebut.record.reachability import FRESH, Reachability
 
 TOOLS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 
@@ -150,7 +150,7 @@ def test_a_round_trip_is_not_made_again_within_minutes(shop: Shop, monkeypatch: 
 
 
 def test_what_the_doctor_found_counts(shop: Shop) -> None:  # H3 H13
-    trips = Trips(Path(os.environ["REBUT_HOME"]) / "trips.json")
+    trips = Reachability(Path(os.environ["REBUT_HOME"]) / "trips.json")
     cli("doctor", "gemini", "--offline", env=shop.env)
     assert trips.known("gemini") is None, "nothing was tried"
     cli("doctor", "gemini", env=shop.env)
@@ -171,7 +171,7 @@ def far(voice: Voice) -> Connection:
 
 
 def test_a_later_trip_that_tried_less_does_not_undo_what_is_known(tmp_path: Path) -> None:  # H3
-    trips = Trips(tmp_path / "trips.json")
+    trips = Reachability(tmp_path / "trips.json")
     assert trips.known("gemini") is None
     trips.keep("gemini", False)
     trips.keep("gemini")
@@ -182,10 +182,10 @@ def test_a_later_trip_that_tried_less_does_not_undo_what_is_known(tmp_path: Path
 def test_a_broken_or_foreign_cache_costs_a_trip_and_nothing_else(tmp_path: Path) -> None:  # H3
     for text in ("", "[]", '{"a": 3}', '{"a": {"at": "x"}}', "\x00"):
         (tmp_path / "trips.json").write_text(text)
-        assert Trips(tmp_path / "trips.json").known("a") is None
-    Trips(tmp_path / "trips.json").keep("a")
-    assert Trips(tmp_path / "trips.json").known("a")
-    Trips(tmp_path / "trips.json" / "no" / "folder").keep("a")
+        assert Reachability(tmp_path / "trips.json").known("a") is None
+    Reachability(tmp_path / "trips.json").keep("a")
+    assert Reachability(tmp_path / "trips.json").known("a")
+    Reachability(tmp_path / "trips.json" / "no" / "folder").keep("a")
 
 
 def test_trips_are_calls_like_any_other_on_record_and_within_the_limits(workspace: Path) -> None:  # H3 C3 C4
@@ -253,12 +253,12 @@ def test_a_persona_leads_the_prompt_where_there_is_no_file(workspace: Path) -> N
 
 
 def test_found_models_fill_the_panel_by_family(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:  # C2
-    from rebut.api import Desk
+    from rebut.api import Setup
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     signs = dict.fromkeys(("GEMINI_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"), "none")  # of a login; nothing is called
-    desk = Desk(env={**shop.env, **signs}, rehearsal=True)
-    plan = desk.plan("panel", panels.TOPIC)
+    setup = Setup(env={**shop.env, **signs}, rehearsal=True)
+    plan = setup.plan("panel", panels.TOPIC)
     seats = [(p.seat, p.spec.provider) for p in plan.seats]
     assert [s for s, _ in seats] == ["lead", "challenger.1", "challenger.2", "challenger.3", "judge"]
     assert len({p.family for p in plan.seats[:4]}) == 4

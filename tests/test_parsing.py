@@ -11,7 +11,7 @@ from hypothesis import example, given, settings, strategies as st
 from pydantic import Field
 
 from rebut.domain.forms import Cites, Form
-from rebut.engine.parse import MAX_REPLY, Unreadable, parse
+from rebut.engine.parse import MAX_REPLY, UnreadableReply, parse
 
 calm = settings(deadline=None, derandomize=True)
 
@@ -92,7 +92,7 @@ def test_one_object_in_a_list_is_that_object(value: dict[str, Any], form: str) -
 
 def test_two_objects_in_a_list_are_no_answer_because_nobody_said_which() -> None:
     one = {"position": "yes", "notes": []}
-    with pytest.raises(Unreadable):  # C5
+    with pytest.raises(UnreadableReply):  # C5
         parse(dump([one, {**one, "position": "no"}]), Sheet)
 
 
@@ -118,7 +118,7 @@ class Anything(Form):
 @calm
 @given(st.text(st.characters(exclude_characters="{}")))
 def test_prose_without_braces_is_never_an_answer(reply: str) -> None:
-    with pytest.raises(Unreadable, match="no JSON object"):  # C5
+    with pytest.raises(UnreadableReply, match="no JSON object"):  # C5
         parse(reply, Anything)
 
 
@@ -143,7 +143,7 @@ def test_prose_without_braces_is_never_an_answer(reply: str) -> None:
     ],
 )
 def test_error_texts_login_notices_and_empty_replies_are_unreadable(reply: str) -> None:
-    with pytest.raises(Unreadable):  # C5
+    with pytest.raises(UnreadableReply):  # C5
         parse(reply, Sheet)
 
 
@@ -154,7 +154,7 @@ def test_error_texts_login_notices_and_empty_replies_are_unreadable(reply: str) 
 def test_a_reply_that_stops_in_the_middle_is_never_mended(value: dict[str, Any], at: float, fenced: bool) -> None:
     whole = dump(value)
     cut = whole[: int(len(whole) * at)]
-    with pytest.raises(Unreadable):  # C5
+    with pytest.raises(UnreadableReply):  # C5
         parse(f"```json\n{cut}\n```" if fenced else cut, Sheet)
 
 
@@ -162,19 +162,19 @@ def test_a_reply_that_stops_in_the_middle_is_never_mended(value: dict[str, Any],
 def test_every_prefix_of_a_reply_with_braces_in_its_words_is_unreadable(cut: int) -> None:
     whole = '{"position": "a } b }} c", "notes": [{"text": "{ \\"} d"}], "more": ["}", "{", "e"]}'
     assert parse(whole, Sheet).more == ["}", "{", "e"]
-    with pytest.raises(Unreadable):  # C5
+    with pytest.raises(UnreadableReply):  # C5
         parse(whole[: cut - 1], Sheet)
 
 
 @calm
 @given(sheets)
 def test_what_the_provider_says_it_cut_is_not_read_even_if_it_looks_whole(value: dict[str, Any]) -> None:
-    with pytest.raises(Unreadable, match="cut off"):  # C5
+    with pytest.raises(UnreadableReply, match="cut off"):  # C5
         parse(dump(value), Sheet, truncated=True)
 
 
 def test_a_reply_beyond_the_size_limit_is_not_read() -> None:
-    with pytest.raises(Unreadable, match="characters long"):  # C5
+    with pytest.raises(UnreadableReply, match="characters long"):  # C5
         parse('{"position": "' + "x" * MAX_REPLY + '", "notes": []}', Sheet)
 
 
@@ -195,7 +195,7 @@ def test_a_reply_beyond_the_size_limit_is_not_read() -> None:
 def test_nothing_but_unreadable_is_raised_whatever_the_text(reply: str) -> None:
     try:
         got = parse(reply, Sheet)  # C5
-    except Unreadable as error:
+    except UnreadableReply as error:
         assert str(error)
     else:
         assert isinstance(got, Sheet)
@@ -206,12 +206,12 @@ def test_nothing_but_unreadable_is_raised_whatever_the_text(reply: str) -> None:
 @pytest.mark.parametrize("closed", [True, False])
 def test_deep_nesting_is_unreadable_and_nothing_worse(depth: int, pattern: str, closed: bool) -> None:
     closing = "".join({"[": "]", "{": "}"}[c] for c in reversed(pattern) if c in "[{")
-    with pytest.raises(Unreadable):  # C5
+    with pytest.raises(UnreadableReply):  # C5
         parse(pattern * depth + "1" + (closing * depth if closed else ""), Sheet)
 
 
 def test_the_message_names_the_fields_so_that_it_can_be_sent_back_and_never_repeats_the_reply() -> None:
-    with pytest.raises(Unreadable) as caught:  # C5
+    with pytest.raises(UnreadableReply) as caught:  # C5
         parse('{"position": 7, "notes": [{"evidence": []}], "secret": "hunter2"}', Sheet)
     assert re.search(r"position: .*string", str(caught.value))
     assert "notes.0.text" in str(caught.value)
@@ -224,7 +224,7 @@ def test_a_reply_that_repeats_itself_without_end_is_not_handed_to_the_repair(mon
 
     monkeypatch.setattr("json_repair.repair_json", never)
     for reply in ('{"a": "x, ' * 40_000 + "}" * 40_000, "{" * 101 + "}" * 101, "{a: b, " + "c: d, " * 40_000 + "}"):
-        with pytest.raises(Unreadable):  # C5
+        with pytest.raises(UnreadableReply):  # C5
             parse(reply, Sheet)
     with pytest.raises(AssertionError):
         parse("{" * 100 + "}" * 100, Sheet)

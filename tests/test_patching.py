@@ -13,7 +13,7 @@ from repositories import commit, git, redact
 
 from rebut.core.redaction import Redactor
 from rebut.workspace.patch import Patched, difference, tidy, touched, try_patch
-from rebut.workspace.tree import Missing, Overlay, Text, Unreadable
+from rebut.workspace.tree import Missing, Overlay, Text, UnreadableFile
 
 
 def files(**more: str | None) -> Overlay:
@@ -92,7 +92,7 @@ def test_an_overlay_hides_what_lies_under_it_and_shows_the_rest() -> None:  # C1
         assert await over.read("a.py") == Text("a.py", ("new",))
         assert await over.read("kept.py") == Text("kept.py", ("k",))
         assert isinstance(await over.read("gone.py"), Missing)
-        assert isinstance(await under.read("nowhere.py"), Unreadable), "what was not kept is not known to be absent"
+        assert isinstance(await under.read("nowhere.py"), UnreadableFile), "what was not kept is not known to be absent"
         assert await over.names() == ("a.py", "kept.py", "sub/x.py")
         assert [hit.path for hit in await over.grep("x")] == ["sub/x.py"]
         assert await over.grep("old") == ()
@@ -151,8 +151,8 @@ def test_a_patch_regains_real_values_and_line_ends_only_when_it_is_applied(shop:
 
 
 def test_a_line_that_a_patch_moves_carries_its_value_along() -> None:  # C8
-    from rebut.workspace.diff import Sides
-    from rebut.workspace.exact_patch import NotExact, Standing, restored
+    from rebut.workspace.diff import BothTexts
+    from rebut.workspace.exact_patch import FileOnDisk, NotExact, restored
 
     redactor = Redactor(b"k")
     real = f'A = 1\nTOKEN = "{SECRET}"\n'
@@ -161,11 +161,11 @@ def test_a_line_that_a_patch_moves_carries_its_value_along() -> None:  # C8
     known = redactor.taken_out(real)
     assert known == {mark: SECRET}
     new = f'import os\nA = 1\nKEY = os.environ.get("KEY", "{mark}")\n'
-    made = restored(Standing(real, seen), new, Sides(seen, new).differences(), known)
+    made = restored(FileOnDisk(real, seen), new, BothTexts(seen, new).differences(), known)
     assert made == f'import os\nA = 1\nKEY = os.environ.get("KEY", "{SECRET}")\n'
     other = f"x = {mark[:-9]}00000000]\n"
     with pytest.raises(NotExact, match="is not known here"):
-        restored(Standing(real, seen), other, Sides(seen, other).differences(), known)
+        restored(FileOnDisk(real, seen), other, BothTexts(seen, other).differences(), known)
 
 
 def test_a_tree_that_moved_on_is_left_alone(shop: Path) -> None:  # J10

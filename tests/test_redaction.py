@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rebut.core.redaction import PLACEHOLDER, Redactor, Span
-from rebut.core.secret_patterns import CHECKS, Table, tables
+from rebut.core.secret_patterns import CHECKS, PatternTable, tables
 
 KEY = b"a session key of thirty-two byte"
 LETTERS = "aZ9bY8cX7dW6eV5fU4gT3hS2iR1jQ0kPlOmNnMoLpKqJrIsHtGuFvEwDxCyBzA"
@@ -83,7 +83,7 @@ IDS = [f"{table.kind}:{(table.prefixes or table.keywords or (table.contains,))[0
 AROUND = ["{}", "see {}, please", 'x("{}")', "a\n{}\nb", "'{}'", "+ {}\n", '{{"a": "{}"}}', "line\\n{}\\nline", "`{}`"]
 
 
-def spellings(table: Table) -> list[str]:
+def spellings(table: PatternTable) -> list[str]:
     """The example, and the same with each other prefix or keyword of the table in the place of the first."""
     first, rest = table.example[0], "".join(table.example[1:])
     if table.prefixes:
@@ -91,13 +91,13 @@ def spellings(table: Table) -> list[str]:
     return [first + rest, *(f"{word}_x = {rest}" for word in table.keywords)]
 
 
-def core(table: Table) -> str:
+def core(table: PatternTable) -> str:
     """The last piece of the example that belongs to the secret itself."""
     return next(p for p in reversed(table.example) if len(p) >= 6 and "@" not in p and any(c.isdigit() for c in p))
 
 
 @pytest.mark.parametrize("table", TABLES, ids=IDS)
-def test_the_example_of_each_kind_is_removed_in_every_surrounding(table: Table) -> None:  # C8
+def test_the_example_of_each_kind_is_removed_in_every_surrounding(table: PatternTable) -> None:  # C8
     for text in spellings(table):
         # A line before the key is part of how that kind is told; it stands for itself.
         for around in AROUND if "\n" not in text and '"' not in text else AROUND[:1]:
@@ -112,7 +112,7 @@ def test_each_kind_is_named_if_the_secret_alone_tells_it() -> None:  # C8
 
 
 @pytest.mark.parametrize("table", TABLES, ids=IDS)
-def test_the_near_miss_of_each_kind_stays(table: Table) -> None:  # C8
+def test_the_near_miss_of_each_kind_stays(table: PatternTable) -> None:  # C8
     miss = "".join(table.miss)
     assert redactor().redact(miss) == miss
 

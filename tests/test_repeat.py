@@ -174,14 +174,14 @@ def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
 
 
 def test_the_embedded_model_draws_by_the_seed_and_the_temperature() -> None:  # C1
-    from rebut.backends.embedded.llama import OnPiece, Said, Turn, unheard
+    from rebut.backends.embedded.llama import Generated, OnPiece, Turn, unheard
 
     heard: list[Turn] = []
 
     class Engine:
-        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
             heard.append(turn)
-            return Said("yes", 1, 1)
+            return Generated("yes", 1, 1)
 
     for asked in (wires.request(), drawn(), drawn()):
         window = Window(Engine(), asked, lambda piece: False)

@@ -19,7 +19,7 @@ from test_duel_over_http import FORMS, duel, record
 import rebut
 from rebut.cli.screen.screen import Screen
 from rebut.core.errors import Aborted, Interrupted, RecordError
-from rebut.engine.live_answer import Hearing
+from rebut.engine.live_answer import LiveAnswer
 from rebut.record import journal
 from rebut.record.events import Asked, Attempt, Line, Opened
 from rebut.record.record import Call, Record
@@ -204,7 +204,7 @@ def test_points_are_seen_as_they_come_of_the_second_sending_too() -> None:  # D1
     opened = Opened(id="abcdefgh", protocol="duel", topic="Redis?", seats=[{"seat": "proposer", "spec": "fake"}])
     screen, found = Screen(), Record([Line(1, at, opened)])
     screen.record = found
-    hearing = Hearing.__new__(Hearing)
+    hearing = LiveAnswer.__new__(LiveAnswer)
     hearing.points, hearing.size, hearing._lists = [], 0, {}
     screen.event(Line(2, at, Asked(key=OPENING, seat="proposer", fp="")))
     screen.heard(OPENING, hearing)

@@ -18,7 +18,7 @@ from rebut.core.process import started
 from rebut.domain.forms import Form
 from rebut.domain.ledger import Evidence, Ledger, Move, Point
 from rebut.domain.session_status import ledger_of
-from rebut.engine.parse import Unreadable, parse
+from rebut.engine.parse import UnreadableReply, parse
 from rebut.record import sessions
 from rebut.record.journal import Journal
 
@@ -31,7 +31,7 @@ class Words(Form):
 
 @pytest.mark.parametrize("reply", ["```json\n" * 40_000, '{"a": "' + '\\"' * 100_000, '{"text": ' * 20_000])
 def test_no_reply_can_keep_the_reader_busy(reply: str) -> None:  # C5: the pattern that read fences took hours on these
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableReply):
         parse(reply, Words)
 
 

@@ -16,7 +16,7 @@ import reviews
 from hypothesis import given, settings, strategies as st
 
 from rebut.ci.dismissals import dismissal
-from rebut.ci.gate import Grounds
+from rebut.ci.gate import GateGrounds
 from rebut.ci.output_formats import commands, log
 from rebut.core.text import clean, harmless
 from rebut.domain.gate_policy import Policy
@@ -136,7 +136,7 @@ def test_findings_that_do_not_stand_are_a_count_and_a_dismissed_one_is_suppresse
         reviews.finding("F3", struck=True),
         reviews.finding("F4", place="api/orders.py:6", quote="charge(order)", status="resolved"),
     )
-    run = valid(log(reviews.standing(*found, of=target, held=Grounds(private=(one,)))))
+    run = valid(log(reviews.standing(*found, of=target, held=GateGrounds(private=(one,)))))
     assert [r["properties"]["id"] for r in run["results"]] == ["F1", "F4"]
     assert run["results"][0]["suppressions"] == [{"kind": "external", "status": "accepted", "justification": "we know"}]
     assert run["properties"]["leftOut"] == 2
@@ -226,7 +226,7 @@ def test_annotations_say_where_and_what() -> None:
 
 def test_dismissed_findings_are_not_annotated() -> None:
     one = dismissal(reviews.finding(), reviews.target(), "we know", "s", "now")
-    held = Grounds(policy=Policy("P1"), private=(one,))
+    held = GateGrounds(policy=Policy("P1"), private=(one,))
     assert commands(reviews.standing(reviews.finding(), held=held)) == ""
 
 

@@ -12,7 +12,7 @@ from repositories import commit, git, lines, look, redact, small
 
 from rebut.core.errors import RecordError, UsageError
 from rebut.workspace.snapshot import Snapshot, is_never_sent, take
-from rebut.workspace.tree import LiveView, Missing, Read, Text, Unreadable, View
+from rebut.workspace.tree import LiveView, Missing, Read, Text, UnreadableFile, View
 
 
 @pytest.fixture
@@ -141,8 +141,8 @@ def test_a_submodule_is_not_entered_and_counts_as_unreadable(repo: Path, tmp_pat
     git(loose, "init", "-q")
     (loose / "y.py").write_text("y\n")
     sub, nested = look(repo, tmp_path / "keep", "inner/x.py", "loose/y.py")
-    assert sub == Unreadable("inner/x.py", "in a submodule")
-    assert nested == Unreadable("loose/y.py", "a repository of its own")
+    assert sub == UnreadableFile("inner/x.py", "in a submodule")
+    assert nested == UnreadableFile("loose/y.py", "a repository of its own")
 
 
 @pytest.mark.parametrize("tracked", [True, False])
@@ -178,7 +178,7 @@ def test_line_ends_and_encodings(repo: Path, tmp_path: Path) -> None:
     assert lines(crlf) == ("a", "b\x0bc")
     assert isinstance(latin, Text) and latin.lines == ("caf�",) and "UTF-8" in latin.note
     assert lines(wide) == ("wide",) and lines(bom) == ("bom",)
-    assert raw == Unreadable("bin.dat", "binary")
+    assert raw == UnreadableFile("bin.dat", "binary")
 
 
 def test_files_beyond_the_caps_are_unreadable_not_missing(repo: Path, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_files_beyond_the_caps_are_unreadable_not_missing(repo: Path, tmp_path: 
     (repo / "big.txt").write_text("x" * 1_000_001)
     (repo / "fits.txt").write_text("x" * 1_000_000)
     big, fits = look(repo, tmp_path / "keep", "big.txt", "fits.txt")
-    assert big == Unreadable("big.txt", "larger than 1 MB")
+    assert big == UnreadableFile("big.txt", "larger than 1 MB")
     assert isinstance(fits, Text)
 
 
@@ -196,7 +196,7 @@ def test_the_cap_over_all_files_holds(repo: Path, tmp_path: Path, monkeypatch: p
     (repo / "a.txt").write_text("123456\n")
     (repo / "b.txt").write_text("123456\n")
     a, b = look(repo, tmp_path / "keep", "a.txt", "b.txt")
-    assert isinstance(a, Text) and isinstance(b, Unreadable) and "in all" in b.why
+    assert isinstance(a, Text) and isinstance(b, UnreadableFile) and "in all" in b.why
 
 
 def test_ignored_files_are_not_copied_unless_named_and_never_count_as_missing(repo: Path, tmp_path: Path) -> None:
@@ -206,9 +206,9 @@ def test_ignored_files_are_not_copied_unless_named_and_never_count_as_missing(re
     (repo / "run.log").write_text("log\n")
     (repo / "other.log").write_text("other\n")
     out, log, other = look(repo, tmp_path / "keep", "build/out.js", "run.log", "other.log", include=("run.log", "src"))
-    assert out == Unreadable("build/out.js", "ignored by git")
+    assert out == UnreadableFile("build/out.js", "ignored by git")
     assert lines(log) == ("log",)
-    assert isinstance(other, Unreadable)
+    assert isinstance(other, UnreadableFile)
     (out,) = look(repo, tmp_path / "keep", "build/out.js", include=("build",))
     assert lines(out) == ("out",)
 
@@ -298,7 +298,7 @@ def test_never_sent_files_are_neither_copied_nor_read_nor_listed(repo: Path, tmp
         for view in (View(taken, keep, redact), LiveView(repo, redact, ["*.csv"])):
             for path in ("server.key", ".env", "plan.csv", ".git/config"):
                 read = await view.read(path)
-                assert isinstance(read, Unreadable) and "never read" in read.why
+                assert isinstance(read, UnreadableFile) and "never read" in read.why
             assert set(await view.names()) == {".gitignore", "README.md", "src/cache.py"}
             assert await view.grep("committed") == ()
             await view.close()
@@ -314,10 +314,10 @@ def test_outside_git_the_named_files_are_kept_and_other_names_are_known(tmp_path
     (folder / "other.md").write_text("other\n")
     a, other, no = look(folder, tmp_path / "keep", "docs/a.md", "other.md", "no.md", include=("docs",))
     assert lines(a) == ("a [secret:x:00000000]",)
-    assert isinstance(other, Unreadable)
+    assert isinstance(other, UnreadableFile)
     assert isinstance(no, Missing)
     (nothing,) = look(folder, tmp_path / "keep", "no.md")
-    assert isinstance(nothing, Unreadable)  # no workspace was kept, so nothing can be said to be absent
+    assert isinstance(nothing, UnreadableFile)  # no workspace was kept, so nothing can be said to be absent
 
 
 def test_in_a_folder_too_large_to_list_an_unknown_path_is_not_called_missing(
@@ -328,7 +328,7 @@ def test_in_a_folder_too_large_to_list_an_unknown_path_is_not_called_missing(
     for name in "abcd":
         (tmp_path / name).write_text(name)
     (no,) = look(tmp_path, tmp_path / "keep", "no.md", include=("a",))
-    assert isinstance(no, Unreadable)
+    assert isinstance(no, UnreadableFile)
 
 
 @pytest.mark.parametrize("path", ["nope.md", "../outside.txt"])

@@ -337,11 +337,11 @@ def test_whoever_draws_looks_on_while_calls_begin(workspace: Path, monkeypatch: 
 
     async def look(request: rebut.Request) -> rebut.Reply:
         if request.key == "answer@challenger":
-            assert control.helm is not None
-            while not control.helm.stragglers():  # noqa: ASYNC110  until its sibling has answered
+            assert control.steering is not None
+            while not control.steering.stragglers():  # noqa: ASYNC110  until its sibling has answered
                 await asyncio.sleep(0)
             monkeypatch.setattr(steering, "median", median)
-            found.extend(one.key for one in control.helm.stragglers())
+            found.extend(one.key for one in control.steering.stragglers())
             monkeypatch.undo()
         value = test_ask.said(same=False)[request.key]
         return rebut.Reply(json.dumps(value), "m", "f", rebut.Usage(1, 1), 0.0)

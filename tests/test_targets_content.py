@@ -13,9 +13,9 @@ from repositories import commit, git, small
 from targeting import applies, changed, paths, refused, target
 
 import rebut
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.core.redaction import Redactor
-from rebut.workspace.targets.git_change import BETWEEN, Folder, redact_all
+from rebut.workspace.targets.git_change import BETWEEN, WorkingTree, redact_all
 from rebut.workspace.targets.target import Wanted
 
 
@@ -262,7 +262,7 @@ def test_a_folder_that_became_a_link_does_not_lead_outside(repo: Path, tmp_path:
     assert "stolen" not in str(found.to_json())
     assert changed(found, "src/cache.py").after is None
     assert changed(found, "src").after == str(tmp_path / "elsewhere")
-    assert Folder(repo).read("src/cache.py") is None  # also if git had not seen it
+    assert WorkingTree(repo).read("src/cache.py") is None  # also if git had not seen it
 
 
 @pytest.mark.parametrize("how", ["file", "parent"])
@@ -311,14 +311,14 @@ def test_files_that_were_read_for_a_session_are_searched_for_secrets_once_and_al
         return redact(self, text)
 
     async def run(alter: bool) -> str:
-        desk = Desk(workspace=repo)
-        target, key = await desk.resolve(Wanted(scope="uncommitted"))
+        setup = Setup(workspace=repo)
+        target, key = await setup.resolve(Wanted(scope="uncommitted"))
         if alter:
             bad = replace(target.changes[0], after=f"{target.changes[0].after}# {token}\n")
             target = replace(target, changes=(bad,))
         looked.clear()
-        await rebut.start("cross", desk=desk, target=target, redaction=key, **sat)
-        return (desk.find("last") / "journal.jsonl").read_text()
+        await rebut.start("cross", setup=setup, target=target, redaction=key, **sat)
+        return (setup.find("last") / "journal.jsonl").read_text()
 
     monkeypatch.setattr(Redactor, "redact", watched)
     record = asyncio.run(run(alter=False))

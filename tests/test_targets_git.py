@@ -10,7 +10,7 @@ import pytest
 from repositories import commit, git, small
 from targeting import applies, changed, paths, refused, target
 
-from rebut.workspace.diff import Sides
+from rebut.workspace.diff import BothTexts
 
 
 @pytest.fixture
@@ -366,7 +366,7 @@ def test_oddities_of_a_working_tree(
         applies(found, tmp_path / "apply")
     # What git was asked for is what comparing the two texts gives.
     for change in found.changes:
-        ours = Sides(change.before, change.after).differences()
+        ours = BothTexts(change.before, change.after).differences()
         assert bool(ours) == ((change.before or "") != (change.after or ""))
     # The same change as a commit.
     if arrange not in (sparse, touched):

@@ -14,7 +14,7 @@ from targeting import applies, target
 from rebut.core.errors import RecordError
 from rebut.core.text import canonical, tokens
 from rebut.core.types import Changed
-from rebut.workspace.diff import Sides, added, section
+from rebut.workspace.diff import BothTexts, added, section
 from rebut.workspace.targets.split import _new_lines, split, told
 from rebut.workspace.targets.target import Target, whole_files
 
@@ -73,8 +73,8 @@ def test_a_diff_of_two_texts_is_one_that_git_applies(
 ) -> None:
     # J2
     before, after = "\n".join(old) + "\n" * old_end, "\n".join(new) + "\n" * new_end
-    spans = Sides(before, after).differences()
-    assert Sides(before, after).fits(spans)
+    spans = BothTexts(before, after).differences()
+    assert BothTexts(before, after).fits(spans)
     if spans:
         change = Changed("x.txt", before, after, added(spans))
         diff = section("x.txt", before, after, spans, modes=("100644", "100644"))

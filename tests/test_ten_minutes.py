@@ -14,8 +14,10 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Reader]:
-    (tmp_path / "desk").mkdir()
-    one = Reader(tmp_path / "desk", {"XDG_CONFIG_HOME": str(tmp_path / "config"), "PYTHONPATH": str(tmp_path / "site")})
+    (tmp_path / "setup").mkdir()
+    one = Reader(
+        tmp_path / "setup", {"XDG_CONFIG_HOME": str(tmp_path / "config"), "PYTHONPATH": str(tmp_path / "site")}
+    )
     yield one
     one.leaves()
 

@@ -9,7 +9,7 @@ import pytest
 from repositories import commit, lines, look, redact, small
 
 from rebut.workspace.snapshot import Snapshot, take
-from rebut.workspace.tree import Folder, LiveView, Missing, Read, Text, Unreadable, View, confine
+from rebut.workspace.tree import IsFolder, LiveView, Missing, Read, Text, UnreadableFile, View, confine
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_links_are_followed_inside_the_workspace_only(repo: Path, tmp_path: Path
         reads = look(repo, tmp_path / "keep", *inside, *beyond, "env.txt")
         assert lines(reads[0]) == ("# Hello",) and lines(reads[1])[0] == "import redis"
         assert all(isinstance(read, Missing) for read in reads[2:5])
-        assert isinstance(reads[5], Unreadable)
+        assert isinstance(reads[5], UnreadableFile)
         commit(repo)
 
     async def live() -> list[Read]:
@@ -46,7 +46,7 @@ def test_links_are_followed_inside_the_workspace_only(repo: Path, tmp_path: Path
 
     reads = asyncio.run(live())
     assert lines(reads[0]) == ("# Hello",) and lines(reads[1])[0] == "import redis"
-    assert all(isinstance(read, Missing | Unreadable) for read in reads[2:])
+    assert all(isinstance(read, Missing | UnreadableFile) for read in reads[2:])
 
 
 @pytest.mark.parametrize(
@@ -63,16 +63,16 @@ def test_paths_that_lead_out_are_missing(repo: Path, tmp_path: Path, path: str) 
 def test_an_absolute_path_inside_is_accepted(repo: Path, tmp_path: Path) -> None:
     # C11
     absolute, dotted, folder = look(repo, tmp_path / "keep", f"{repo.resolve()}/README.md", "./src//cache.py", "src/")
-    assert lines(absolute) == ("# Hello",) and isinstance(dotted, Text) and folder == Folder("src")
+    assert lines(absolute) == ("# Hello",) and isinstance(dotted, Text) and folder == IsFolder("src")
     assert confine(str(repo) + "x/README.md", str(repo)) is None
 
 
 def test_a_commit_that_vanished_makes_files_unreadable_not_missing(repo: Path, tmp_path: Path) -> None:
     # C11
     gone = Snapshot("git", str(repo), "0" * 40)
-    assert isinstance(asyncio.run(View(gone, tmp_path, redact).read("README.md")), Unreadable)
+    assert isinstance(asyncio.run(View(gone, tmp_path, redact).read("README.md")), UnreadableFile)
     away = Snapshot("git", str(tmp_path / "no such folder"), "0" * 40)
-    assert isinstance(asyncio.run(View(away, tmp_path, redact).read("README.md")), Unreadable)
+    assert isinstance(asyncio.run(View(away, tmp_path, redact).read("README.md")), UnreadableFile)
 
 
 def test_tree_and_grep_show_the_snapshot(repo: Path, tmp_path: Path) -> None:

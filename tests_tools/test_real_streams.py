@@ -11,8 +11,8 @@ from rebut.core.errors import ParticipantFailed
 from tests import duels, repositories
 from tests.terminals import at_a_terminal
 from tests_tools import real
-from tests_tools.desks import SLOW, Desk, around
 from tests_tools.server import INPUT, OUTPUT, SAID, THOUGHT, Server
+from tests_tools.setups import SLOW, Desk, around
 
 STREAMING = ("claude", "qwen", "copilot")
 HALF = SAID[: len(SAID) // 2]
@@ -21,7 +21,7 @@ HALF = SAID[: len(SAID) // 2]
 @pytest.mark.parametrize("name", STREAMING)
 def test_a_piece_is_heard_before_the_provider_has_sent_the_next(name: str, tmp_path: Path, server: Server) -> None:
     # C14
-    desk = Desk(name, tmp_path / "home", server)
+    setup = Desk(name, tmp_path / "home", server)
     heard: list[str] = []
 
     def hear(piece: str) -> None:
@@ -30,7 +30,7 @@ def test_a_piece_is_heard_before_the_provider_has_sent_the_next(name: str, tmp_p
         heard.append(piece)
 
     server.set("pieces")
-    reply = desk.ask(desk.command(), on_text=hear)
+    reply = setup.ask(setup.command(), on_text=hear)
     assert heard[0] == HALF and "".join(heard) == SAID, "neither its thoughts nor what it was asked"
     assert reply.text == SAID and (reply.usage.input, reply.usage.output) == (INPUT, OUTPUT)
     assert THOUGHT not in reply.text
@@ -38,12 +38,12 @@ def test_a_piece_is_heard_before_the_provider_has_sent_the_next(name: str, tmp_p
 
 @pytest.mark.parametrize("name", STREAMING)
 def test_half_an_answer_is_a_failure(name: str, tmp_path: Path, server: Server) -> None:  # C5, C14
-    desk = Desk(name, tmp_path / "home", server)
-    command, heard, timeout = desk.command(), list[str](), 6.0
+    setup = Desk(name, tmp_path / "home", server)
+    command, heard, timeout = setup.command(), list[str](), 6.0
     server.set("pieces")
     while not heard:  # a busy machine starts it late
         with pytest.raises(ParticipantFailed) as caught:
-            desk.ask(command, timeout=timeout, on_text=heard.append)
+            setup.ask(command, timeout=timeout, on_text=heard.append)
         assert heard or timeout < SLOW, "it never said anything"
         timeout *= 2
     assert caught.value.kind == "timeout" and "".join(heard) == HALF
@@ -52,11 +52,11 @@ def test_half_an_answer_is_a_failure(name: str, tmp_path: Path, server: Server) 
 @pytest.mark.parametrize("name", STREAMING)
 def test_what_a_provider_refuses_is_not_shown_as_an_answer(name: str, tmp_path: Path, server: Server) -> None:  # C5
     # One of them gives the words of the refusal out as if its model had said them.
-    desk = Desk(name, tmp_path / "home", server)
-    command, heard = desk.command(), list[str]()
+    setup = Desk(name, tmp_path / "home", server)
+    command, heard = setup.command(), list[str]()
     server.set("status", 401)
     with pytest.raises(ParticipantFailed) as caught:
-        desk.ask(command, on_text=heard.append)
+        setup.ask(command, on_text=heard.append)
     assert caught.value.kind == "auth" and heard == []
 
 

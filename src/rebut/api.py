@@ -19,30 +19,36 @@ from rebut.engine.plan import Plan, participants
 from rebut.engine.protocol import load
 from rebut.record import sessions
 from rebut.record.record import Record
-from rebut.setup.prepare import Desk as Desk, settings_of, state_dir as state_dir
+from rebut.setup.prepare import Setup as Setup, settings_of, state_dir as state_dir
 
 
-async def start(protocol: str | Path, topic: str = "", *, desk: Desk | None = None, **named: Any) -> Outcome:
+Desk = Setup
+"""The name of `Setup` in 0.1, kept for one release."""
+
+
+async def start(protocol: str | Path, topic: str = "", *, setup: Setup | None = None, **named: Any) -> Outcome:
     """Open a new debate and see it through. Raises `RebutError`; whatever was said by then is on record.
 
     `target` is what is debated, for protocols that have one: a `Target`, or a `Wanted` that is read first.
     """
-    return await _in_time(_start, desk or Desk(**_for_desk(named)), protocol, topic, **named)
+    return await _in_time(_start, _setup(setup, named), protocol, topic, **named)
 
 
-async def _start(desk: Desk, protocol: str | Path, topic: str, **named: Any) -> Outcome:
+async def _start(setup: Setup, protocol: str | Path, topic: str, **named: Any) -> Outcome:
     if "target" in named:
         from rebut.workspace.targets.target import Wanted
 
         if isinstance(named["target"], Wanted):
-            named["target"], named["redaction"] = await desk.resolve(named["target"])
-    return await engine.start(desk.plan(protocol, topic, **named), desk.table)
+            named["target"], named["redaction"] = await setup.resolve(named["target"])
+    return await engine.start(setup.plan(protocol, topic, **named), setup.environment)
 
 
-async def _in_time(act: Callable[..., Coroutine[Any, Any, Outcome]], desk: Desk, *words: Any, **named: Any) -> Outcome:
-    """An act under the desk's deadline; where the time is gone before there is a debate, that is its result."""
+async def _in_time(
+    act: Callable[..., Coroutine[Any, Any, Outcome]], setup: Setup, *words: Any, **named: Any
+) -> Outcome:
+    """An act under the setup's deadline; where the time is gone before there is a debate, that is its result."""
     try:
-        return await desk.table.control.bounded(act(desk, *words, **named))
+        return await setup.environment.control.bounded(act(setup, *words, **named))
     except DeadlineReached as late:
         return nothing_yet(late.message)
 
@@ -50,7 +56,7 @@ async def _in_time(act: Callable[..., Coroutine[Any, Any, Outcome]], desk: Desk,
 async def resume(
     name: str,
     *,
-    desk: Desk | None = None,
+    setup: Setup | None = None,
     limits: Mapping[str, float] | None = None,
     ask_left: bool = False,
     **named: Any,
@@ -59,42 +65,42 @@ async def resume(
 
     With `ask_left`, those are asked again who were left behind by hand and are still awaited.
     """
-    desk = desk or Desk(**_for_desk(named))
+    setup = _setup(setup, named)
     _nothing_left(named, "resume", "limits; other changes need a fork")
-    return await _in_time(_resume, desk, name, limits, ask_left)
+    return await _in_time(_resume, setup, name, limits, ask_left)
 
 
-async def _resume(desk: Desk, name: str, limits: Mapping[str, float] | None, ask_left: bool) -> Outcome:
-    desk, folder, record = desk.taken_up(name)
-    narrowed = {} if record.closed else desk.narrowed(record)  # the repository's, which may be stricter by now
-    raised = {**narrowed, **desk.permitted_limits(limits or {})}
-    plan = desk.plan_of(record, {"limits": raised})
-    return await engine.resume(plan, desk.table, folder, raised, ask_left=ask_left)
+async def _resume(setup: Setup, name: str, limits: Mapping[str, float] | None, ask_left: bool) -> Outcome:
+    setup, folder, record = setup.taken_up(name)
+    narrowed = {} if record.closed else setup.narrowed(record)  # the repository's, which may be stricter by now
+    raised = {**narrowed, **setup.permitted_limits(limits or {})}
+    plan = setup.plan_of(record, {"limits": raised})
+    return await engine.resume(plan, setup.environment, folder, raised, ask_left=ask_left)
 
 
-async def fork(name: str, *, desk: Desk | None = None, again: bool = False, **changes: Any) -> Outcome:
+async def fork(name: str, *, setup: Setup | None = None, again: bool = False, **changes: Any) -> Outcome:
     """Branch a session with another seat, setting, limit or topic; what still fits is reused, or `again` asked for."""
-    return await _in_time(_fork, desk or Desk(**_for_desk(changes)), name, again, **changes)
+    return await _in_time(_fork, _setup(setup, changes), name, again, **changes)
 
 
-async def _fork(desk: Desk, name: str, again: bool, **changes: Any) -> Outcome:
-    desk, folder, record = desk.taken_up(name)
-    return await engine.fork(desk.plan_of(record, changes), desk.table, folder, again=again)
+async def _fork(setup: Setup, name: str, again: bool, **changes: Any) -> Outcome:
+    setup, folder, record = setup.taken_up(name)
+    return await engine.fork(setup.plan_of(record, changes), setup.environment, folder, again=again)
 
 
-async def fork_plan(name: str, *, desk: Desk | None = None, **changes: Any) -> tuple[int, int]:
+async def fork_plan(name: str, *, setup: Setup | None = None, **changes: Any) -> tuple[int, int]:
     """How many answers that fork would reuse, and about how many it would ask anew."""
-    desk, folder, record = (desk or Desk(**_for_desk(changes))).taken_up(name)
-    return await engine.fork_plan(desk.plan_of(record, changes), desk.table, folder)
+    setup, folder, record = _setup(setup, changes).taken_up(name)
+    return await engine.fork_plan(setup.plan_of(record, changes), setup.environment, folder)
 
 
-async def replay(name: str, *, desk: Desk | None = None, **named: Any) -> Outcome:
+async def replay(name: str, *, setup: Setup | None = None, **named: Any) -> Outcome:
     """Run a session again from its record alone: offline, free, nothing written."""
-    desk = desk or Desk(**_for_desk(named))
+    setup = _setup(setup, named)
     _nothing_left(named, "replay", "nothing; changes need a fork")
-    folder = desk.find(name)
+    folder = setup.find(name)
     record = sessions.load(folder)
-    return await engine.replay(replay_plan(record), desk.table, record)
+    return await engine.replay(replay_plan(record), setup.environment, record)
 
 
 def replay_plan(record: Record) -> Plan:
@@ -129,10 +135,12 @@ def _in_a_loop() -> bool:
     return True
 
 
-def _for_desk(named: dict[str, Any]) -> dict[str, Any]:
-    """Take out of the keywords those that are the desk's."""
+def _setup(setup: Setup | None, named: dict[str, Any]) -> Setup:
+    """The setup that was given, or one made of its own keywords, which are taken out of the others."""
     known = ("workspace", "env", "config", "backends", "control", "listener", "on_ready")
-    return {name: named.pop(name) for name in known if name in named}
+    own = {name: named.pop(name) for name in known if name in named}
+    given: Setup | None = setup or named.pop("desk", None)  # `desk` is what `setup` was called in 0.1
+    return given or Setup(**own)
 
 
 def _nothing_left(named: Mapping[str, Any], act: str, takes: str) -> None:

@@ -31,7 +31,7 @@ from rebut.engine.protocol import load
 from rebut.record.events import Asked
 
 if TYPE_CHECKING:
-    from rebut.api import Desk
+    from rebut.api import Setup
     from rebut.record.events import Line
     from rebut.record.record import Record
 
@@ -99,7 +99,7 @@ def play(
     with tempfile.TemporaryDirectory(dir=_quick()) as folder:
         job = _job(protocol, script, Path(folder), topic, workspace, context, seats, settings)
         named: dict[str, Any] = {**job.settings, **job.seats, "context": job.context}
-        outcome = asyncio.run(api.start(job.protocol, job.topic, desk=desk(job), **named))
+        outcome = asyncio.run(api.start(job.protocol, job.topic, setup=setup(job), **named))
         return Played(outcome, record(job))
 
 
@@ -268,9 +268,9 @@ class Ending:
     error: str = ""
 
 
-def desk(job: Job) -> Desk:
+def setup(job: Job) -> Setup:
     """Where a job's debate is held: nothing of the user's own is looked at."""
-    from rebut.api import Desk
+    from rebut.api import Setup
     from rebut.setup.config import Config
 
     seen = 0
@@ -282,7 +282,7 @@ def desk(job: Job) -> Desk:
             os._exit(DIED)
 
     env = {"HOME": job.home, "REBUT_HOME": job.home, "PATH": os.environ.get("PATH", "")}
-    return Desk(workspace=job.workspace, env=env, config=Config(), listener=listen)
+    return Setup(workspace=job.workspace, env=env, config=Config(), listener=listen)
 
 
 def record(job: Job) -> Record:
@@ -300,14 +300,14 @@ def act(job: Job) -> Ending:
     from rebut import api
     from rebut.core.errors import RebutError
 
-    place = desk(job)
+    place = setup(job)
     try:
         if job.resume:
             [folder] = (Path(job.home) / "sessions").iterdir()
-            outcome = asyncio.run(api.resume(folder.name, desk=place))
+            outcome = asyncio.run(api.resume(folder.name, setup=place))
         else:
             named: dict[str, Any] = {**job.settings, **job.seats, "context": job.context}
-            outcome = asyncio.run(api.start(job.protocol, job.topic, desk=place, **named))
+            outcome = asyncio.run(api.start(job.protocol, job.topic, setup=place, **named))
     except RebutError as error:
         return Ending(error=f"{type(error).__name__}: {error}")
     return Ending(outcome=outcome.to_json())

@@ -25,7 +25,7 @@ _FIELDS = {"text", "json", "fail", "hang", "message", "delay", "stream", "usage"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScriptedAnswer:
     """One scripted answer, or a scripted failure."""
 
     text: str = ""
@@ -66,7 +66,7 @@ class Scripted:
             raise ParticipantFailed("bad reply", f"{self.model}: empty reply")
         return Reply(answer.text, self.model, self.family, answer.usage, answer.usd, answer.truncated)
 
-    def _find(self, request: Request) -> Answer:
+    def _find(self, request: Request) -> ScriptedAnswer:
         tries = self._answers.get(request.key)
         if tries is None:
             fitting = (found for pattern, found in self._answers.items() if fnmatchcase(request.key, pattern))
@@ -80,7 +80,7 @@ class Scripted:
         return tries[min(request.attempt, len(tries)) - 1]
 
 
-def _read(path: Path) -> tuple[str, str, dict[str, list[Answer]]]:
+def _read(path: Path) -> tuple[str, str, dict[str, list[ScriptedAnswer]]]:
     try:
         source = path.read_text(encoding="utf-8")
         whole = json.loads(source, object_pairs_hook=_no_twins)
@@ -117,7 +117,7 @@ def _read(path: Path) -> tuple[str, str, dict[str, list[Answer]]]:
     return model, family, answers
 
 
-def _answer(value: Json) -> Answer:
+def _answer(value: Json) -> ScriptedAnswer:
     """Check one answer; a ValueError says what is wrong with it."""
     if not isinstance(value, dict):
         raise ValueError("must be an object")
@@ -138,7 +138,7 @@ def _answer(value: Json) -> Answer:
         if not isinstance(given, dict) or set(given) - {"input", "output", "cached"} or not all(map(_whole, counts)):
             raise ValueError("has a usage that is not input, output and cached in whole numbers")
         usage = {name: int(str(count)) for name, count in given.items()}
-    return Answer(
+    return ScriptedAnswer(
         text=text,
         fail=fail,
         message=message,

@@ -16,17 +16,17 @@ from pathlib import Path
 from rebut.core.errors import RebutError
 from rebut.core.redaction import Redactor
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Contract
-from rebut.engine.plan import Table
+from rebut.domain.review_result import ReviewResult
+from rebut.engine.plan import Environment
 from rebut.engine.run import redactor_of, view_of
 from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.workspace import exact_patch
-from rebut.workspace.exact_patch import NotExact, Standing, rewritten
+from rebut.workspace.exact_patch import FileOnDisk, NotExact, rewritten
 from rebut.workspace.git import Git, GitFailed, off
 from rebut.workspace.patch import NO_GIT, exact, touched, try_patch
 from rebut.workspace.targets.target import target_of
-from rebut.workspace.tree import Overlay, Sides, Text
+from rebut.workspace.tree import DebatedVersions, Overlay, Text
 
 NO_ATTRIBUTES = "core.attributesFile=/dev/null"
 BY_HAND = "Bring the tree back to that state, or apply final.patch by hand."
@@ -40,7 +40,7 @@ def final_patch(outcome: Outcome) -> str:
     """The patch that a review decided for, as it was debated; empty if there is none."""
     made, versions = outcome.data.get("contract"), outcome.data.get("versions")
     last = versions[-1] if isinstance(versions, list) and versions else None
-    taken = isinstance(made, dict) and Contract.from_json(made).decision in ("Compromise", "Accept Opposite")
+    taken = isinstance(made, dict) and ReviewResult.from_json(made).decision in ("Compromise", "Accept Opposite")
     return str(last.get("patch", "")) if taken and isinstance(last, dict) else ""
 
 
@@ -55,11 +55,13 @@ async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
     return bool(now) and not (await try_patch(_seen(now, redactor, top), patch, reverse=True)).complaint
 
 
-async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple[str, ...]:
+async def apply(patch: str, record: Record, folder: Path, environment: Environment) -> tuple[str, ...]:
     """Write what a patch changes into the working tree; says which files. All of it is written, or nothing."""
     top = sessions.repository(Path(record.opened.workspace))
-    redactor = redactor_of(record, table.known_secrets)
-    sides = Sides.of(view_of(record, folder, table), target_of(record), redactor.door, str(top), table.never)
+    redactor = redactor_of(record, environment.known_secrets)
+    sides = DebatedVersions.of(
+        view_of(record, folder, environment), target_of(record), redactor.door, str(top), environment.never
+    )
     if sides.opened is None:
         raise NotApplied("nothing was kept of the workspace, so nothing can be compared with it")
     now = await _standing(patch, top, redactor)
@@ -83,14 +85,14 @@ async def apply(patch: str, record: Record, folder: Path, table: Table) -> tuple
     return tuple(now)
 
 
-async def _standing(patch: str, top: Path, redactor: Redactor) -> dict[str, Standing | None]:
+async def _standing(patch: str, top: Path, redactor: Redactor) -> dict[str, FileOnDisk | None]:
     try:
         return {name: await asyncio.to_thread(exact_patch.at, top, name, redactor.redact) for name in touched(patch)}
     except NotExact as error:
         raise NotApplied(f"{error.message}, so the patch was not applied") from error
 
 
-def _seen(files: Mapping[str, Standing | None], redactor: Redactor, top: Path) -> Overlay:
+def _seen(files: Mapping[str, FileOnDisk | None], redactor: Redactor, top: Path) -> Overlay:
     links = {name: "120000" for name, file in files.items() if file and file.is_link}
     texts = {name: file.seen if file else None for name, file in files.items()}
     return Overlay(None, texts, redactor.redact, root=str(top), modes=links)

@@ -17,7 +17,7 @@ from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import cut, squeeze
 from rebut.core.types import Changed, Json
 from rebut.domain.gate_policy import Wish
-from rebut.domain.review_result import Contract, Held
+from rebut.domain.review_result import Held, ReviewResult
 from rebut.record import folder_claims, sessions as session
 from rebut.setup.config import wish
 from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, RepoFile, parse, validated
@@ -164,7 +164,7 @@ def _read(line: str, where: str) -> Dismissal:
     return Dismissal(**{name: data[name] for name in names if name in data})
 
 
-def matching(made: Contract, target: Target, dismissals: Iterable[Dismissal]) -> dict[str, Dismissal]:
+def matching(made: ReviewResult, target: Target, dismissals: Iterable[Dismissal]) -> dict[str, Dismissal]:
     """Finding → the dismissal that covers it, for those that one covers."""
     every = list(dismissals)
     found: dict[str, Dismissal] = {}

@@ -12,7 +12,7 @@ from rebut.ci.recorded_reviews import Review
 from rebut.core.types import Json
 from rebut.domain.gate_policy import Policy, Wish, settled
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Contract, Held
+from rebut.domain.review_result import Held, ReviewResult
 from rebut.setup.config import Config
 from rebut.workspace.targets.target import Target
 
@@ -20,7 +20,7 @@ PASSED, FOUND, INCONCLUSIVE, PARTIAL = 0, 1, 3, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class GateRuling:
     """What the gate says, and why."""
 
     code: int
@@ -65,14 +65,14 @@ def stands(finding: Held, *, applied: bool = False) -> bool:
 
 
 def judge(
-    made: Contract,
+    made: ReviewResult,
     policy: Policy,
     *,
     dismissed: Mapping[str, Dismissal] | None = None,
     doubts: Sequence[str] = (),
     complete: bool = True,
     applied: bool = False,
-) -> Ruling:
+) -> GateRuling:
     """Judge an ending. `dismissed` are those dismissals that count here; `applied`: its last version was applied."""
     gone = dismissed or {}
     grave = [f for f in made.findings if policy.fails(f.severity) and stands(f)]
@@ -89,14 +89,14 @@ def judge(
     else:
         code = INCONCLUSIVE if doubts and policy.on_inconclusive == "fail" else PASSED
     hidden = tuple(f.id for f in grave if f.id in gone and f.id not in mended)
-    return Ruling(code, policy, failing, tuple(doubts), hidden, mended)
+    return GateRuling(code, policy, failing, tuple(doubts), hidden, mended)
 
 
 # How a review stands: its findings without those that were dismissed, and what the gate says.
 
 
 @dataclass(frozen=True, slots=True)
-class Grounds:
+class GateGrounds:
     """What a review is held against, read before anything is asked."""
 
     policy: Policy = Policy()
@@ -115,15 +115,15 @@ class Grounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GatedReview:
     """A review as its readers see it."""
 
     review: Review
-    contract: Contract
+    contract: ReviewResult
     """For people: without all that was dismissed."""
-    counted: Contract
+    counted: ReviewResult
     """For machines: without what was dismissed for the gate, too."""
-    ruling: Ruling
+    ruling: GateRuling
     pending: tuple[str, ...] = ()
     """Findings that fail the gate though they are dismissed, since that dismissal does not count here."""
 
@@ -133,12 +133,12 @@ class Standing:
         return self.review.outcome.filled(data=data)
 
 
-async def grounds(workspace: Path, sessions: Path, target: Target, config: Config, flags: Wish) -> Grounds:
+async def grounds(workspace: Path, sessions: Path, target: Target, config: Config, flags: Wish) -> GateGrounds:
     """Read policy and dismissals. Whatever is wrong with them is an error now, and not after the calls."""
     found = await basis.read(workspace, target.base)
     mine = flags.over(config.gate)
     policy = settled(mine, found.wish, found.source)
-    return Grounds(
+    return GateGrounds(
         policy=policy,
         basis=found,
         private=dismissals.load(dismissals.private_file(sessions, workspace)),
@@ -147,7 +147,7 @@ async def grounds(workspace: Path, sessions: Path, target: Target, config: Confi
     )
 
 
-def stand(review: Review, held: Grounds, *, applied: bool = False) -> Standing:
+def stand(review: Review, held: GateGrounds, *, applied: bool = False) -> GatedReview:
     """Hold a review against its grounds. `applied`: its last version has been put in place."""
     made, target = review.contract, review.target
     counting = matching(made, target, held.counting)
@@ -162,9 +162,9 @@ def stand(review: Review, held: Grounds, *, applied: bool = False) -> Standing:
     )
     pending = tuple(f.id for f in ruling.failing if f.id in seen)
     shown, counted = (made.dismissing({id: one.reason for id, one in found.items()}) for found in (seen, counting))
-    return Standing(review, shown, counted, ruling, pending)
+    return GatedReview(review, shown, counted, ruling, pending)
 
 
-def with_threshold(held: Grounds, usual: str) -> Grounds:
+def with_threshold(held: GateGrounds, usual: str) -> GateGrounds:
     """The same with a threshold, where nobody has set one."""
     return held if held.policy.fail_on else replace(held, policy=replace(held.policy, fail_on=usual))

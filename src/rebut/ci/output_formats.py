@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from rebut import __version__
 from rebut.ci.dismissals import Cited, cited
-from rebut.ci.gate import Standing, stands
+from rebut.ci.gate import GatedReview, stands
 from rebut.ci.recorded_reviews import Review
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean, fingerprint, mend, squeeze
@@ -28,7 +28,7 @@ ABOUT = {
 }
 
 
-def log(standing: Standing) -> dict[str, Json]:
+def log(standing: GatedReview) -> dict[str, Json]:
     """Every finding that stands, dismissed ones as suppressed; those judged invalid, struck or withdrawn as a count."""
     review = standing.review
     held = [f for f in standing.counted.findings if stands(f)]
@@ -137,7 +137,7 @@ def _plain(text: str) -> str:
 COMMANDS = {"P1": "error", "P2": "warning", "P3": "notice"}
 
 
-def commands(standing: Standing) -> str:
+def commands(standing: GatedReview) -> str:
     """One workflow command a line for each finding that stands and is not dismissed, then one for each doubt."""
     review = standing.review
     held = [f for f in standing.counted.findings if stands(f) and not f.dismissed]

@@ -14,12 +14,12 @@ from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import canonical
 from rebut.core.types import Json
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Contract
+from rebut.domain.review_result import ReviewResult
 from rebut.domain.session_status import outcome_of, status
 from rebut.engine.plan import Plan, opened
 from rebut.record import sessions
 from rebut.record.record import Record
-from rebut.record.sessions import Found
+from rebut.record.sessions import FoundSession
 from rebut.setup.config_files import REPO_FILE
 from rebut.workspace.targets.git_change import OUTPUT, STANDS_FOR, is_own
 from rebut.workspace.targets.target import Target, target_of
@@ -36,7 +36,7 @@ class Review:
 
     session: str
     outcome: Outcome
-    contract: Contract
+    contract: ReviewResult
     target: Target
 
     @classmethod
@@ -61,7 +61,7 @@ class Review:
         made = outcome.data.get("contract")
         if not isinstance(made, dict):
             raise UsageError(f"session {session} ended without a review's contract", "It was made by other code.")
-        return cls(session, outcome, Contract.from_json(made), target)
+        return cls(session, outcome, ReviewResult.from_json(made), target)
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def _asked(plan: Plan, root: Path) -> str:
     return _key(made.protocol, made.protocol_version, __version__, made.settings, made.seats)
 
 
-def _same(found: Found, wanted: str) -> bool:
+def _same(found: FoundSession, wanted: str) -> bool:
     made = found.opened
     return _key(made.protocol, made.protocol_version, made.rebut, made.settings, made.seats) == wanted
 

@@ -8,9 +8,9 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.ci import gate, recorded_reviews
-from rebut.ci.gate import Grounds, Standing, stand
+from rebut.ci.gate import GatedReview, GateGrounds, stand
 from rebut.ci.output_formats import commands, log
 from rebut.ci.recorded_reviews import Review
 from rebut.cli.commands.gate import rows
@@ -50,7 +50,7 @@ class Gating:
     """The last version is to be put into the working tree."""
     applied: bool = False
     """The last version was applied, so that what it mends no longer stands."""
-    held: Grounds = field(default_factory=Grounds)
+    held: GateGrounds = field(default_factory=GateGrounds)
     target: Target | None = None
     unread: RebutError | None = None
     """Why nobody knows whether the base commit of a review that was taken up again wants a gate."""
@@ -79,7 +79,7 @@ class Gating:
             "apply": self.apply,
         }
 
-    async def take_up(self, desk: Desk, record: Record, *, quiet: bool) -> None:
+    async def take_up(self, setup: Setup, record: Record, *, quiet: bool) -> None:
         """Read, while nothing is called yet, by what a review on record is judged. `quiet`: nothing but the result."""
         # Other protocols have a target, too, and none of them ends in findings: that is told before they are paid for.
         self.target = target_of(record) if record.opened.protocol == "cross" else None
@@ -96,27 +96,27 @@ class Gating:
         self.github, self.apply = bool(asked.get("github")) and not quiet, bool(asked.get("apply"))
         where = Path(record.opened.workspace)
         try:
-            self.held = await gate.grounds(where, desk.table.root, self.target, desk.config, self.flags)
+            self.held = await gate.grounds(where, setup.environment.root, self.target, setup.config, self.flags)
         except ConfigError as error:
-            mine = self.flags.over(desk.config.gate)
+            mine = self.flags.over(setup.config.gate)
             if mine.fail_on or mine.on_inconclusive or self.sarif:
                 raise
             # What was paid for can go on without the repository; that it has no gate is not known then.
             self.unread = RebutError(error.message, error.hint)
 
-    async def prepare(self, desk: Desk, plan: Plan) -> Outcome | None:
+    async def prepare(self, setup: Setup, plan: Plan) -> Outcome | None:
         """Read the policy while nothing is called yet. Gives the ending on record, if the same review has one."""
         if plan.target is None:
             return None
         self.target = plan.target
         if self.sarif is not None:
             writable(self.sarif)
-        self.held = await gate.grounds(plan.workspace, desk.table.root, plan.target, desk.config, self.flags)
-        record = None if self.again else recorded_reviews.find(desk.table.root, plan)
+        self.held = await gate.grounds(plan.workspace, setup.environment.root, plan.target, setup.config, self.flags)
+        record = None if self.again else recorded_reviews.find(setup.environment.root, plan)
         if record is None:
             return None
         self.reused = True
-        short = sessions.short(desk.table.root, record.opened.id)
+        short = sessions.short(setup.environment.root, record.opened.id)
         if not self.quiet:
             say(f"  the same was reviewed before, by the same seats: session {short}; nothing is asked", sys.stderr)
             say("  review it anew with --again", sys.stderr)
@@ -142,7 +142,7 @@ class Gating:
         extra["gate"] = found.ruling.to_json()
         return Judged(found.outcome, found.ruling.code, tuple(rows(found, self.held, width())), extra, failed)
 
-    def _write(self, found: Standing) -> RebutError | None:
+    def _write(self, found: GatedReview) -> RebutError | None:
         """Write what was asked for besides. The review is paid for and over: that it fails must not hide the ending."""
         if self.github and (lines := commands(found)):
             print(lines, flush=True)
@@ -180,7 +180,7 @@ def _is_own(file: Path) -> bool:
     return name == "rebut"
 
 
-def save(file: Path, found: Standing) -> None:
+def save(file: Path, found: GatedReview) -> None:
     """Whole or not at all: half a file, or an earlier review's, would be taken for this one's."""
     text = json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
     file = file.resolve()

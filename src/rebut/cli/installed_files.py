@@ -19,7 +19,7 @@ LIST = ".rebut-laid.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class InstalledFile:
     """One file, and what became of it."""
 
     path: Path
@@ -44,7 +44,7 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
     return out
 
 
-def lay(texts: Mapping[str, str], folder: Path) -> list[Laid]:
+def lay(texts: Mapping[str, str], folder: Path) -> list[InstalledFile]:
     """Write the files below `folder`. Ours are brought up to date; anybody else's, an edited one too, stay."""
     ours = _ours(folder)
     out = []
@@ -57,7 +57,7 @@ def lay(texts: Mapping[str, str], folder: Path) -> list[Laid]:
                 whole.write(path, text.encode())
             if how != "left alone":
                 ours[name] = _sha(text.encode())
-            out.append(Laid(path, how))
+            out.append(InstalledFile(path, how))
         if any(one.how in ("new", "updated") for one in out):
             whole.write(folder / LIST, f"{json.dumps(ours, indent=1)}\n".encode())
     except OSError as error:

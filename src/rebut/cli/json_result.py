@@ -9,14 +9,14 @@ from rebut.cli.output import as_json
 from rebut.core.text import cut
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.outcome import Outcome, Seated
-from rebut.domain.review_result import Contract
+from rebut.domain.review_result import ReviewResult
 from rebut.domain.worth import Worth
 
 LARGEST = 8000
 """Bytes, the last newline included."""
 
 
-class Room(NamedTuple):
+class Sizes(NamedTuple):
     """How much of everything is shown: how many of a kind, and how long a text may be."""
 
     points: int
@@ -25,12 +25,12 @@ class Room(NamedTuple):
     others: int
 
 
-ROOMS = (
-    Room(60, 300, 3000, 20),
-    Room(24, 200, 1500, 10),
-    Room(12, 120, 800, 6),
-    Room(6, 80, 300, 4),
-    Room(2, 20, 60, 2),
+SIZES = (
+    Sizes(60, 300, 3000, 20),
+    Sizes(24, 200, 1500, 10),
+    Sizes(12, 120, 800, 6),
+    Sizes(6, 80, 300, 4),
+    Sizes(2, 20, 60, 2),
 )
 SETTLED = ("conceded", "resolved", "withdrawn")
 
@@ -38,34 +38,34 @@ SETTLED = ("conceded", "resolved", "withdrawn")
 def brief(outcome: Outcome, beside: Mapping[str, object] | None = None) -> dict[str, object]:
     """As much of the outcome as fits; `rebut show ID --json` has everything, and the result says so.
 
-    What stands `beside` it, such as the parent of a fork, takes its room, and is never shortened.
+    What stands `beside` it, such as the parent of a fork, takes its space, and is never shortened.
     """
     shown: dict[str, object] = {}
-    for room in ROOMS:
-        shown = {**_within(outcome, room), **(beside or {})}
+    for space in SIZES:
+        shown = {**_within(outcome, space), **(beside or {})}
         if len(as_json(shown).encode()) < LARGEST:
             break
     return shown
 
 
-def _within(outcome: Outcome, room: Room) -> dict[str, object]:
+def _within(outcome: Outcome, space: Sizes) -> dict[str, object]:
     short: list[str] = []
 
-    def text(name: str, value: str, most: int = room.text) -> str:
+    def text(name: str, value: str, most: int = space.text) -> str:
         if len(value) > most:
             short.append(name)
         return cut(value, most)
 
     def some(name: str, rows: Sequence[str]) -> list[str]:
-        if len(rows) > room.others:
-            short.append(f"{name} ({room.others} of {len(rows)})")
-        return [text(name, row, room.point * 2) for row in rows[: room.others]]
+        if len(rows) > space.others:
+            short.append(f"{name} ({space.others} of {len(rows)})")
+        return [text(name, row, space.point * 2) for row in rows[: space.others]]
 
     ledger, verdict = outcome.ledger, outcome.verdict
-    points = _weightiest(ledger, room.points)
+    points = _weightiest(ledger, space.points)
     if len(points) < len(ledger.points):
         short.append(f"points ({len(points)} of {len(ledger.points)})")
-    seats = outcome.seats[: max(6, room.others)]
+    seats = outcome.seats[: max(6, space.others)]
     if len(seats) < len(outcome.seats):
         short.append(f"seats ({len(seats)} of {len(outcome.seats)})")
     spent = outcome.spent
@@ -94,7 +94,7 @@ def _within(outcome: Outcome, room: Room) -> dict[str, object]:
                     "id": p.id,
                     "severity": p.severity,
                     "status": ledger.final_status(p.id),
-                    "text": text("points", p.text, room.point),
+                    "text": text("points", p.text, space.point),
                 }
                 for p in points
             ],
@@ -108,11 +108,11 @@ def _within(outcome: Outcome, room: Room) -> dict[str, object]:
     if outcome.caveats:
         full["caveats"] = list(outcome.caveats)
     if outcome.worth:
-        full["worth"] = _worth(outcome.worth, room)
+        full["worth"] = _worth(outcome.worth, space)
     if outcome.session:
         full["all_of_it"] = f"rebut show {outcome.session} --json"
     if isinstance(contract := outcome.data.get("contract"), dict):
-        full["review"] = _review(Contract.from_json(contract), room, short)
+        full["review"] = _review(ReviewResult.from_json(contract), space, short)
     if outcome.rounds.calls:
         full["rounds"] = {name: getattr(outcome.rounds, name) for name in type(spent).__dataclass_fields__}
     if not outcome.complete and outcome.session:
@@ -120,14 +120,14 @@ def _within(outcome: Outcome, room: Room) -> dict[str, object]:
     return {**full, "shortened": list(dict.fromkeys(short))} if short else full
 
 
-def _worth(worth: Worth, room: Room) -> dict[str, object]:
+def _worth(worth: Worth, space: Sizes) -> dict[str, object]:
     """Whether it was worth it; what the first answers and the debate took, without what nobody counts."""
     told = {name: getattr(worth, name) for name in ("first", "caveat")}
     parts = {"alone": worth.alone, "debate": worth.debate}
     return {
-        **{name: cut(text, room.text) for name, text in told.items() if text},
+        **{name: cut(text, space.text) for name, text in told.items() if text},
         "points": dict(worth.points),
-        "changed": [cut(text, room.point * 2) for text in worth.changed[: room.others]],
+        "changed": [cut(text, space.point * 2) for text in worth.changed[: space.others]],
         "changed_nothing": worth.nothing,
         **{n: {k: getattr(p, k) for k in ("calls", "tokens", "usd", "seconds")} for n, p in parts.items()},
     }
@@ -140,25 +140,25 @@ def _weightiest(ledger: Ledger, most: int) -> list[Point]:
     return [p for p in ledger.points if p.id in kept]
 
 
-def _review(made: Contract, room: Room, short: list[str]) -> dict[str, object]:
+def _review(made: ReviewResult, space: Sizes, short: list[str]) -> dict[str, object]:
     """A review in short: what was decided, and the findings in a line each."""
-    if len(made.findings) > room.points:
-        short.append(f"findings ({room.points} of {len(made.findings)})")
+    if len(made.findings) > space.points:
+        short.append(f"findings ({space.points} of {len(made.findings)})")
     findings = [
         {
             "id": f.id,
             "severity": f.severity,
             "where": cut(f.place, 80),
             "quote": f.mark,
-            "judge": cut(f.ruling, room.point),
-            "text": cut(f.text, room.point),
+            "judge": cut(f.ruling, space.point),
+            "text": cut(f.text, space.point),
         }
-        | ({"dismissed": cut(f.dismissed, room.point)} if f.dismissed else {})
-        for f in made.findings[: room.points]
+        | ({"dismissed": cut(f.dismissed, space.point)} if f.dismissed else {})
+        for f in made.findings[: space.points]
     ]
     names = ("session", "target", "rounds", "converged", "decision", "artifact", "stopped_by")
     said = {name: getattr(made, name) for name in names}
-    told: dict[str, object] = {n: cut(v, room.text) if isinstance(v, str) else v for n, v in said.items()}
+    told: dict[str, object] = {n: cut(v, space.text) if isinstance(v, str) else v for n, v in said.items()}
     return {"summary": made.headline, **told, "choices": [h.taken for h in made.history], "findings": findings}
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.cli import deadline as clock
 from rebut.cli.gate_flags import Gating
 from rebut.cli.output import as_json, folded, say, say_json
-from rebut.cli.runner import Act, Stage, perform
+from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
 from rebut.core.errors import Interrupted, NotSeated, Paused, PriceUnknown, RebutError, UsageError
 from rebut.core.text import tokens
@@ -26,7 +26,7 @@ from rebut.engine.plan import Plan, sound
 from rebut.engine.start import start
 from rebut.record import sessions
 from rebut.reports import terminal
-from rebut.workspace.targets.resolve import Question, question, unanswerable
+from rebut.workspace.targets.resolve import TargetQuestion, question, unanswerable
 from rebut.workspace.targets.target import Wanted
 
 MOST_SHOWN = 20
@@ -53,17 +53,17 @@ def launch(
     again = repeated(named)
     wanted = settled(wanted) if wanted is not None else None
 
-    async def plan(desk: Desk, **changes: Any) -> Plan:
+    async def plan(setup: Setup, **changes: Any) -> Plan:
         if wanted is None:
-            return planned(desk, protocol, topic, **{**named, **changes})
-        target, key = await desk.resolve(wanted)
-        return planned(desk, protocol, topic, target=target, redaction=key, **{**named, **changes})
+            return planned(setup, protocol, topic, **{**named, **changes})
+        target, key = await setup.resolve(wanted)
+        return planned(setup, protocol, topic, target=target, redaction=key, **{**named, **changes})
 
     if dry_run:
-        desk = Desk(rehearsal=True)
+        setup = Setup(rehearsal=True)
 
         async def rehearse() -> dict[str, Any]:
-            return await egress(desk, await plan(desk))
+            return await egress(setup, await plan(setup))
 
         shown = asyncio.run(rehearse())
         if again and shown["expected"]:
@@ -80,20 +80,20 @@ def launch(
     refused: list[str] = []
 
     def act_of(**changes: Any) -> Act:
-        async def act(desk: Desk) -> Outcome:
-            made = await plan(desk, **changes)
-            outcome = await gating.prepare(desk, made) if gating else None
+        async def act(setup: Setup) -> Outcome:
+            made = await plan(setup, **changes)
+            outcome = await gating.prepare(setup, made) if gating else None
             if gating and any(gating.asked.values()):
                 made = replace(made, asked=gating.asked)
             try:
-                outcome = outcome or await start(made, desk.table)
+                outcome = outcome or await start(made, setup.environment)
             except RebutError as error:
                 if gating:
                     gating.excuse(error)
                 raise
             if not (gating and gating.apply):
                 return outcome
-            done = await applied(desk, outcome, refused)
+            done = await applied(setup, outcome, refused)
             gating.applied = done.notes[-1].startswith(APPLIED)
             return done
 
@@ -114,13 +114,13 @@ def launch(
     return code or (3 if refused else 0)
 
 
-def planned(desk: Desk, protocol: str, topic: str, *, thrifty: bool = False, verb: str = "", **named: Any) -> Plan:
+def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, verb: str = "", **named: Any) -> Plan:
     """The plan. Where dollars were nobody's wish and a price is unknown, tokens bound the debate in their place.
 
     A `verb` speaks of models, not of the seats of the protocol under it.
     """
     try:
-        return desk.plan(protocol, topic, **named)
+        return setup.plan(protocol, topic, **named)
     except NotSeated as error:
         if not verb:
             raise
@@ -133,7 +133,7 @@ def planned(desk: Desk, protocol: str, topic: str, *, thrifty: bool = False, ver
         if not thrifty:
             raise
         usual = {**named["usual_limits"], "usd": None, "tokens": THRIFTY_TOKENS}
-        return desk.plan(protocol, topic, **{**named, "usual_limits": usual})
+        return setup.plan(protocol, topic, **{**named, "usual_limits": usual})
 
 
 def repeated(named: dict[str, Any]) -> Repeat | None:
@@ -147,30 +147,30 @@ def repeated(named: dict[str, Any]) -> Repeat | None:
     return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
 
 
-async def applied(desk: Desk, outcome: Outcome, refused: list[str]) -> Outcome:
+async def applied(setup: Setup, outcome: Outcome, refused: list[str]) -> Outcome:
     """The outcome, with a note on what became of its patch; what was refused is also in `refused`."""
     from rebut.ci.apply import NotApplied, apply, final_patch
 
     patch = final_patch(outcome)
     if not patch:
         return outcome.filled(notes=(*outcome.notes, "there is no final patch, so nothing was applied"))
-    folder = desk.find(outcome.session)
+    folder = setup.find(outcome.session)
     try:
-        files = await apply(patch, sessions.load(folder), folder, desk.table)
+        files = await apply(patch, sessions.load(folder), folder, setup.environment)
     except NotApplied as error:
         refused.append(error.message)
         return outcome.filled(notes=(*outcome.notes, f"not applied: {error.message}. {error.hint}".strip()))
     return outcome.filled(notes=(*outcome.notes, f"{APPLIED}: {', '.join(files)}"))
 
 
-async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
+async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
     """Per provider: how many files, bytes and redactions would leave, and the cost at most. Calls nothing."""
     from rebut.core.redaction import PLACEHOLDER, Redactor
     from rebut.workspace.context import gather
     from rebut.workspace.snapshot import take
     from rebut.workspace.tree import View
 
-    door = Redactor(b"dry run", desk.table.known_secrets).door
+    door = Redactor(b"dry run", setup.environment.known_secrets).door
     sound(plan)
     topic = door(plan.topic)
     removed = set(PLACEHOLDER.findall(topic))
@@ -184,16 +184,18 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
         left_out = list(plan.target.left_out)
     if plan.context:
         with tempfile.TemporaryDirectory() as keep:
-            taken = await take(plan.workspace, Path(keep) / "s", door, include=plan.context, never=desk.table.never)
+            taken = await take(
+                plan.workspace, Path(keep) / "s", door, include=plan.context, never=setup.environment.never
+            )
             view = View(taken, Path(keep) / "s", door)
-            given = await gather(view, taken.included, never=desk.table.never)
+            given = await gather(view, taken.included, never=setup.environment.never)
             await view.close()
         files += [piece.path for piece in given.files if piece.path not in files]
         size = given.total
         removed |= {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
         reasons = dict(given.left_out)
         top = sessions.repository(plan.workspace)
-        left_out += [f"{path} ({reasons.get(path, why)})" for path, why in kept_back(plan.context, top, files, desk)]
+        left_out += [f"{path} ({reasons.get(path, why)})" for path, why in kept_back(plan.context, top, files, setup)]
         left_out += [
             f"{path} ({why})" for path, why in given.left_out if not any(row.startswith(f"{path} ") for row in left_out)
         ]
@@ -209,7 +211,7 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
             continue
         calls = planned.get(p.seat.partition(".")[0], rounds)
         sent = (0 if p.seat == plan.protocol.judge else size // 3) + tokens(topic) + ROUND_TOKENS * rounds + matter // 3
-        price = desk.connect(p.spec).price(sent, 4096)
+        price = setup.connect(p.spec).price(sent, 4096)
         row = out["providers"].setdefault(
             p.spec.provider,
             {"seats": [], "files": 0, "bytes": 0, "secrets_removed": len(removed), "calls": 0, "usd": 0.0},
@@ -221,12 +223,12 @@ async def egress(desk: Desk, plan: Plan) -> dict[str, Any]:
         if p.seat != plan.protocol.judge or plan.target is not None:
             row["files"], row["bytes"] = len(files), max(row["bytes"], whole)
     speaking = {p.seat: str(p.spec) for p in plan.seats if p.seat not in plan.protocol.silent}
-    found = (await asyncio.to_thread(look_back, desk.table.root)).expected(planned, speaking, (), {})
+    found = (await asyncio.to_thread(look_back, setup.environment.root)).expected(planned, speaking, (), {})
     out["expected"] = {"seconds": round(found.seconds), "by": found.by} if found else None
     return out
 
 
-def kept_back(context: Sequence[str], top: Path, sent: Sequence[str], desk: Desk) -> list[tuple[str, str]]:
+def kept_back(context: Sequence[str], top: Path, sent: Sequence[str], setup: Setup) -> list[tuple[str, str]]:
     """The files of the given folders that would not go, each with the reason: nobody has to take it on trust."""
     from rebut.workspace.snapshot import FILE_CAP, is_never_sent
 
@@ -238,7 +240,7 @@ def kept_back(context: Sequence[str], top: Path, sent: Sequence[str], desk: Desk
                 name = file.relative_to(top).as_posix()
                 if name in sent:
                     continue
-                if is_never_sent(name, desk.table.never):
+                if is_never_sent(name, setup.environment.never):
                     out[name] = "never read"
                 elif file.is_symlink():
                     out[name] = "a link"
@@ -301,7 +303,7 @@ def repeat(act_of: Callable[[int], Act], plan: Repeat, *, as_json: bool, quiet: 
         for run in range(1, plan.count + 1):
             if not (quiet or as_json):
                 say(f"\n  run {run} of {plan.count}", sys.stderr)
-            stage = Stage(False, quiet or as_json, deadline)
+            stage = CommandRun(False, quiet or as_json, deadline)
             came = stage.play(act_of(run))
             if isinstance(came, UsageError):
                 if not done and file is not None:
@@ -372,7 +374,7 @@ def settled(wanted: Wanted) -> Wanted:
     given = (wanted.content, wanted.artifact_file, wanted.stdin, wanted.context_file, wanted.from_transcript)
     if wanted.target != "auto" or not any(given):
         return wanted
-    target, _ = asyncio.run(Desk(rehearsal=True).resolve(wanted))
+    target, _ = asyncio.run(Setup(rehearsal=True).resolve(wanted))
     asked = question(target)
     if asked is None:
         return wanted
@@ -381,7 +383,7 @@ def settled(wanted: Wanted) -> Wanted:
     return replace(wanted, target=_ask(asked))
 
 
-def _ask(asked: Question) -> str:
+def _ask(asked: TargetQuestion) -> str:
     say(f"\n  {asked.text}", sys.stderr)
     for n, (kind, meaning) in enumerate(asked.choices, 1):
         say(f"  {n} {kind:<9} {meaning}{'  (Enter)' if kind == asked.default else ''}", sys.stderr)

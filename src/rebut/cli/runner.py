@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.cli import deadline as clock
 from rebut.cli.json_result import brief
 from rebut.cli.options import LONGEST
@@ -42,7 +42,7 @@ from rebut.record.record import Record
 from rebut.reports import terminal
 from rebut.setup.connect import Custom
 
-Act = Callable[[Desk], Awaitable[Outcome]]
+Act = Callable[[Setup], Awaitable[Outcome]]
 
 
 def perform(
@@ -56,7 +56,7 @@ def perform(
     judge: Callable[[Outcome], Judged] | None = None,
 ) -> int:
     """Run one debate to its end, its pause or its failure. `everything`: findings that are hidden by default, too."""
-    stage = Stage(as_json, quiet, deadline, backends, began=clock.began())
+    stage = CommandRun(as_json, quiet, deadline, backends, began=clock.began())
     stage.everything = everything
     stage.judge = judge
     clock.before_the_end(stage.last_word)
@@ -84,7 +84,7 @@ def _broken(error: Exception, source: str) -> ProtocolError:
     return ProtocolError(f"{where}: {type(error).__name__}: {error}", "Mend the file, then resume.")
 
 
-class Stage:
+class CommandRun:
     """One command's run of one debate."""
 
     def __init__(
@@ -147,16 +147,16 @@ class Stage:
         return came_of_it.exit_code or 3
 
     async def run(self, act: Act) -> Outcome:
-        desk = Desk(
+        setup = Setup(
             control=self.control,
             listener=self._event,
             on_ready=self._ready,
             on_look=self.screen.looking,
             backends=self.backends,
         )
-        self.root = desk.table.root
+        self.root = setup.environment.root
         loop = asyncio.get_running_loop()
-        task = asyncio.ensure_future(self._in_time(act, desk))
+        task = asyncio.ensure_future(self._in_time(act, setup))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._signal, task)
         if self.keys:
@@ -170,11 +170,11 @@ class Stage:
                 self.keys.close()
             self.screen.close()
 
-    async def _in_time(self, act: Act, desk: Desk) -> Outcome:
+    async def _in_time(self, act: Act, setup: Setup) -> Outcome:
         """The result, at the latest when the deadline comes: where nothing else can be said, what is on record."""
 
         async def work() -> Outcome:
-            return await act(desk)
+            return await act(setup)
 
         try:
             outcome = await self.control.bounded(work())

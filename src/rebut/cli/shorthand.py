@@ -93,7 +93,7 @@ async def _present(root: Path) -> str:
 def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, deadline: float | None) -> int:
     """Another round: a fork with one round more, or, of a debate that has not ended, its rest."""
     from rebut import api
-    from rebut.api import Desk
+    from rebut.api import Setup
     from rebut.cli.commands.resume import take_up, with_parent
     from rebut.cli.output import say
     from rebut.cli.runner import perform
@@ -101,8 +101,8 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
     from rebut.engine.steering import added, settled
     from rebut.record import sessions
 
-    desk = Desk()
-    record = sessions.load(desk.find(id))
+    setup = Setup()
+    record = sessions.load(setup.find(id))
     if record.closed is None:
         if not quiet and not as_json:
             say("  it has not ended; going on with it", sys.stderr)
@@ -118,9 +118,9 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
         rounds += added(record)
     ending = Outcome.from_json(record.closed.outcome).heading
 
-    async def fork(desk: Desk) -> Outcome:
+    async def fork(setup: Setup) -> Outcome:
         changes: dict[str, Any] = {name: rounds + 1, "limits": limits}
-        reused, anew = await api.fork_plan(id, desk=desk, **changes)
+        reused, anew = await api.fork_plan(id, setup=setup, **changes)
         if not anew:
             raise UsageError(
                 f"one more round would add nothing: {record.opened.protocol} ended with {ending} and asks nobody again",
@@ -129,7 +129,7 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
         if not quiet and not as_json:
             taken = f"{reused} answer is" if reused == 1 else f"{reused} answers are"
             say(f"  round {rounds + 1}: {taken} taken over, about {anew} asked anew", sys.stderr)
-        return await api.fork(id, desk=desk, **changes)
+        return await api.fork(id, setup=setup, **changes)
 
     return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
 

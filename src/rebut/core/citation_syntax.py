@@ -182,7 +182,7 @@ def is_place(text: str, ticked: bool = False) -> bool:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCitation:
     """A citation in a text, and the line of the text where it stands."""
 
     line: int
@@ -226,9 +226,9 @@ class _Piece:
     kind: Literal["", "tick", "said", "link"] = ""
 
 
-def find(text: str) -> list[Found]:
+def find(text: str) -> list[FoundCitation]:
     """Every citation in prose or Markdown, in order. Fenced code is not searched; the line above may quote it."""
-    found: list[Found] = []
+    found: list[FoundCitation] = []
     fence, waiting = "", -1
     body: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -262,12 +262,12 @@ def _may_cite(line: str) -> bool:
     return any(word in folded for word in SOME_WORD)
 
 
-def _lend(found: list[Found], waiting: int, body: list[str]) -> None:
+def _lend(found: list[FoundCitation], waiting: int, body: list[str]) -> None:
     """Give a fenced block to the place that the line before it ended with."""
     quote = "\n".join(body)
     if waiting >= 0 and quote.strip() and len(quote) <= LONGEST_QUOTE and not found[waiting].citation.quote:
         last = found[waiting]
-        found[waiting] = Found(last.line, Citation(last.citation.place, quote), last.planned)
+        found[waiting] = FoundCitation(last.line, Citation(last.citation.place, quote), last.planned)
 
 
 def _closes(line: str, pieces: list[_Piece]) -> bool:
@@ -314,9 +314,11 @@ def _words(word: str, at: int) -> Iterator[_Piece]:
             yield _Piece(at + opening + part.start(), at + opening + part.end(), part[0])
 
 
-def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[Found]:
+def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[FoundCitation]:
     commits = [(m.start("id"), m["id"]) for m in COMMIT.finditer(line) if re.search(r"\d", m["id"])]
-    out: list[tuple[int, Found]] = [(at, Found(number, Citation(f"commit {name.lower()}"))) for at, name in commits]
+    out: list[tuple[int, FoundCitation]] = [
+        (at, FoundCitation(number, Citation(f"commit {name.lower()}"))) for at, name in commits
+    ]
     used: set[int] = set()
     for index, piece in enumerate(pieces):
         if not piece.place:
@@ -328,7 +330,7 @@ def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[Found]:
         plans = PLANS.search(head)
         quote = "" if plans or URL.match(place) else piece.quote or _quote(line, pieces, index, used)
         planned = bool(plans and MAKES.search(head)) and not _split(place)[1].start
-        out.append((piece.start, Found(number, Citation(place, quote), planned)))
+        out.append((piece.start, FoundCitation(number, Citation(place, quote), planned)))
     yield from (found for _, found in sorted(out, key=lambda item: item[0]))
 
 

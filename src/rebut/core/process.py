@@ -30,7 +30,7 @@ _living: set[int] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessResult:
     """What a process left behind."""
 
     code: int | None
@@ -51,7 +51,7 @@ async def run(
     seconds: float,
     on_spawn: Callable[[int], None] = ignore,
     on_line: Callable[[bytes], bool] | None = None,
-) -> Ended:
+) -> ProcessResult:
     """Run a program to its end, or to ours. Raises OSError when it cannot be started.
 
     `on_line` is shown each line of its output as soon as that is whole, with its end, and says whether it is kept. The
@@ -102,7 +102,7 @@ async def run(
     finally:
         await _end(transport, watch)
     text = watch.out.decode("utf-8", "replace"), watch.err.decode("utf-8", "replace")
-    return Ended(None if watch.cut else transport.get_returncode(), *text, watch.cut)
+    return ProcessResult(None if watch.cut else transport.get_returncode(), *text, watch.cut)
 
 
 class _Watch(asyncio.SubprocessProtocol):

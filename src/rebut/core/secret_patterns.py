@@ -40,7 +40,7 @@ LINK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PatternTable:
     """One table of the file, as it is written there."""
 
     kind: str
@@ -169,10 +169,10 @@ CHECKS: dict[str, Callable[[str], bool]] = {"": _always, "dense": dense, "digits
 
 
 @lru_cache(maxsize=1)
-def tables() -> tuple[Table, ...]:
+def tables() -> tuple[PatternTable, ...]:
     read = tomllib.loads(files("rebut").joinpath("secrets.toml").read_text(encoding="utf-8"))
     return tuple(
-        Table(
+        PatternTable(
             kind=table["kind"],
             pattern=table["pattern"],
             prefixes=tuple(table.get("prefixes", ())),

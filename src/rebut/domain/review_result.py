@@ -91,7 +91,7 @@ class Recommended:
 
 
 @dataclass(frozen=True, slots=True)
-class Contract:
+class ReviewResult:
     """The ending of a review, field by field."""
 
     session: str
@@ -129,7 +129,7 @@ class Contract:
         why = chose if self.stopped_by in ("A", "B", "E") else ENDED.get(self.stopped_by, "")
         return "; ".join(part for part in (said, why) if part)
 
-    def dismissing(self, reasons: Mapping[str, str]) -> Contract:
+    def dismissing(self, reasons: Mapping[str, str]) -> ReviewResult:
         """The same with some findings dismissed: id → why."""
         heads = _heads(*reasons)
         return replace(
@@ -144,7 +144,7 @@ class Contract:
         return data
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Contract:
+    def from_json(cls, data: Mapping[str, Any]) -> ReviewResult:
         findings = tuple(remade(Held, row) for row in data.get("findings", ()))
         history = tuple(remade(Recommended, row) for row in data.get("history", ()))
         return remade(cls, data, findings=findings, history=history)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rebut.core.types import ModelSpec
 from rebut.domain.ledger import Ledger, from_json
 from rebut.domain.outcome import Outcome, Seated
-from rebut.domain.review_result import Contract
+from rebut.domain.review_result import ReviewResult
 from rebut.record.events import Asked
 from rebut.record.record import Record, seat_of
 
@@ -25,7 +25,7 @@ def is_review(record: Record) -> bool:
 def headline_of(outcome: Outcome) -> str:
     """Of a review: what stands against it, and what ended it."""
     made = outcome.data.get("contract")
-    return Contract.from_json(made).headline if isinstance(made, dict) else ""
+    return ReviewResult.from_json(made).headline if isinstance(made, dict) else ""
 
 
 def status(record: Record, running: str = "") -> str:

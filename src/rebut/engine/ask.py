@@ -17,8 +17,8 @@ from rebut.core.types import LEFT, Json, ModelSpec
 from rebut.domain import prompts
 from rebut.domain.limits import flag, shown
 from rebut.engine.call import Check as Check, Next, Question as Question, call_once, worst_case
-from rebut.engine.parse import Unreadable, fits, parse
-from rebut.engine.runtime import Connection, Room
+from rebut.engine.parse import UnreadableReply, fits, parse
+from rebut.engine.runtime import Connection, Runtime
 from rebut.engine.steering import left
 from rebut.record.events import Answered, Attempt, Fact
 from rebut.record.record import Amount, Call
@@ -47,26 +47,26 @@ class GivenUp:
     recorded: bool = False
 
 
-async def settle(room: Room, q: Question) -> Answered | GivenUp:
+async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
     """Bring a question to its answer or its failure. Never asks what the record holds."""
-    call = room.record.call(q.key)
-    if done := _on_record(room, q, call):
+    call = runtime.record.call(q.key)
+    if done := _on_record(runtime, q, call):
         return done
-    if room.offline:
-        if room.parent and (gone := left(room, q.key, q.fp)):  # what a fork would take over is counted
+    if runtime.offline:
+        if runtime.parent and (gone := left(runtime, q.key, q.fp)):  # what a fork would take over is counted
             return GivenUp(LEFT, gone, ASK_LEFT)
         raise NotOnRecord(f"{q.key} was never answered on this record", "Go on with `rebut resume`, or fork.")
     if q.refused:
         return GivenUp("missing tool", q.refused)
     while True:
-        gone = left(room, q.key, q.fp)  # decided by hand: what it had said by then still counts
-        step = (await _best(q, call) or GivenUp(LEFT, gone, ASK_LEFT)) if gone else await _next(room, q, call)
+        gone = left(runtime, q.key, q.fp)  # decided by hand: what it had said by then still counts
+        step = (await _best(q, call) or GivenUp(LEFT, gone, ASK_LEFT)) if gone else await _next(runtime, q, call)
         if isinstance(step, Next):
-            connection = room.connection(step.spec)
+            connection = runtime.connection(step.spec)
             worst = worst_case(q, step, connection)
-            refusal = _refused(room, q, worst, connection)
+            refusal = _refused(runtime, q, worst, connection)
             if not refusal:
-                await call_once(room, q, call, step, connection, worst)
+                await call_once(runtime, q, call, step, connection, worst)
                 continue
             step = await _best(q, call) or refusal
         if isinstance(step, GivenUp):
@@ -83,36 +83,36 @@ async def settle(room: Room, q: Question) -> Answered | GivenUp:
             unread=step.attempt.unread,
             ms=sum(a.ms for _, a in call.returned),
         )
-        await room.append(answered)
+        await runtime.append(answered)
         return answered
 
 
-def _on_record(room: Room, q: Question, call: Call) -> Answered | GivenUp | None:
+def _on_record(runtime: Runtime, q: Question, call: Call) -> Answered | GivenUp | None:
     """What this record, or the one it was forked from, already says."""
     if call.answered:
-        _same_question(room, q, call.answered.fp, call.answered)
+        _same_question(runtime, q, call.answered.fp, call.answered)
         return call.answered
-    if call.failed and (not call.failed.reopened or room.offline):
+    if call.failed and (not call.failed.reopened or runtime.offline):
         return GivenUp(call.failed.failure, call.failed.message, call.failed.hint, recorded=True)
-    if call.asked and not room.offline:
-        _same_question(room, q, next(iter(call.asked.values())).fp, None)
-    if room.parent and (old := room.parent.calls.get(q.key)) and old.answered and old.answered.fp == q.fp:
+    if call.asked and not runtime.offline:
+        _same_question(runtime, q, next(iter(call.asked.values())).fp, None)
+    if runtime.parent and (old := runtime.parent.calls.get(q.key)) and old.answered and old.answered.fp == q.fp:
         found = old.answered
         if q.schema is None or fits(q.schema, found.value):
-            came_from = found.copied_from or room.parent.opened.id
+            came_from = found.copied_from or runtime.parent.opened.id
             copied = replace(found, copied_from=came_from)
-            room.write(copied)
+            runtime.write(copied)
             return copied
     return None
 
 
-def _same_question(room: Room, q: Question, fp: str, answered: Answered | None) -> None:
+def _same_question(runtime: Runtime, q: Question, fp: str, answered: Answered | None) -> None:
     """Hold the protocol to determinism; after an upgrade, keep the recorded answer if it still fits."""
     still = answered is None or q.schema is None or fits(q.schema, answered.value)
     if fp == q.fp and still:
         return
-    session = room.record.opened.id
-    if not room.upgraded:
+    session = runtime.record.opened.id
+    if not runtime.upgraded:
         raise ReplayMismatch(
             f"{q.key}: the question is not the one on record, though nothing was upgraded",
             "The protocol looks at something besides its topic, settings, seats and earlier answers (a clock, a set's "
@@ -120,17 +120,17 @@ def _same_question(room: Room, q: Question, fp: str, answered: Answered | None) 
         )
     if not still:
         raise ReplayMismatch(
-            f"{q.key}: the recorded answer no longer fits its form ({room.upgraded})",
+            f"{q.key}: the recorded answer no longer fits its form ({runtime.upgraded})",
             f"`rebut fork {session}` asks again what no longer fits and reuses the rest.",
         )
-    room.notes.append(f"{q.key}: the question changed ({room.upgraded}); the recorded answer was kept")
+    runtime.notes.append(f"{q.key}: the question changed ({runtime.upgraded}); the recorded answer was kept")
 
 
-async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next:
+async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp | Next:
     """Read what came back so far and say what follows."""
     # Each model once: one that is named twice would be asked for ever.
-    specs = list({str(s): s for s in (q.who.spec, *room.fallbacks.get(q.who.seat, ()))}.values())
-    at, why, followup = _spoke_last(room, q.who.seat, len(specs)), "ask", ""
+    specs = list({str(s): s for s in (q.who.spec, *runtime.fallbacks.get(q.who.seat, ()))}.values())
+    at, why, followup = _spoke_last(runtime, q.who.seat, len(specs)), "ask", ""
     best: Settled | None = None
     repairs, sent_back, served = 0, False, False
     for asked, attempt in call.returned:
@@ -140,37 +140,37 @@ async def _next(room: Room, q: Question, call: Call) -> Settled | GivenUp | Next
             tried = next((n for n, s in enumerate(specs) if asked and str(s) == asked.spec), at)
             if attempt.outcome in FALLBACK_FOR and best is None and tried + 1 < len(specs):
                 at = max(at, tried + 1)
-                _fall_back(room, q, at, specs[at], attempt)
+                _fall_back(runtime, q, at, specs[at], attempt)
                 continue
             return best or GivenUp(attempt.outcome, attempt.message, attempt.hint)
         try:
             value = _read(q, attempt)
-        except Unreadable as error:
+        except UnreadableReply as error:
             # People and callers may try until it fits: each try is an act of theirs, and costs nobody anything.
             patient = asked is not None and asked.patient
             repairs += not patient
             if repairs > REPAIRS or (best and not patient):
                 return best or GivenUp("bad reply", f"the reply did not fit what was asked for: {error}")
             why = "repair"
-            quoted = prompts.quote(room.fence_key, "your earlier reply", cut(attempt.text, 2000))
-            problem = prompts.quote(room.fence_key, "what is wrong with it", str(error))
+            quoted = prompts.quote(runtime.fence_key, "your earlier reply", cut(attempt.text, 2000))
+            problem = prompts.quote(runtime.fence_key, "what is wrong with it", str(error))
             followup = prompts.fill(prompts.REPAIR, problem=problem, reply=quoted)
             continue
         complaints = await _complaints(q, value)
         settled = Settled(value, complaints, attempt)
         needs = [str(n) for n in getattr(value, "need", ())]
-        if needs and not served and room.view is not None:
+        if needs and not served and runtime.view is not None:
             served, best, why = True, settled, "context"
-            text = await _serve(room, q.key, needs)
-            followup = prompts.fill(prompts.SERVED, served=prompts.quote(room.fence_key, "served context", text))
+            text = await _serve(runtime, q.key, needs)
+            followup = prompts.fill(prompts.SERVED, served=prompts.quote(runtime.fence_key, "served context", text))
             continue
         if best is not None and sent_back and len(complaints) > len(best.complaints):
             return best
         if not complaints or sent_back:
             return settled
         sent_back, best, why = True, settled, "send-back"
-        quoted = prompts.quote(room.fence_key, "your earlier reply", attempt.text)
-        wrong = prompts.quote(room.fence_key, "what is wrong with it", "\n".join(f"- {c}" for c in complaints))
+        quoted = prompts.quote(runtime.fence_key, "your earlier reply", attempt.text)
+        wrong = prompts.quote(runtime.fence_key, "what is wrong with it", "\n".join(f"- {c}" for c in complaints))
         followup = prompts.fill(prompts.SEND_BACK, complaints=wrong, reply=quoted)
     return Next(why, followup, specs[at])
 
@@ -179,7 +179,7 @@ def _read(q: Question, attempt: Attempt) -> Any:
     if q.schema:
         return parse(attempt.text, q.schema, truncated=attempt.truncated)
     if attempt.truncated:
-        raise Unreadable("the reply was cut off at the output limit; answer again, shorter")
+        raise UnreadableReply("the reply was cut off at the output limit; answer again, shorter")
     return attempt.text
 
 
@@ -195,52 +195,52 @@ async def _best(q: Question, call: Call) -> Settled | None:
             continue
         try:
             value = _read(q, attempt)
-        except Unreadable:
+        except UnreadableReply:
             continue
         return Settled(value, await _complaints(q, value), attempt)
     return None
 
 
-def _spoke_last(room: Room, seat: str, count: int) -> int:
+def _spoke_last(runtime: Runtime, seat: str, count: int) -> int:
     """Which of a seat's models speaks for it now: a fallback lasts for the rest of the debate."""
-    fact = room.record.facts.get(f"fallback@{seat}")
+    fact = runtime.record.facts.get(f"fallback@{seat}")
     position = fact.value.get("position", 0) if fact and isinstance(fact.value, dict) else 0
     return position if isinstance(position, int) and position < count else 0
 
 
-def _fall_back(room: Room, q: Question, at: int, spec: ModelSpec, attempt: Attempt) -> None:
-    if _spoke_last(room, q.who.seat, at + 1) >= at:
+def _fall_back(runtime: Runtime, q: Question, at: int, spec: ModelSpec, attempt: Attempt) -> None:
+    if _spoke_last(runtime, q.who.seat, at + 1) >= at:
         return
     value: dict[str, Json] = {"position": at, "spec": str(spec), "why": f"{attempt.outcome}: {attempt.message}"}
-    room.write(Fact(key=f"fallback@{q.who.seat}", cls="limit", value=value))
+    runtime.write(Fact(key=f"fallback@{q.who.seat}", cls="limit", value=value))
 
 
-async def _serve(room: Room, key: str, needs: Sequence[str]) -> str:
+async def _serve(runtime: Runtime, key: str, needs: Sequence[str]) -> str:
     """Answer a reply's `need` from the snapshot, once, on record."""
     from rebut.workspace.context import serve
 
     fact_key, of = f"{key}#served", fingerprint(list(needs))
-    fact = room.record.facts.get(fact_key)
+    fact = runtime.record.facts.get(fact_key)
     if fact and fact.of == of and isinstance(fact.value, str):
         return fact.value
-    assert room.view is not None
-    text = await serve(room.view, needs, never=room.never)
-    room.write(Fact(key=fact_key, of=of, value=text))
+    assert runtime.view is not None
+    text = await serve(runtime.view, needs, never=runtime.never)
+    runtime.write(Fact(key=fact_key, of=of, value=text))
     return text
 
 
-def _refused(room: Room, q: Question, worst: Amount, connection: Connection) -> GivenUp | None:
+def _refused(runtime: Runtime, q: Question, worst: Amount, connection: Connection) -> GivenUp | None:
     """Whether a limit forbids the call; the closing call draws on what was set aside for it."""
-    room.control.check()
+    runtime.control.check()
     if connection.patient:
         return None
-    kept = Amount() if q.closing else room.closing
-    name = room.limits.refuses(room.record.committed, worst, kept)
-    if not name and room.seconds_left(closing=q.closing) <= 0:
+    kept = Amount() if q.closing else runtime.closing
+    name = runtime.limits.refuses(runtime.record.committed, worst, kept)
+    if not name and runtime.seconds_left(closing=q.closing) <= 0:
         name = "minutes"
     if not name:
         return None
-    cap = getattr(room.limits, name)
+    cap = getattr(runtime.limits, name)
     return GivenUp(
         "budget", f"the limit of {shown(name, cap)} leaves no room for this call", f"Raise it with {flag(name)}."
     )

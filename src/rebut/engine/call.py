@@ -14,7 +14,7 @@ from rebut.core.types import LEFT, NO_MATERIAL, Json, Material, ModelSpec, Parti
 from rebut.domain.answers import Check as Check
 from rebut.domain.limits import MAX_OUTPUT, flag, shown
 from rebut.engine.live_answer import listen
-from rebut.engine.runtime import Connection, Room
+from rebut.engine.runtime import Connection, Runtime
 from rebut.engine.steering import Cut, left
 from rebut.record.events import Asked, Attempt, Fact, Failed
 from rebut.record.record import Amount, Call
@@ -65,9 +65,11 @@ def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
     return Amount(1, sent + back, connection.worst(sent, back))
 
 
-async def call_once(room: Room, q: Question, call: Call, step: Next, connection: Connection, worst: Amount) -> None:
+async def call_once(
+    runtime: Runtime, q: Question, call: Call, step: Next, connection: Connection, worst: Amount
+) -> None:
     """One call: reserved and on record before it starts, on record when it comes back, whatever comes back."""
-    if full := room.no_room():
+    if full := runtime.no_room():
         raise full
     number = call.next_attempt
     asked = Asked(
@@ -85,10 +87,10 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
         patient=connection.patient,
     )
     if not connection.patient:  # waiting for a person is not in doubt
-        await room.append(asked)
-    on_wait, left = room.control.on_wait, room.seconds_left(closing=q.closing)
+        await runtime.append(asked)
+    on_wait, left = runtime.control.on_wait, runtime.seconds_left(closing=q.closing)
     who, prompt = connection.handed(q.who, q.prompt)
-    sending = _Sending(room, asked, connection, worst, Amount() if q.closing else room.closing)
+    sending = _Sending(runtime, asked, connection, worst, Amount() if q.closing else runtime.closing)
     request = Request(
         key=q.key,
         # A fallback has an effort of its own.
@@ -98,37 +100,37 @@ async def call_once(room: Room, q: Question, call: Call, step: Next, connection:
         attempt=number,
         schema=_json_schema(q.schema) if q.schema else None,
         schema_name=q.schema.__name__ if q.schema else "",
-        timeout=min(room.limits.timeout, max(1.0, left)),
+        timeout=min(runtime.limits.timeout, max(1.0, left)),
         patience=max(1.0, left),
         max_output=q.max_output + connection.thinking,
         thinking=connection.thinking,
         material=q.material,
-        on_text=listen(room, q.key, q.schema) or ignore,
+        on_text=listen(runtime, q.key, q.schema) or ignore,
         on_wait=(lambda words: on_wait(q.key, words)) if on_wait else ignore,
-        on_spawn=lambda pid: _spawned(room, q.key, number, pid),
+        on_spawn=lambda pid: _spawned(runtime, q.key, number, pid),
         on_again=sending.again,
     )
     began = time.monotonic()
     try:
-        attempt = await _attempt(room, request, sending)
+        attempt = await _attempt(runtime, request, sending)
     finally:
         sending.over = True
     took = time.monotonic() - began
-    if attempt.outcome == "timeout" and (request.timeout < room.limits.timeout or took >= request.patience):
-        cap = shown("minutes", room.limits.minutes or 0)
+    if attempt.outcome == "timeout" and (request.timeout < runtime.limits.timeout or took >= request.patience):
+        cap = shown("minutes", runtime.limits.minutes or 0)
         hint = f"Raise it with {flag('minutes')}."
         attempt = replace(attempt, message=f"the limit of {cap} cut this call off after {took:.0f} s", hint=hint)
     if connection.patient:
-        room.waited += took
-        room.write(asked)
-    room.write(attempt)
+        runtime.waited += took
+        runtime.write(asked)
+    runtime.write(attempt)
 
 
 @dataclass(slots=True)
 class _Sending:
     """One call on its way. Each time that its request goes out is an attempt of its own on record."""
 
-    room: Room
+    runtime: Runtime
     asked: Asked
     connection: Connection
     worst: Amount
@@ -150,7 +152,7 @@ class _Sending:
             key=self.asked.key,
             attempt=self.asked.attempt,
             outcome=error.kind,
-            message=self.room.door(error.message),
+            message=self.runtime.door(error.message),
             hint=error.hint,
             input=usage.input if usage else None,
             output=usage.output if usage else None,
@@ -162,19 +164,19 @@ class _Sending:
 
     async def again(self, error: ParticipantFailed) -> bool:
         """Put a request that was lost on record, and that it goes out once more; False if it must not."""
-        room = self.room
+        runtime = self.runtime
         if self.over:
             return False
         # The lost one is held to have cost what was reserved for it, so there must be room for another.
-        full = room.limits.refuses(room.record.committed, self.worst, self.kept) or room.no_room()
-        self.held = room.control.draining or bool(full)
+        full = runtime.limits.refuses(runtime.record.committed, self.worst, self.kept) or runtime.no_room()
+        self.held = runtime.control.draining or bool(full)
         if self.held:
             return False
-        room.write(self.failed(error, again=True))
+        runtime.write(self.failed(error, again=True))
         sent = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
-        room.write(sent)
+        runtime.write(sent)
         self.asked, self.began = sent, time.monotonic()
-        await room.sync()
+        await runtime.sync()
         return True
 
 
@@ -184,8 +186,8 @@ def _json_schema(form: type[Form]) -> Mapping[str, Json]:
     return form.model_json_schema()
 
 
-async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
-    key, connection, control = request.key, sending.connection, room.control
+async def _attempt(runtime: Runtime, request: Request, sending: _Sending) -> Attempt:
+    key, connection, control = request.key, sending.connection, runtime.control
     work = connection.backend.complete(request)
     try:
         reply = await (control.person(key, work) if connection.patient else control.call(key, work))
@@ -195,24 +197,26 @@ async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
         sending.over = True  # before it is on record: while that waits for the disk, nothing may go out again
         number, usd = sending.asked.attempt, 0.0 if connection.free else None
         if cut.why == "left":
-            return Attempt(key=key, attempt=number, outcome=LEFT, message=left(room, key, ""), usd=usd, ms=sending.ms)
+            return Attempt(
+                key=key, attempt=number, outcome=LEFT, message=left(runtime, key, ""), usd=usd, ms=sending.ms
+            )
         if connection.patient:  # a person who has not answered yet is no failure
             raise control.late() from None
         seat, why = request.participant.seat, "cut off by the deadline"
         late = Attempt(key=key, attempt=number, outcome="timeout", message=why, usd=usd, ms=sending.ms)
         failed = Failed(key=key, seat=seat, fp="", failure="timeout", message=why, reopened=True, attempt=number)
-        await room.append(late, failed)
+        await runtime.append(late, failed)
         raise control.late() from None
     except ParticipantFailed as error:
         return sending.failed(error, again=sending.held)
-    text = room.door(unescaped(reply.text) if request.schema else reply.text)
+    text = runtime.door(unescaped(reply.text) if request.schema else reply.text)
     return Attempt(
         key=key,
         attempt=sending.asked.attempt,
         text=text,
         outcome="ok" if text.strip() else "bad reply",
         message="" if text.strip() else "the reply is empty",
-        model=room.door(reply.model)[:200],
+        model=runtime.door(reply.model)[:200],
         family=reply.family,
         input=reply.usage.input,
         output=reply.usage.output,
@@ -222,12 +226,12 @@ async def _attempt(room: Room, request: Request, sending: _Sending) -> Attempt:
         truncated=reply.truncated,
         patient=connection.patient,
         notes=reply.notes,
-        unread=room.door(reply.unread),
+        unread=runtime.door(reply.unread),
     )
 
 
-def _spawned(room: Room, key: str, attempt: int, pid: int) -> None:
+def _spawned(runtime: Runtime, key: str, attempt: int, pid: int) -> None:
     from rebut.core.process import started
 
     value: dict[str, Json] = {"pid": pid, "started": started(pid), "attempt": attempt}
-    room.write(Fact(key=f"{key}#process.{attempt}.{pid}", cls="limit", value=value))
+    runtime.write(Fact(key=f"{key}#process.{attempt}.{pid}", cls="limit", value=value))

@@ -18,7 +18,7 @@ from rebut.domain.ledger import Claim, Entry, Ledger, Point, Slip
 from rebut.domain.limits import MAX_OUTPUT, shown
 from rebut.engine.ask import Check, GivenUp, Question, settle
 from rebut.engine.output_files import write_files
-from rebut.engine.runtime import Room, Rounds
+from rebut.engine.runtime import Rounds, Runtime
 from rebut.engine.steering import added, settled
 from rebut.record import folder_claims, sessions
 from rebut.record.artifacts import Artifact
@@ -50,7 +50,7 @@ class Debate:
     topic: str
     settings: Any
     """The protocol's `Settings`, validated."""
-    _room: Room
+    _runtime: Runtime
     context: str = ""
     """The files that the user gave, as text with line numbers; empty for none."""
     _prefix: str = ""
@@ -62,13 +62,13 @@ class Debate:
         """The one participant in this role."""
         found = self.seats(role)
         if len(found) != 1:
-            seats = ", ".join(p.seat for p in self._room.seats)
+            seats = ", ".join(p.seat for p in self._runtime.seats)
             raise ProtocolError(f"{len(found)} seats are called {role!r}; there are {seats}")
         return found[0]
 
     def seats(self, role: str) -> list[Participant]:
         """All participants in this role: `author` finds `author.1` and `author.2`."""
-        return [p for p in self._room.seats if p.seat == role or p.seat.startswith(f"{role}.")]
+        return [p for p in self._runtime.seats if p.seat == role or p.seat.startswith(f"{role}.")]
 
     # asking
 
@@ -173,9 +173,9 @@ class Debate:
 
         questions = [self._question(ask, step) for ask in asks]
         got = await self._gather(questions)
-        if count() < need and not self._room.offline:
+        if count() < need and not self._runtime.offline:
             # Failures that an earlier run left on record, and that would end this one: ask again at once.
-            old = self._room.failed_before
+            old = self._runtime.failed_before
             again = [n for n, g in enumerate(got) if isinstance(g, Failure) and g.key in old and g.kind != LEFT]
             if again:
                 for n in again:
@@ -187,7 +187,7 @@ class Debate:
             for question, g in zip(questions, got, strict=True):
                 if isinstance(g, Failure):
                     self._fail(question, g, reopened=True)
-            await self._room.sync()
+            await self._runtime.sync()
             who = "; ".join(f"{f.who.seat} ({self.speaker(f.who)}): {f.kind}, {f.message}" for f in answers.failed)
             raise TooFewReplies(f"{step}: {len(answers.answered)} of {len(asks)} answered, {need} needed. {who}")
         return answers
@@ -202,26 +202,26 @@ class Debate:
     def _question(self, ask: Ask[Any], step: str, closing: bool = False) -> Question:
         part = f".{ask.part}" if ask.part else ""
         key = f"{self._prefix}{step}{part}@{ask.who.seat}"
-        if key in self._room.keys:
+        if key in self._runtime.keys:
             raise DuplicateKey(f"{key} is asked twice in one run", "Give the step another name, or a `part`.")
-        self._room.keys.add(key)
+        self._runtime.keys.add(key)
         more = (ask.check, closing, ask.max_output, ask.material, ask.refused)
         return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), *more)
 
     async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
-        got = await settle(self._room, q)
+        got = await settle(self._runtime, q)
         if isinstance(got, GivenUp):
-            raw = self._room.record.call(q.key).unread if got.kind == "bad reply" else ""
+            raw = self._runtime.record.call(q.key).unread if got.kind == "bad reply" else ""
             failure = Failure(q.who, q.key, got.kind, got.message, got.hint, raw)
             if not got.recorded:
                 self._fail(q, failure, reopened=reopen)
-                await self._room.sync()
+                await self._runtime.sync()
             return failure
         return _answer(q, got)
 
     def _fail(self, q: Question, f: Failure, *, reopened: bool) -> None:
-        if not self._room.offline:
-            self._room.write(
+        if not self._runtime.offline:
+            self._runtime.write(
                 Failed(
                     key=q.key,
                     seat=q.who.seat,
@@ -236,11 +236,11 @@ class Debate:
     @property
     def answers(self) -> Mapping[str, Json]:
         """Every answer on record so far by its key; for the result at a deadline, when the protocol was cut short."""
-        return {key: c.answered.value for key, c in self._room.record.calls.items() if c.answered}
+        return {key: c.answered.value for key, c in self._runtime.record.calls.items() if c.answered}
 
     def stand_in(self, who: Participant) -> str:
         """The fallback that spoke for a seat; empty while its own model did."""
-        return self._room.record.stand_in(who.seat)
+        return self._runtime.record.stand_in(who.seat)
 
     def speaker(self, who: Participant) -> str:
         """Who speaks for a seat now, for messages: its own model, or the fallback that took its place."""
@@ -256,33 +256,35 @@ class Debate:
 
         `of` names the inputs: when they differ, a derived fact is computed anew.
         """
-        room, full, print_of = self._room, self._prefix + key, fingerprint(of)
-        if f"#{full}" in room.keys:
+        runtime, full, print_of = self._runtime, self._prefix + key, fingerprint(of)
+        if f"#{full}" in runtime.keys:
             raise DuplicateKey(f"{full} is settled twice in one run", "Give the second one another key.")
-        room.keys.add(f"#{full}")
-        for record, copied in ((room.record, False), (room.parent, True)):
+        runtime.keys.add(f"#{full}")
+        for record, copied in ((runtime.record, False), (runtime.parent, True)):
             fact = record.facts.get(full) if record else None
             if fact is None or fact.of != print_of or (copied and cls == "limit"):
                 continue
             if copied:
-                room.write(fact)
-            if (why := room.elder if copied else room.upgraded) and fact.cls == "derived":
-                room.carried[full] = why
+                runtime.write(fact)
+            if (why := runtime.elder if copied else runtime.upgraded) and fact.cls == "derived":
+                runtime.carried[full] = why
             return fact.value
-        if room.offline and room.parent is None:
-            was = room.record.facts.get(full)
-            if was and was.cls == cls == "derived" and room.upgraded:  # of what this version would not have made of it
-                room.carried[full] = room.upgraded
+        if runtime.offline and runtime.parent is None:
+            was = runtime.record.facts.get(full)
+            if (
+                was and was.cls == cls == "derived" and runtime.upgraded
+            ):  # of what this version would not have made of it
+                runtime.carried[full] = runtime.upgraded
                 return was.value
-            why = f" ({room.upgraded})" if room.upgraded else ""
+            why = f" ({runtime.upgraded})" if runtime.upgraded else ""
             raise NotOnRecord(f"{full} was never settled on this record{why}")
         value = fn()
         if inspect.isawaitable(value):
             value = await value
         if cls == "input":
-            value = at_the_door(value, room.door)
+            value = at_the_door(value, runtime.door)
         value = as_recorded(value)  # else the first run would see a tuple where a resumed one sees a list
-        room.write(Fact(key=full, cls=cls, of=print_of, value=value))
+        runtime.write(Fact(key=full, cls=cls, of=print_of, value=value))
         return value
 
     # rounds
@@ -292,53 +294,53 @@ class Debate:
 
         At least `least` are held before that. Rounds that are added by hand come on top: `planned` counts them in.
         """
-        room, n = self._room, 0
-        room.rounds = Rounds()
+        runtime, n = self._runtime, 0
+        runtime.rounds = Rounds()
         try:
             while (n := n + 1) <= self.planned(limit):
-                by_hand = settled(room.record)
+                by_hand = settled(runtime.record)
                 if by_hand and n > max(by_hand.round, least):
                     self.settle(f"after round {n - 1}" if n > 1 else "before round 1")
                     return
                 if reason := self._limit_reached(n):
                     self.stop(reason)
                     return
-                room.rounds.now = n
+                runtime.rounds.now = n
                 own = f"{self._prefix}r{n}/"
-                yield Round(self.topic, self.settings, room, self.context, own, self._course, n=n)
+                yield Round(self.topic, self.settings, runtime, self.context, own, self._course, n=n)
                 if self._course.stopped:
                     return
         finally:
-            room.rounds.over = True
+            runtime.rounds.over = True
 
     async def spare(self, step: str, why: str) -> None:
         """Leave out a call whose answer could not change the outcome any more; the record and the reader are told."""
         await self.once(f"{step}#spared", lambda: why, of=why)
-        self._room.notes.append(f"not asked, since it could change nothing: {why}")
+        self._runtime.notes.append(f"not asked, since it could change nothing: {why}")
 
     def _limit_reached(self, n: int) -> str:
-        room, key = self._room, f"{self._prefix}r{n}/limits"
-        fact = room.record.facts.get(key)
+        runtime, key = self._runtime, f"{self._prefix}r{n}/limits"
+        fact = runtime.record.facts.get(key)
         if fact is None:
-            if room.offline and room.parent is None:
+            if runtime.offline and runtime.parent is None:
                 raise NotOnRecord(f"{key} was never settled on this record")
-            name = "minutes" if room.seconds_left() <= 0 else ""
-            reason = f"the limit of {shown(name, getattr(room.limits, name))} was reached" if name else ""
+            name = "minutes" if runtime.seconds_left() <= 0 else ""
+            reason = f"the limit of {shown(name, getattr(runtime.limits, name))} was reached" if name else ""
             fact = Fact(key=key, cls="limit", value=reason)
-            room.write(fact)
+            runtime.write(fact)
         return str(fact.value or "")
 
     def keep_for_closing(self, tokens: int) -> None:
         """Set aside enough for a closing call that must read this many tokens and what one more turn may add."""
-        room = self._room
-        wanted = tokens + CLOSING_WORDS + 2 * MAX_OUTPUT + room.closing_thinking
-        if room.closing.tokens and wanted > room.closing.tokens:
-            usd = room.closing.usd * wanted / room.closing.tokens
-            room.closing = Amount(room.closing.calls, wanted, usd)
+        runtime = self._runtime
+        wanted = tokens + CLOSING_WORDS + 2 * MAX_OUTPUT + runtime.closing_thinking
+        if runtime.closing.tokens and wanted > runtime.closing.tokens:
+            usd = runtime.closing.usd * wanted / runtime.closing.tokens
+            runtime.closing = Amount(runtime.closing.calls, wanted, usd)
 
     def scope(self, name: str) -> Debate:
         """A part of the debate with keys of its own, so that parallel parts cannot mix them up."""
-        return Debate(self.topic, self.settings, self._room, self.context, f"{self._prefix}{name}/", self._course)
+        return Debate(self.topic, self.settings, self._runtime, self.context, f"{self._prefix}{name}/", self._course)
 
     def stop(self, reason: str) -> None:
         """End the rounds after this one."""
@@ -362,23 +364,23 @@ class Debate:
 
     def planned(self, limit: int) -> int:
         """So many rounds, and those that were added by hand."""
-        return limit + added(self._room.record)
+        return limit + added(self._runtime.record)
 
     def settle(self, when: str) -> None:
         """End the rounds because somebody decided so."""
-        self._room.rounds.cut = f"settled by hand {when}"
-        self.stop(self._room.rounds.cut)
+        self._runtime.rounds.cut = f"settled by hand {when}"
+        self.stop(self._runtime.rounds.cut)
 
     @property
     def settled(self) -> bool:
         """Whether the rounds were ended by hand, with something left out."""
-        return bool(self._room.rounds.cut)
+        return bool(self._runtime.rounds.cut)
 
     # the ledger
 
     @property
     def ledger(self) -> Ledger:
-        return self._room.ledger
+        return self._runtime.ledger
 
     async def note(self, step: str, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Enter claims, points and moves. Their citations are checked, ids are given, and all of it is on record.
@@ -392,13 +394,13 @@ class Debate:
     async def enter(self, step: str, entries: Sequence[Entry]) -> Sequence[tuple[str, Entry]]:
         """`note`, telling of each entry, as it was checked, its id; none if it matched nothing."""
 
-        room = self._room
+        runtime = self._runtime
         entries = [ledgers.with_evidence(e) for e in entries]
         of = cast(Json, [ledgers.to_json(e) for e in entries])
-        value = await self.once(f"{step}#ledger", lambda: checked(room, entries), of=room.sides.of_version(of))
+        value = await self.once(f"{step}#ledger", lambda: checked(runtime, entries), of=runtime.sides.of_version(of))
         assert isinstance(value, dict)
         rows = cast(list[Mapping[str, Any]], value["entries"])
-        room.ledger, out = placed(room.ledger, [ledgers.from_json(row) for row in rows])
+        runtime.ledger, out = placed(runtime.ledger, [ledgers.from_json(row) for row in rows])
         return out
 
     def cited(self, by: str, round: int, text: str) -> list[Claim]:
@@ -417,10 +419,10 @@ class Debate:
     async def leave(self, *files: Artifact) -> Sequence[str]:
         """Write files now. Returns where each is: at its path, or beside it where somebody else's stands."""
 
-        if self._room.offline:
+        if self._runtime.offline:
             return [one.path for one in files]
-        places, notes = await write_files(self._room, files)
-        self._room.notes += notes
+        places, notes = await write_files(self._runtime, files)
+        self._runtime.notes += notes
         return [str(place) for place in places]
 
     def claim(self, folder: str, purpose: str, *, new: bool = False, shared: Collection[str] = ()) -> str:
@@ -430,82 +432,82 @@ class Debate:
         long as a file is there that it wrote, `shared` ones aside. Call this in `once`.
         """
 
-        room, place = self._room, Path(folder)
-        if room.offline:
+        runtime, place = self._runtime, Path(folder)
+        if runtime.offline:
             return ""
         place.parent.mkdir(parents=True, exist_ok=True)
-        with folder_claims.alone(room.root, place):
+        with folder_claims.alone(runtime.root, place):
             try:
                 place.mkdir()
-                folder_claims.forget(room.root, place)  # whoever held a folder of that name holds nothing any more
+                folder_claims.forget(runtime.root, place)  # whoever held a folder of that name holds nothing any more
             except FileExistsError:
                 if new or not place.is_dir():
                     return "another process"
-            holder = folder_claims.claim(room.root, place, purpose, room.record.opened.id, shared)
-        return "" if holder == room.record.opened.id else holder
+            holder = folder_claims.claim(runtime.root, place, purpose, runtime.record.opened.id, shared)
+        return "" if holder == runtime.record.opened.id else holder
 
     def claimed(self, folder: str, purpose: str, *, shared: Collection[str] = ()) -> str:
         """Which other session holds a folder for a purpose; empty for none. Call this in `once`."""
         from rebut.record.folder_claims import holder
 
-        found = holder(self._room.root, Path(folder), purpose, shared)
-        return "" if found == self._room.record.opened.id else found
+        found = holder(self._runtime.root, Path(folder), purpose, shared)
+        return "" if found == self._runtime.record.opened.id else found
 
     @property
     def folder(self) -> str:
         """Where the protocol's files go, if it claimed a place for them. It has no business in a prompt."""
-        return self._room.folder
+        return self._runtime.folder
 
     async def publish(self) -> Sequence[str]:
         """Write the protocol's artifacts as they are by now; what could not be written is said. Nothing in a replay."""
-        return await self._room.publish() if self._room.publish else ()
+        return await self._runtime.publish() if self._runtime.publish else ()
 
     @property
     def is_fork(self) -> bool:
-        return bool(self._room.record.opened.forked_from)
+        return bool(self._runtime.record.opened.forked_from)
 
     @property
     def target(self) -> Target:
         """What is debated, as it was read when the debate opened."""
-        if self._room.target is None:
+        if self._runtime.target is None:
             raise ProtocolError("this debate has no target", "Give one to `rebut.start(…, target=…)`.")
-        return self._room.target
+        return self._runtime.target
 
     @property
     def session(self) -> str:
         """The session's name for people: its alias if it has one. It has no business in a prompt."""
-        opened = self._room.record.opened
+        opened = self._runtime.record.opened
         return opened.aliases[0] if opened.aliases else opened.id
 
     def take_up(self, files: Mapping[str, str | None], text: str = "", modes: Mapping[str, str] | None = None) -> None:
         """Discuss a later version from here on: citations are checked against it, and `need` is served from it."""
-        self._room.sides.take_up(dict(files), text, modes)
+        self._runtime.sides.take_up(dict(files), text, modes)
 
     async def try_patch(self, patch: str) -> Patched:
         """What a patch would make of the version under discussion; nothing is changed. Call it in `once` or a check."""
         from rebut.workspace.patch import try_patch
 
-        return await try_patch(self._room.view, patch)
+        return await try_patch(self._runtime.view, patch)
 
     async def difference(self, files: Mapping[str, str | None], modes: Mapping[str, str] | None = None) -> str:
         """The diff from the version that the debate opened with to the given files. Call it in `once`."""
         from rebut.workspace.patch import difference
 
-        return await difference(self._room.sides.opened, files, modes)
+        return await difference(self._runtime.sides.opened, files, modes)
 
     async def as_it_stands(self, patch: str, files: Mapping[str, str | None]) -> tuple[bytes, str]:
         """Such a diff in terms of the bytes that are really there, and what keeps it from that. Call it in `once`."""
         from rebut.workspace.exact_patch import as_it_stands
 
-        room = self._room
-        top = sessions.repository(Path(room.record.opened.workspace))
-        return await as_it_stands(patch, files, room.sides.opened, top, room.redact)
+        runtime = self._runtime
+        top = sessions.repository(Path(runtime.record.opened.workspace))
+        return await as_it_stands(patch, files, runtime.sides.opened, top, runtime.redact)
 
     # prompts
 
     def quote(self, label: str, text: str) -> str:
         """Put text of others into a prompt as data that it cannot break out of (C7)."""
-        return prompts.quote(self._room.fence_key, label, text)
+        return prompts.quote(self._runtime.fence_key, label, text)
 
 
 @dataclass
@@ -516,7 +518,7 @@ class Round(Debate):
 
     def settled_before(self, step: str) -> bool:
         """Whether somebody ended the rounds in this one, before this step of it was begun."""
-        by_hand = settled(self._room.record)
+        by_hand = settled(self._runtime.record)
         return by_hand is not None and by_hand.round == self.n and step not in by_hand.steps
 
 
@@ -528,16 +530,16 @@ def _answer(q: Question, got: Answered) -> Answer[Any]:
 # Noting: entries of the ledger on their way in. Their citations are checked, and each learns its id.
 
 
-async def checked(room: Room, entries: Sequence[Entry]) -> Json:
+async def checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
     """The entries for the record, each citation looked up and marked."""
     from rebut.evidence.marks import marked
 
     rows: list[Json] = []
     for entry in entries:
         if not isinstance(entry, Slip):
-            entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), room.sides))
+            entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), runtime.sides))
         rows.append(ledgers.to_json(entry))
-    return {"letter": room.ledger.letter, "entries": rows}
+    return {"letter": runtime.ledger.letter, "entries": rows}
 
 
 def placed(ledger: Ledger, entries: Sequence[Entry]) -> tuple[Ledger, list[tuple[str, Entry]]]:

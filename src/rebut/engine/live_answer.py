@@ -24,7 +24,7 @@ from rebut.domain.ledger import Evidence
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from rebut.engine.runtime import Room
+    from rebut.engine.runtime import Runtime
 
 MOST_POINTS = 60
 """Points of one answer that are shown and looked up as they come."""
@@ -33,7 +33,7 @@ FEWEST_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class LivePoint:
     """One point of an answer that is still being written."""
 
     text: str
@@ -45,14 +45,14 @@ class Heard:
     looked_up: bool = False
 
 
-class Hearing:
+class LiveAnswer:
     """One call's answer as it comes in."""
 
-    def __init__(self, room: Room, key: str, form: type[BaseModel] | None) -> None:
-        self.points: list[Heard] = []
+    def __init__(self, runtime: Runtime, key: str, form: type[BaseModel] | None) -> None:
+        self.points: list[LivePoint] = []
         self.size = 0
         """Characters so far."""
-        self._room, self._key = room, key
+        self._runtime, self._key = runtime, key
         self._lists: Mapping[str, tuple[type[BaseModel], Glance]] = forms.lists(form) if form else {}
         self._stream = Stream(self._lists) if form else None
         self._prose: list[str] = []
@@ -92,10 +92,10 @@ class Hearing:
         said = self._stream.words if self._stream and self._stream.began else "".join(self._prose)
         if LATE.search(said):
             return ""
-        safe = self._room.door(said) if said else ""
+        safe = self._runtime.door(said) if said else ""
         if self._stream is None or not self._stream.began or self._stream.writing:
             # The redactor sees more than is shown: what it cannot know yet lies in the end that is held back.
-            safe = safe[: -self._room.reach]
+            safe = safe[: -self._runtime.reach]
             safe = safe[: len(safe) - len(safe.split(" ")[-1].split("\n")[-1])]
         words = squeeze(safe.replace("`", ""))
         # Until there is more to read, what was to be read last stands.
@@ -110,7 +110,7 @@ class Hearing:
         # What may go on in the next point, and cannot be told before that, ends the reading along.
         self._muted = LATE.search(spelt) is not None
         element, told = self._lists[name]
-        filled = None if self._muted else _filled(element, spelt, self._room.door)
+        filled = None if self._muted else _filled(element, spelt, self._runtime.door)
         text = squeeze(str(getattr(filled, told.words, ""))) if filled is not None else ""
         if filled is None or not text:
             return
@@ -118,17 +118,17 @@ class Hearing:
         about = squeeze(str(getattr(filled, told.about, ""))) if told.about else ""
         cited = [cite.evidence() for cite in getattr(filled, told.cites, ()) if hasattr(cite, "evidence")]
         cited = [one for one in cited if one.place]
-        self.points.append(Heard(text, tag, about, cited[0].place if cited else ""))
+        self.points.append(LivePoint(text, tag, about, cited[0].place if cited else ""))
         looking = asyncio.ensure_future(self._look(len(self.points) - 1, cited, told))
-        self._room.aside.add(looking)
-        looking.add_done_callback(self._room.aside.discard)
+        self._runtime.aside.add(looking)
+        looking.add_done_callback(self._runtime.aside.discard)
 
     async def _look(self, number: int, cited: list[Evidence], told: Glance) -> None:
         from rebut.evidence.marks import marked
 
         heard = self.points[number]
         try:
-            found = await marked(cited, heard.text, self._room.sides)
+            found = await marked(cited, heard.text, self._runtime.sides)
         except RebutError:  # git was gone just now; when the answer is on record, that is said
             found = ()
         # Of several, the one that counts against it.
@@ -141,8 +141,8 @@ class Hearing:
         self._tell()
 
     def _tell(self) -> None:
-        if self._room.control.on_heard:
-            self._room.control.on_heard(self._key, self)
+        if self._runtime.control.on_heard:
+            self._runtime.control.on_heard(self._key, self)
 
 
 def _filled(element: type[BaseModel], spelt: str, door: Callable[[str], str]) -> BaseModel | None:
@@ -155,12 +155,12 @@ def _filled(element: type[BaseModel], spelt: str, door: Callable[[str], str]) ->
         return None
 
 
-def listen(room: Room, key: str, form: type[BaseModel] | None) -> Callable[[str], None] | None:
+def listen(runtime: Runtime, key: str, form: type[BaseModel] | None) -> Callable[[str], None] | None:
     """Who hears an answer as it is written; None if nobody does."""
-    on_text, on_heard = room.control.on_text, room.control.on_heard
+    on_text, on_heard = runtime.control.on_text, runtime.control.on_heard
     if on_heard is None:
         return (lambda piece: on_text(key, piece)) if on_text else None
-    hearing = Hearing(room, key, form)
+    hearing = LiveAnswer(runtime, key, form)
     on_heard(key, hearing)
 
     def take(piece: str) -> None:

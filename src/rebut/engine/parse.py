@@ -25,12 +25,12 @@ _TOKEN = re.compile(r'"|\\.|[^"\\]+|\\', re.S)
 _COMMA = re.compile(r",(?=\s*[}\]])")
 
 
-class Unreadable(ValueError):
+class UnreadableReply(ValueError):
     """The reply does not hold what was asked for; the message is fit to be sent back to its author."""
 
 
 def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
-    """Read `text` as a `schema`. Raises `Unreadable`.
+    """Read `text` as a `schema`. Raises `UnreadableReply`.
 
     Repair runs only on a reply that the provider did not cut: mending a truncated reply would pass half an
     argument off as a whole one.
@@ -38,16 +38,16 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
     from pydantic import ValidationError
 
     if len(text) > MAX_REPLY:
-        raise Unreadable(f"the reply is {len(text):,} characters long; at most {MAX_REPLY:,} are read")
+        raise UnreadableReply(f"the reply is {len(text):,} characters long; at most {MAX_REPLY:,} are read")
     if truncated:
-        raise Unreadable("the reply was cut off at the output limit; answer again, shorter")
+        raise UnreadableReply("the reply was cut off at the output limit; answer again, shorter")
     problem = "no JSON object was found in the reply"
     for found in _objects(text):
         try:
             return schema.model_validate(_tidy(found) if "\\" in text else found)
         except ValidationError as error:
             problem = _said(error)
-    raise Unreadable(problem)
+    raise UnreadableReply(problem)
 
 
 def _objects(text: str) -> Iterator[dict[str, object]]:

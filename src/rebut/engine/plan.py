@@ -1,4 +1,4 @@
-"""The plan of a debate, everything checked, and the table it is held at: what is on record, and what is not."""
+"""`Plan`: what a debate is to do, checked, on record. `Environment`: connections, secrets, callbacks; not recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rebut.engine.protocol import Protocol
 from rebut.engine.runtime import Connection, Control
 from rebut.record import sessions
 from rebut.record.events import Line, Opened
-from rebut.record.reachability import Trips
+from rebut.record.reachability import Reachability
 from rebut.record.record import Record
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ ASKED = "asked"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Environment:
     """The outside of a debate, none of it on record: how to reach models, what is secret, who listens."""
 
     connect: Callable[[ModelSpec], Connection]
@@ -42,9 +42,9 @@ class Table:
     """Called once the debate is on record and before anything is asked."""
 
     @property
-    def trips(self) -> Trips:
+    def reachability(self) -> Reachability:
         """Who answered a few minutes ago."""
-        return Trips(self.root.parent / "trips.json")
+        return Reachability(self.root.parent / "trips.json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,13 @@ class Reach:
 
 async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) -> list[Reach]:
     """Try everyone who may not be there, all at once. `TooFewReplies` if fewer than `need` can take part."""
-    room = debate._room
+    runtime = debate._runtime
 
     def look() -> Json:
         out: dict[str, Json] = {}
         for who in seats:
-            connection = room.connection(who.spec)
-            trip = room.trips.known(str(who.spec)) if connection.far else None
+            connection = runtime.connection(who.spec)
+            trip = runtime.reachability.known(str(who.spec)) if connection.far else None
             tested = trip is not None and (trip.reads is not None or not connection.context_file)
             out[who.seat] = {
                 "try": connection.far and not tested,
@@ -53,7 +53,7 @@ async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) 
     word = str(await debate.once("code-word", lambda: secrets.token_hex(4), cls="input"))
     tried = [who for who in seats if known[who.seat]["try"]]
     asks: list[Ask[str]] = [Ask(replace(who, persona=PERSONA.format(word)), QUESTION) for who in tried]
-    old = {c.key for c in room.record.calls.values() if c.answered}  # of another day, perhaps: no news
+    old = {c.key for c in runtime.record.calls.values() if c.answered}  # of another day, perhaps: no news
     got = (
         {a.who.seat: a for a in await debate.ask_all("reach", asks, need=max(0, need - len(seats) + len(tried)))}
         if asks
@@ -69,11 +69,11 @@ async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) 
             reads = word in answer.value
             out.append(Reach(who, reads=reads, how="answered" if reads else "answered without its persona", file=file))
             if answer.key not in old:
-                room.trips.keep(str(who.spec), reads)
+                runtime.reachability.keep(str(who.spec), reads)
         else:
             out.append(Reach(who, f"{answer.kind}: {answer.message}", answer.hint, file=file))
     return out
 
 
-PERSONA = "The code word of this room is {}. Tell it to whoever asks for it."
+PERSONA = "The code word of this runtime is {}. Tell it to whoever asks for it."
 QUESTION = "Which code word were you given in your instructions? Reply with that word and nothing else."

@@ -12,7 +12,7 @@ from typing import cast
 from rebut.core.errors import RecordError, UsageError
 from rebut.core.process import end_orphan, started
 from rebut.core.types import LEFT
-from rebut.engine.plan import Table
+from rebut.engine.plan import Environment
 from rebut.engine.steering import LEFT_FACT
 from rebut.record import sessions
 from rebut.record.events import Amended, Asked, Fact, Failed
@@ -23,12 +23,12 @@ AGAIN = "again"
 """The fact of a fork that takes nothing over."""
 
 
-def parent_of(record: Record, table: Table) -> Record | None:
+def parent_of(record: Record, environment: Environment) -> Record | None:
     """The session that this one was forked from: a fork that died before it had taken all over goes on doing so."""
     if not record.opened.forked_from or AGAIN in record.facts:
         return None
     try:
-        return sessions.load(table.root / record.opened.forked_from)
+        return sessions.load(environment.root / record.opened.forked_from)
     except RecordError:
         return None  # deleted since: the fork needs it no more than for what it has not yet copied
 

@@ -1,4 +1,4 @@
-"""Playing: one run of a protocol over a room, to its outcome, its best result so far, or what stopped it."""
+"""Playing: one run of a protocol over a runtime, to its outcome, its best result so far, or what stopped it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from rebut.domain.session_status import ALONE, caveats, described, seated, unrea
 from rebut.domain.worth import Worth
 from rebut.engine.debate import Debate
 from rebut.engine.output_files import write_files
-from rebut.engine.plan import Plan, Table
+from rebut.engine.plan import Environment, Plan
 from rebut.engine.protocol import Ended
-from rebut.engine.runtime import Room
-from rebut.engine.steering import Helm, added, settled
+from rebut.engine.runtime import Runtime
+from rebut.engine.steering import Steering, added, settled
 from rebut.record import sessions
 from rebut.record.events import Closed
 from rebut.record.record import Record
@@ -33,51 +33,53 @@ MOST_ROUNDS = 20
 """No protocol of ours has as many; the search for a bound ends there."""
 
 
-async def run(room: Room, plan: Plan, table: Table, folder: Path) -> Outcome:
-    table.control.calls = plan.protocol.calls(as_decided(plan.settings, room.record)) if plan.protocol.calls else {}
-    if table.on_ready:
-        table.on_ready(room.record, folder)
-    control = table.control
+async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Path) -> Outcome:
+    environment.control.calls = (
+        plan.protocol.calls(as_decided(plan.settings, runtime.record)) if plan.protocol.calls else {}
+    )
+    if environment.on_ready:
+        environment.on_ready(runtime.record, folder)
+    control = environment.control
     control.begin()
-    helm = _helm(room, plan)
-    control.helms.append(helm)
+    steering = _steering(runtime, plan)
+    control.under_way.append(steering)
 
     async def publish() -> list[str]:
-        return await _leave(room, plan, Ended(room.record, plan.settings))
+        return await _leave(runtime, plan, Ended(runtime.record, plan.settings))
 
-    room.publish = publish
+    runtime.publish = publish
     try:
-        return await played(room, plan)
+        return await played(runtime, plan)
     finally:
-        control.helms.remove(helm)
+        control.under_way.remove(steering)
 
 
-async def played(room: Room, plan: Plan) -> Outcome:
-    debate = debate_of(room, plan)
+async def played(runtime: Runtime, plan: Plan) -> Outcome:
+    debate = debate_of(runtime, plan)
     try:
         outcome = await plan.protocol.run(debate)
     except DeadlineReached as error:
-        partial = _partial(room, plan, debate, str(error.message))
-        await _leave(room, plan, Ended(room.record, plan.settings, outcome=partial))
-        await room.sync()
+        partial = _partial(runtime, plan, debate, str(error.message))
+        await _leave(runtime, plan, Ended(runtime.record, plan.settings, outcome=partial))
+        await runtime.sync()
         return partial
     except (ParticipantFailed, TooFewReplies, Aborted) as error:
-        for note in await _leave(room, plan, Ended(room.record, plan.settings, error=error)):
+        for note in await _leave(runtime, plan, Ended(runtime.record, plan.settings, error=error)):
             error.add_note(note)
         raise
     finally:
-        await close(room)
+        await close(runtime)
     if not isinstance(outcome, Outcome):
         raise ProtocolError(f"{plan.protocol.name} returned {outcome!r:.60}, not an Outcome", "Mend it, then resume.")
-    outcome = filled(outcome, room, plan)
-    ended = Ended(room.record, plan.settings, outcome=outcome)
-    notes = await _leave(room, plan, ended)
+    outcome = filled(outcome, runtime, plan)
+    ended = Ended(runtime.record, plan.settings, outcome=outcome)
+    notes = await _leave(runtime, plan, ended)
     outcome = outcome.filled(notes=(*outcome.notes, *notes))
-    await room.append(Closed(outcome=outcome.to_json()))
+    await runtime.append(Closed(outcome=outcome.to_json()))
     return outcome
 
 
-def _helm(room: Room, plan: Plan) -> Helm:
+def _steering(runtime: Runtime, plan: Plan) -> Steering:
     """The hand on this debate. How many rounds it may have at most, its own settings know."""
     name, planned = plan.protocol.name, _rounds(plan.settings)
     most, why = planned, ""
@@ -92,7 +94,7 @@ def _helm(room: Room, plan: Plan) -> Helm:
         if _rounds(wider) != most + 1:
             break
         most += 1
-    return Helm(room, name, planned, most, why)
+    return Steering(runtime, name, planned, most, why)
 
 
 def as_decided(settings: Any, record: Record) -> Any:
@@ -108,37 +110,37 @@ def _rounds(settings: Any) -> int:
     return rounds if isinstance(rounds, int) else 0
 
 
-def debate_of(room: Room, plan: Plan) -> Debate:
-    fact = room.record.facts.get("context") or (room.parent.facts.get("context") if room.parent else None)
+def debate_of(runtime: Runtime, plan: Plan) -> Debate:
+    fact = runtime.record.facts.get("context") or (runtime.parent.facts.get("context") if runtime.parent else None)
     context = ""
     if fact and isinstance(fact.value, dict):
         from rebut.workspace.context import Gathered
 
         context = Gathered.from_json(fact.value).text
-    return Debate(room.record.opened.topic, plan.settings, room, context)
+    return Debate(runtime.record.opened.topic, plan.settings, runtime, context)
 
 
-def filled(outcome: Outcome, room: Room, plan: Plan) -> Outcome:
-    record = room.record
+def filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
+    record = runtime.record
     found = caveats(record, plan.protocol.judge or "", plan.protocol.silent)
     told = [one for one in found if one != ALONE or not outcome.caveats]  # a protocol may have said it in its own words
-    notes = [*outcome.notes, *described(record), *room.notes]
-    if carried := list(room.carried):
+    notes = [*outcome.notes, *described(record), *runtime.notes]
+    if carried := list(runtime.carried):
         more = f" and {len(carried) - 3} more" if len(carried) > 3 else ""
-        why = room.carried[carried[-1]]
+        why = runtime.carried[carried[-1]]
         notes.append(f"{', '.join(carried[:3])}{more}: as an earlier version worked it out ({why})")
-    if (by_hand := settled(record)) and not room.rounds.cut:
+    if (by_hand := settled(record)) and not runtime.rounds.cut:
         notes.append(f"settled by hand in round {by_hand.round}, which was the last one: nothing was left out")
-    if any(e.note == NOTHING_KEPT for e in room.ledger.evidence):
+    if any(e.note == NOTHING_KEPT for e in runtime.ledger.evidence):
         notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
-    unplaced = room.ledger.unplaced
+    unplaced = runtime.ledger.unplaced
     if unplaced:
         notes.append(_unplaced(unplaced))
     return outcome.filled(
         conclusive=outcome.conclusive and not unplaced and not unread(record),
         heading=", ".join([outcome.heading, *told]),
         caveats=(*outcome.caveats, *told),
-        ledger=room.ledger,
+        ledger=runtime.ledger,
         seats=seated(record),
         spent=record.spent(),
         rounds=record.spent_in_rounds(),
@@ -155,24 +157,24 @@ def _unplaced(objections: Sequence[Move]) -> str:
     return f"{count} a point that does not exist, and nobody weighed what it says: {said}"
 
 
-def _partial(room: Room, plan: Plan, debate: Debate, why: str) -> Outcome:
+def _partial(runtime: Runtime, plan: Plan, debate: Debate, why: str) -> Outcome:
     """The best typed result at a deadline. The session stays open."""
-    outcome = plan.protocol.partial(debate) if plan.protocol.partial else so_far(room.record.answers)
+    outcome = plan.protocol.partial(debate) if plan.protocol.partial else so_far(runtime.record.answers)
     worth = outcome.worth or Worth(caveat="the debate is not over")
-    return filled(outcome.filled(complete=False, conclusive=False, stopped=why, worth=worth), room, plan)
+    return filled(outcome.filled(complete=False, conclusive=False, stopped=why, worth=worth), runtime, plan)
 
 
-async def _leave(room: Room, plan: Plan, ended: Ended) -> list[str]:
+async def _leave(runtime: Runtime, plan: Plan, ended: Ended) -> list[str]:
     """Write the protocol's artifacts, and record which files are ours."""
     files = plan.protocol.artifacts(ended) if plan.protocol.artifacts else ()
-    return (await write_files(room, files))[1] if files else []
+    return (await write_files(runtime, files))[1] if files else []
 
 
-async def close(room: Room) -> None:
-    for looking in list(room.aside):  # what was looked up for the screen alone is wanted no longer
+async def close(runtime: Runtime) -> None:
+    for looking in list(runtime.aside):  # what was looked up for the screen alone is wanted no longer
         looking.cancel()
-    await asyncio.gather(*room.aside, return_exceptions=True)
-    await room.sides.close()
+    await asyncio.gather(*runtime.aside, return_exceptions=True)
+    await runtime.sides.close()
 
 
 # What a debate is opened with: its keys, the workspace as it stood, the context that the user gave.
@@ -201,7 +203,7 @@ def redactor_of(record: Record, known: Sequence[str]) -> Redactor:
 
 
 async def snapshot(
-    plan: Plan, folder: Path, door: Callable[[str], str], table: Table, facts: dict[str, Json]
+    plan: Plan, folder: Path, door: Callable[[str], str], environment: Environment, facts: dict[str, Json]
 ) -> View | None:
     """Keep the workspace as it stands, and read the context that the user gave."""
     if not (sessions.repository(plan.workspace) / ".git").exists() and not plan.context:
@@ -212,7 +214,7 @@ async def snapshot(
 
     keep = folder / "snapshot"
     # What debates leave behind is no evidence for the next one.
-    never = (*table.never, *OWN_OUTPUT)
+    never = (*environment.never, *OWN_OUTPUT)
     taken = await take(plan.workspace, keep, door, include=plan.context, never=never)
     facts["snapshot"] = taken.to_json()
     view = View(taken, keep, door)
@@ -221,7 +223,7 @@ async def snapshot(
     return view
 
 
-def view_of(record: Record, folder: Path, table: Table) -> View | None:
+def view_of(record: Record, folder: Path, environment: Environment) -> View | None:
     fact = record.facts.get("snapshot")
     if fact is None:
         return None
@@ -229,4 +231,4 @@ def view_of(record: Record, folder: Path, table: Table) -> View | None:
     from rebut.workspace.tree import View
 
     taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
-    return View(taken, folder / "snapshot", redactor_of(record, table.known_secrets).door)
+    return View(taken, folder / "snapshot", redactor_of(record, environment.known_secrets).door)

@@ -1,4 +1,4 @@
-"""The room: what one run of a debate shares, behind the `Debate` that the protocol sees."""
+"""The runtime: what one run of a debate shares, behind the `Debate` that the protocol sees."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rebut.domain.ledger import Ledger
 from rebut.domain.limits import Limits
 from rebut.engine.steering import Control as Control
 from rebut.record.events import Event, Line
-from rebut.record.reachability import Trips
+from rebut.record.reachability import Reachability
 from rebut.record.record import Amount, Record
 
 if TYPE_CHECKING:
     from rebut.core.errors import RecordError
     from rebut.record.journal import Journal
     from rebut.workspace.targets.target import Target
-    from rebut.workspace.tree import Sides, Workspace
+    from rebut.workspace.tree import DebatedVersions, Workspace
 
 
 def price_unknown(input_tokens: int, output_tokens: int) -> float | None:
@@ -50,7 +50,7 @@ class Connection:
 
     @cached_property
     def _usual(self) -> float | None:
-        """What a call costs more or less. Looked up once: behind it is a table of all models, which takes its time."""
+        """What a call costs, roughly. Looked up once, since the price table of all models loads slowly."""
         return self.price(1000, 1000)
 
     @property
@@ -81,7 +81,7 @@ class Rounds:
 
 
 @dataclass(slots=True)
-class Room:
+class Runtime:
     """Shared by a debate and all its scopes; nothing here is seen by a protocol."""
 
     record: Record
@@ -89,11 +89,11 @@ class Room:
     connect: Callable[[ModelSpec], Connection]
     redact: Callable[[str], str]
     fence_key: bytes
-    sides: Sides
+    sides: DebatedVersions
     """What citations are looked up in."""
     root: Path
     """The folder of all sessions."""
-    trips: Trips
+    reachability: Reachability
     reach: int
     """Characters at the end of a text in the making that may be half of a secret."""
     limits: Limits = Limits()

@@ -1,6 +1,6 @@
 """The engine: begin a debate, take it up again, branch it, or run it anew from its record alone.
 
-All four do one thing: run the protocol's coroutine from the top over a `Room`. What differs is what the room holds.
+All four do one thing: run the protocol's coroutine from the top over a `Runtime`. They differ in what it holds.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from rebut.core.types import Json
 from rebut.domain.ledger import Ledger
 from rebut.domain.limits import MAX_OUTPUT, Limits
 from rebut.domain.outcome import Outcome
-from rebut.engine.plan import ASKED, Plan, Table, opened, sound
+from rebut.engine.plan import ASKED, Environment, Plan, opened, sound
 from rebut.engine.protocol import Protocol
 from rebut.engine.resume import AGAIN, amend, ask_again, end_orphans, parent_of
 from rebut.engine.run import as_decided, close, debate_of, filled, keys_of, redactor_of, run, snapshot, view_of
-from rebut.engine.runtime import Room
+from rebut.engine.runtime import Runtime
 from rebut.engine.steering import decisions
 from rebut.record import sessions
 from rebut.record.events import Fact, Resumed
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     from rebut.workspace.tree import View
 
 
-async def start(plan: Plan, table: Table) -> Outcome:
+async def start(plan: Plan, environment: Environment) -> Outcome:
     """Open a new session and run it."""
     sound(plan)
     keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
-    redactor = Redactor(keys["redaction"], table.known_secrets)
+    redactor = Redactor(keys["redaction"], environment.known_secrets)
     topic = redactor.door(plan.topic).strip()
-    async with _new_session(table) as (folder, journal):
+    async with _new_session(environment) as (folder, journal):
         facts: dict[str, Json] = {"notes": list(plan.notes)} if plan.notes else {}
         if plan.asked:
             facts[ASKED] = dict(plan.asked)
         # The snapshot takes its time, so it comes first: a session that is on record can be resumed.
-        view = await snapshot(plan, folder, redactor.door, table, facts)
+        view = await snapshot(plan, folder, redactor.door, environment, facts)
         if plan.target is not None:
             facts["target"] = _entered(plan.target, redactor.door, plan.searched)
         if plan.protocol.folder:
@@ -64,15 +64,20 @@ async def start(plan: Plan, table: Table) -> Outcome:
         for name, value in facts.items():
             journal.write(Fact(key=name, cls="input", value=value))
         await journal.sync()
-        room = _room(journal.record, plan, table, journal=journal, view=view)
-        return await run(room, plan, table, folder)
+        runtime = _runtime(journal.record, plan, environment, journal=journal, view=view)
+        return await run(runtime, plan, environment, folder)
 
 
 async def resume(
-    plan: Plan, table: Table, folder: Path, raised: Mapping[str, float] | None = None, *, ask_left: bool = False
+    plan: Plan,
+    environment: Environment,
+    folder: Path,
+    raised: Mapping[str, float] | None = None,
+    *,
+    ask_left: bool = False,
 ) -> Outcome:
     """Take a session up again: run from the top, ask only what is not on record."""
-    journal = Journal.open(folder, table.listener)
+    journal = Journal.open(folder, environment.listener)
     try:
         record = journal.record
         if not record.lines:
@@ -94,22 +99,24 @@ async def resume(
         if ask_left:
             ask_again(journal)
         await journal.sync()
-        parent = parent_of(record, table)
-        room = _room(record, plan, table, journal=journal, view=view_of(record, folder, table), parent=parent)
-        return await run(room, plan, table, folder)
+        parent = parent_of(record, environment)
+        runtime = _runtime(
+            record, plan, environment, journal=journal, view=view_of(record, folder, environment), parent=parent
+        )
+        return await run(runtime, plan, environment, folder)
     finally:
         journal.close()
 
 
-async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -> Outcome:
+async def fork(plan: Plan, environment: Environment, parent: Path, *, again: bool = False) -> Outcome:
     """Branch a session into a new one of its own: what still fits is copied, the rest is asked anew; `again`: all."""
     sound(plan)
     old = sessions.load(parent)
-    async with _new_session(table) as (folder, journal):
+    async with _new_session(environment) as (folder, journal):
         if (parent / "snapshot").is_dir():
             # A thread of its own: it may take long, and what goes `aside` would wait for it, the records of others too.
             await asyncio.to_thread(_copied, parent / "snapshot", folder / "snapshot")
-        topic = redactor_of(old, table.known_secrets).door(plan.topic).strip()
+        topic = redactor_of(old, environment.known_secrets).door(plan.topic).strip()
         journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
         if plan.notes:
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
@@ -123,16 +130,16 @@ async def fork(plan: Plan, table: Table, parent: Path, *, again: bool = False) -
             if name in old.facts:
                 journal.write(old.facts[name])
         await journal.sync()
-        view = view_of(journal.record, folder, table)
-        room = _room(journal.record, plan, table, journal=journal, view=view, parent=None if again else old)
-        return await run(room, plan, table, folder)
+        view = view_of(journal.record, folder, environment)
+        runtime = _runtime(journal.record, plan, environment, journal=journal, view=view, parent=None if again else old)
+        return await run(runtime, plan, environment, folder)
 
 
 @asynccontextmanager
-async def _new_session(table: Table) -> AsyncIterator[tuple[Path, Journal]]:
+async def _new_session(environment: Environment) -> AsyncIterator[tuple[Path, Journal]]:
     """A session of one's own, which goes again if it is refused before anybody was asked: there is nothing to keep."""
-    folder = await aside(lambda: sessions.create(table.root))  # it waits for the disk, and others may be debating
-    journal = Journal.open(folder, table.listener)
+    folder = await aside(lambda: sessions.create(environment.root))  # it waits for the disk, and others may be debating
+    journal = Journal.open(folder, environment.listener)
     try:
         yield folder, journal
     except asyncio.CancelledError:
@@ -149,7 +156,7 @@ async def _new_session(table: Table) -> AsyncIterator[tuple[Path, Journal]]:
         if "keys" in journal.record.facts:
             raise
         shutil.rmtree(folder, ignore_errors=True)
-        raise UsageError(error.message, "Nothing was called. Make room, then start it again.") from error
+        raise UsageError(error.message, "Nothing was called. Make runtime, then start it again.") from error
     finally:
         journal.close()
 
@@ -163,21 +170,21 @@ def _copied(kept: Path, into: Path) -> None:
         ) from error
 
 
-async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
+async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> tuple[int, int]:
     """How many answers a fork would take over, and about how many it would ask anew; calls nothing."""
     sound(plan)
     old = sessions.load(parent)
-    topic = redactor_of(old, table.known_secrets).door(plan.topic).strip()
+    topic = redactor_of(old, environment.known_secrets).door(plan.topic).strip()
     record = Record()
-    room = _room(record, plan, table, view=view_of(old, parent, table), parent=old)
-    room.write(opened(plan, parent, topic, parent=old.opened.id))
+    runtime = _runtime(record, plan, environment, view=view_of(old, parent, environment), parent=old)
+    runtime.write(opened(plan, parent, topic, parent=old.opened.id))
     for fact in decisions(old) if plan.decided else ():
-        room.write(fact)
+        runtime.write(fact)
     whole_on_record = False
     with suppress(NotOnRecord, ParticipantFailed, TooFewReplies, Aborted):
-        await plan.protocol.run(debate_of(room, plan))
+        await plan.protocol.run(debate_of(runtime, plan))
         whole_on_record = True
-    await close(room)
+    await close(runtime)
     if whole_on_record:
         return record.answers, 0
     each = plan.protocol.calls(as_decided(plan.settings, record)) if plan.protocol.calls else None
@@ -185,40 +192,40 @@ async def fork_plan(plan: Plan, table: Table, parent: Path) -> tuple[int, int]:
     return record.answers, max(1, whole - record.answers)
 
 
-async def replay(plan: Plan, table: Table, record: Record) -> Outcome:
+async def replay(plan: Plan, environment: Environment, record: Record) -> Outcome:
     """Run the protocol again over the record alone: no model, no network, nothing written."""
-    room = _room(record, plan, table, view=None)
+    runtime = _runtime(record, plan, environment, view=None)
     try:
-        outcome = await plan.protocol.run(debate_of(room, plan))
+        outcome = await plan.protocol.run(debate_of(runtime, plan))
     finally:
-        await close(room)
+        await close(runtime)
     if not outcome.complete:
         return outcome
-    return filled(outcome, room, plan)
+    return filled(outcome, runtime, plan)
 
 
 # what a run needs
 
 
-def _room(
+def _runtime(
     record: Record,
     plan: Plan,
-    table: Table,
+    environment: Environment,
     *,
     view: View | None,
     journal: Journal | None = None,
     parent: Record | None = None,
-) -> Room:
-    from rebut.workspace.tree import Sides
+) -> Runtime:
+    from rebut.workspace.tree import DebatedVersions
 
     keys = keys_of(parent or record)
-    redactor = redactor_of(parent or record, table.known_secrets)
+    redactor = redactor_of(parent or record, environment.known_secrets)
     target = target_of(parent or record)
-    closing, thinking = _closing(plan, table)
-    return Room(
+    closing, thinking = _closing(plan, environment)
+    return Runtime(
         record=record,
         seats=plan.seats,
-        connect=table.connect,
+        connect=environment.connect,
         redact=redactor.redact,
         reach=redactor.reach,
         fence_key=base64.b64decode(keys["fence"]),
@@ -230,14 +237,14 @@ def _room(
         parent=parent,
         upgraded=_upgraded(record, plan.protocol),
         elder=_upgraded(parent, plan.protocol) if parent else "",
-        control=table.control,
-        sides=Sides.of(view, target, redactor.door, str(plan.workspace), table.never),
+        control=environment.control,
+        sides=DebatedVersions.of(view, target, redactor.door, str(plan.workspace), environment.never),
         target=target,
-        root=table.root,
-        never=table.never,
+        root=environment.root,
+        never=environment.never,
         ledger=Ledger(plan.protocol.letter),
         folder=str(record.facts["folder"].value) if "folder" in record.facts else "",
-        trips=table.trips,
+        reachability=environment.reachability,
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
     )
 
@@ -265,14 +272,14 @@ def _alias(plan: Plan) -> str:
     return plan.protocol.claim(plan.settings, datetime.now(), os.getpid()) if plan.protocol.claim else ""
 
 
-def _closing(plan: Plan, table: Table) -> tuple[Amount, int]:
+def _closing(plan: Plan, environment: Environment) -> tuple[Amount, int]:
     """The worst case of the closing call, set aside from the start, and how much of that is for thinking."""
     size = plan.protocol.closing_tokens
     if not size:
         return Amount(), 0
     closer = next((p for p in plan.seats if p.seat == plan.protocol.judge), None)
     limited = plan.limits.usd is not None or plan.limits.tokens is not None
-    connection = table.connect(closer.spec) if closer and limited else None
+    connection = environment.connect(closer.spec) if closer and limited else None
     if connection is None:
         return Amount(1, size), 0
     usd = connection.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT + connection.thinking)

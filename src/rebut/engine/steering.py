@@ -17,8 +17,8 @@ from rebut.record.events import Fact
 from rebut.record.record import Amount, Record, seat_of, step_of
 
 if TYPE_CHECKING:
-    from rebut.engine.live_answer import Hearing
-    from rebut.engine.runtime import Room
+    from rebut.engine.live_answer import LiveAnswer
+    from rebut.engine.runtime import Runtime
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -43,7 +43,7 @@ class Control:
     """Steers one debate, from the thread of its loop. Last, its task is cancelled.
 
     `settle`, `more` and `leave` say why not where something cannot be done; nothing, if it is done. Several debates
-    at one desk share its deadline; what is decided by hand is then for the one that began last.
+    at one setup share its deadline; what is decided by hand is then for the one that began last.
     """
 
     deadline: float | None = None
@@ -53,7 +53,7 @@ class Control:
     """Called with (key, piece) as text streams in."""
     on_wait: Callable[[str, str], None] | None = None
     """Called with (key, words) when a call must wait, and with no words when it goes on."""
-    on_heard: Callable[[str, Hearing], None] | None = None
+    on_heard: Callable[[str, LiveAnswer], None] | None = None
     """Called with (key, hearing) when a call begins, and for each point of its answer: once whole, once looked up."""
     calls: Mapping[str, int] = field(default_factory=dict, init=False)
     """Role → how many calls each of its seats may make; told by the engine when the debate begins."""
@@ -65,16 +65,16 @@ class Control:
     """Calls in flight: key → since when."""
     typing: set[str] = field(default_factory=set, init=False)
     """Keys that people are asked right now."""
-    helms: list[Helm] = field(default_factory=list, init=False)
+    under_way: list[Steering] = field(default_factory=list, init=False)
     """The debates that are under way, the latest last."""
     _ends: float = field(default=float("inf"), init=False)
     _calls: dict[tuple[str, object], asyncio.Future[Why]] = field(default_factory=dict, init=False)
     _frames: dict[object, asyncio.Future[Why]] = field(default_factory=dict, init=False)
 
     @property
-    def helm(self) -> Helm | None:
+    def steering(self) -> Steering | None:
         """The debate that is under way."""
-        return self.helms[-1] if self.helms else None
+        return self.under_way[-1] if self.under_way else None
 
     # the deadline
 
@@ -110,7 +110,7 @@ class Control:
 
     def _strike(self, last: bool) -> None:
         stops = list(self._calls.values())
-        if last or self.helm is None:  # a debate that is under way ends by itself, as soon as its calls have
+        if last or self.steering is None:  # a debate that is under way ends by itself, as soon as its calls have
             stops += self._frames.values()
         for stop in stops:
             if not stop.done():
@@ -152,7 +152,7 @@ class Control:
         try:
             return await self._until_cut(self._calls, (key, object()), work)
         finally:
-            self.flying.pop(key, None)  # another debate at this desk may have asked under the same key
+            self.flying.pop(key, None)  # another debate at this setup may have asked under the same key
             self._changed()
 
     async def person(self, key: str, work: Coroutine[Any, Any, T]) -> T:
@@ -200,17 +200,17 @@ class Control:
 
     def settle(self) -> str:
         """No further rounds: what is in flight finishes, then the debate is closed with what there is."""
-        return self.helm.settle() if self.helm else NO_DEBATE
+        return self.steering.settle() if self.steering else NO_DEBATE
 
     def more(self) -> str:
         """One round more than planned."""
-        return self.helm.more() if self.helm else NO_DEBATE
+        return self.steering.more() if self.steering else NO_DEBATE
 
     def leave(self, key: str) -> str:
         """Go on without a call whose siblings have answered. It counts as a failure of its seat."""
-        if self.helm is None:
+        if self.steering is None:
             return NO_DEBATE
-        refused = self.helm.leave(key)
+        refused = self.steering.leave(key)
         stops = [] if refused else [stop for (name, _), stop in self._calls.items() if name == key and not stop.done()]
         for stop in stops[-1:]:
             stop.set_result("left")
@@ -227,7 +227,7 @@ async def end(task: asyncio.Task[Any]) -> None:
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-# The helm: what is decided by hand while a debate runs, on record before it takes effect.
+# The steering: what is decided by hand while a debate runs, on record before it takes effect.
 #
 # A decision is a fact like any other input: it holds for a resumed, a forked and a replayed debate, too.
 
@@ -238,7 +238,7 @@ PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class RoundsEnded:
     """That the rounds were ended by hand: in which round, and what had been asked of it by then."""
 
     round: int
@@ -246,7 +246,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Straggler:
+class SlowCall:
     """A call that takes long beside its siblings, in seconds."""
 
     key: str
@@ -258,11 +258,11 @@ class Straggler:
         return seat_of(self.key)
 
 
-def settled(record: Record) -> Settled | None:
+def settled(record: Record) -> RoundsEnded | None:
     fact = record.facts.get(SETTLE)
     if fact is None or not isinstance(fact.value, dict):
         return None
-    return Settled(cast(int, fact.value["round"]), tuple(cast(list[str], fact.value["steps"])))
+    return RoundsEnded(cast(int, fact.value["round"]), tuple(cast(list[str], fact.value["steps"])))
 
 
 def added(record: Record) -> int:
@@ -271,19 +271,19 @@ def added(record: Record) -> int:
     return fact.value if fact and isinstance(fact.value, int) else 0
 
 
-def left(room: Room, key: str, fp: str) -> str:
+def left(runtime: Runtime, key: str, fp: str) -> str:
     """Why a question is not asked any more, if it was left behind, here or in the debate that this is a fork of."""
-    fact = room.record.facts.get(key + LEFT_FACT)
-    if fact is None and room.parent and (old := room.parent.facts.get(key + LEFT_FACT)) and old.of == fp:
-        room.write(fact := old)
+    fact = runtime.record.facts.get(key + LEFT_FACT)
+    if fact is None and runtime.parent and (old := runtime.parent.facts.get(key + LEFT_FACT)) and old.of == fp:
+        runtime.write(fact := old)
     return str(fact.value or "") if fact else ""
 
 
 @dataclass(slots=True)
-class Helm:
+class Steering:
     """The hand on one debate that runs."""
 
-    room: Room
+    runtime: Runtime
     name: str
     """Of the protocol."""
     planned: int = 0
@@ -295,65 +295,69 @@ class Helm:
     @property
     def rounds(self) -> int:
         """Rounds as they are planned by now."""
-        return self.planned + added(self.room.record)
+        return self.planned + added(self.runtime.record)
 
     def settle(self) -> str:
         if refused := self.refuses_settling:
             return refused
-        now = self.room.rounds.now
+        now = self.runtime.rounds.now
         scope = f"r{now}/"
-        steps = {step_of(key).removeprefix(scope) for key in self.room.record.calls if key.startswith(scope)}
+        steps = {step_of(key).removeprefix(scope) for key in self.runtime.record.calls if key.startswith(scope)}
         self._decide(SETTLE, {"round": now, "steps": list[Json](sorted(steps))})
         return ""
 
     def more(self) -> str:
         if refused := self.refuses_more:
             return refused
-        self._decide(MORE, added(self.room.record) + 1)
+        self._decide(MORE, added(self.runtime.record) + 1)
         return ""
 
     @property
     def refuses_more(self) -> str:
         """Why no round can be added; empty if one can."""
-        room = self.room
+        runtime = self.runtime
         if refused := self.refuses_settling:
             return refused
         if self.rounds >= self.most:
             return self.why_most or f"{self.name} has at most {self.most} rounds"
-        name = room.limits.refuses(room.record.committed, Amount(1), room.closing)
-        if not name and room.seconds_left() <= 0:
+        name = runtime.limits.refuses(runtime.record.committed, Amount(1), runtime.closing)
+        if not name and runtime.seconds_left() <= 0:
             name = "minutes"
         if name:
-            return f"the limit of {shown(name, getattr(room.limits, name))} leaves no room for another round"
+            return f"the limit of {shown(name, getattr(runtime.limits, name))} leaves no room for another round"
         return ""
 
     def leave(self, key: str) -> str:
-        room, seat = self.room, seat_of(key)
-        if key not in room.control.flying:
+        runtime, seat = self.runtime, seat_of(key)
+        if key not in runtime.control.flying:
             return f"{key} is not being asked"
         siblings = self._siblings(key)
         if not siblings:
             return f"nobody beside the {seat} has answered yet"
-        took = time.monotonic() - room.control.flying[key]
-        fp = next((asked.fp for asked in room.record.call(key).asked.values()), "")
+        took = time.monotonic() - runtime.control.flying[key]
+        fp = next((asked.fp for asked in runtime.record.call(key).asked.values()), "")
         others = "the other" if len(siblings) == 1 else f"the {len(siblings)} others"
         why = f"by hand, after {took:.0f} s; {others} took {median(siblings):.0f} s"
-        room.write(Fact(key=key + LEFT_FACT, cls="input", of=fp, value=why))
+        runtime.write(Fact(key=key + LEFT_FACT, cls="input", of=fp, value=why))
         return ""
 
-    def stragglers(self) -> list[Straggler]:
+    def stragglers(self) -> list[SlowCall]:
         """Calls past twice the median of their finished siblings, the longest first."""
-        now, found = time.monotonic(), list[Straggler]()
+        now, found = time.monotonic(), list[SlowCall]()
         # A copy, as below: the screen looks from a thread of its own while calls begin and end.
-        for key, since in list(self.room.control.flying.items()):
+        for key, since in list(self.runtime.control.flying.items()):
             siblings = self._siblings(key)
-            if siblings and now - since > PATIENCE * median(siblings) and key + LEFT_FACT not in self.room.record.facts:
-                found.append(Straggler(key, now - since, median(siblings)))
+            if (
+                siblings
+                and now - since > PATIENCE * median(siblings)
+                and key + LEFT_FACT not in self.runtime.record.facts
+            ):
+                found.append(SlowCall(key, now - since, median(siblings)))
         return sorted(found, key=lambda one: -one.took)
 
     def _siblings(self, key: str) -> list[float]:
         """Seconds that those took who were asked the same beside it, and have answered."""
-        calls = list(self.room.record.calls.values())
+        calls = list(self.runtime.record.calls.values())
         return [c.answered.ms / 1000 for c in calls if c.answered and c.key != key and step_of(c.key) == step_of(key)]
 
     @property
@@ -361,14 +365,14 @@ class Helm:
         """Why the rounds cannot be ended by hand; empty if they can."""
         if not self.planned:
             return f"{self.name} has no rounds"
-        if self.room.rounds.over:
+        if self.runtime.rounds.over:
             return "the rounds are over; this is the closing"
-        if settled(self.room.record):
+        if settled(self.runtime.record):
             return "it is settled already: no further rounds"
         return ""
 
     def _decide(self, key: str, value: Json) -> None:
-        self.room.write(Fact(key=key, cls="input", value=value))
+        self.runtime.write(Fact(key=key, cls="input", value=value))
 
 
 def decisions(record: Record) -> list[Fact]:

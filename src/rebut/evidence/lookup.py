@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from rebut.core.citation_syntax import Citation, Found, Place, find
+from rebut.core.citation_syntax import Citation, FoundCitation, Place, find
 from rebut.core.text import cut
 from rebut.core.types import Json
 from rebut.workspace.snapshot import Redact
-from rebut.workspace.tree import LiveView, Missing, Text, Unreadable, Workspace
+from rebut.workspace.tree import LiveView, Missing, Text, UnreadableFile, Workspace
 
 Verdict = Literal["found", "moved", "located", "absent", "uncheckable"]
 
@@ -65,9 +65,9 @@ async def check(
     return mark
 
 
-async def check_text(text: str, view: Workspace, base: str = "") -> list[tuple[Found, Mark]]:
+async def check_text(text: str, view: Workspace, base: str = "") -> list[tuple[FoundCitation, Mark]]:
     """Find and look up every citation in a text. `base` is the text's own folder in the workspace."""
-    results: list[tuple[Found, Mark]] = []
+    results: list[tuple[FoundCitation, Mark]] = []
     for found in find(view.redact(text)):
         mark = await check(found.citation, view, base=base)
         if mark.mark == "absent" and found.planned:
@@ -97,7 +97,7 @@ async def _file(citation: Citation, place: Place, view: Workspace, base: str) ->
     read, note = await _open(place.path, view, base)
     if isinstance(read, Missing):
         return Mark("absent", citation.place, f"{read.path}: {read.why}") if place.kind == "file" else None
-    if isinstance(read, Unreadable):
+    if isinstance(read, UnreadableFile):
         return Mark("uncheckable", citation.place, read.why)
     if not isinstance(read, Text):
         return Mark("located", citation.place, "a folder")
@@ -126,7 +126,7 @@ async def _open(path: str, view: Workspace, base: str) -> tuple[object, str]:
     if len(longer) == 1:
         return await view.read(longer.copy().pop()), f"read as {longer.pop()}"
     if longer:
-        return Unreadable(path, f"{len(longer)} paths end like this, such as {min(longer)}"), ""
+        return UnreadableFile(path, f"{len(longer)} paths end like this, such as {min(longer)}"), ""
     return first, ""
 
 
@@ -315,7 +315,7 @@ def _is_word(char: str) -> bool:
 
 async def look_up(
     text: str, workspace: Path, redact: Redact, never: Sequence[str], folder: Path | None = None
-) -> list[tuple[Found, Mark]]:
+) -> list[tuple[FoundCitation, Mark]]:
     """Every citation of a text with its mark. `folder` is where the text itself lies: paths may be meant from there."""
     view = await LiveView.open(workspace, redact, never)
     try:
@@ -326,7 +326,7 @@ async def look_up(
         await view.close()
 
 
-def summed(results: Sequence[tuple[Found, Mark]]) -> tuple[str, ...]:
+def summed(results: Sequence[tuple[FoundCitation, Mark]]) -> tuple[str, ...]:
     """What the citations of a text came to: how many of each mark, then a line for each that is absent or moved."""
     marks = [mark for _, mark in results]
     counts = {name: sum(m.mark == name for m in marks) for name in get_args(Verdict)}

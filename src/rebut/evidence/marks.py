@@ -13,10 +13,10 @@ from rebut.evidence.lookup import check
 from rebut.workspace.tree import Overlay
 
 if TYPE_CHECKING:
-    from rebut.workspace.tree import Sides
+    from rebut.workspace.tree import DebatedVersions
 
 
-async def marked(evidence: Sequence[Evidence], prose: str, sides: Sides) -> tuple[Evidence, ...]:
+async def marked(evidence: Sequence[Evidence], prose: str, sides: DebatedVersions) -> tuple[Evidence, ...]:
     """The citations of an entry with their marks: the structured ones first, then those found in its prose."""
     marks = [await _mark(e, sides) for e in evidence]
     places = {e.place.strip() for e in evidence}
@@ -31,7 +31,7 @@ async def marked(evidence: Sequence[Evidence], prose: str, sides: Sides) -> tupl
     return tuple(marks)
 
 
-async def _mark(evidence: Evidence, sides: Sides) -> Evidence:
+async def _mark(evidence: Evidence, sides: DebatedVersions) -> Evidence:
     nowhere = Evidence(evidence.place, evidence.quote, "uncheckable", NOTHING_KEPT)
     if sides.new is None and sides.artifact is None:
         return nowhere

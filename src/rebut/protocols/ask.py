@@ -19,7 +19,7 @@ from rebut.protocols.duel import render, reply_checks
 from rebut.protocols.duel.forms import Opening
 from rebut.protocols.duel.prompts import EVIDENCE_RULE
 from rebut.protocols.duel.render import LONGEST, moved
-from rebut.protocols.duel.run import Course, Said, claims, contest, partial as of_duel
+from rebut.protocols.duel.run import DuelState, Turn, claims, contest, partial as of_duel
 from rebut.protocols.shared import prompt_head
 
 name = "ask"
@@ -73,9 +73,9 @@ async def run(debate: Debate) -> Outcome:
     for answer in answers.answered:  # in seat order, which gives the claims their ids
         new = await debate.note(f"answer.{answer.who.seat}", claims(answer.value, answer.who.seat))
         texts[answer.who.seat] = render.opening(answer.value, new)
-    course = Course()
+    course = DuelState()
     debate.minutes = course
-    course.said = [Said(1, "proposer", texts["proposer"], _position(answers.all[0]))] if "proposer" in texts else []
+    course.said = [Turn(1, "proposer", texts["proposer"], _position(answers.all[0]))] if "proposer" in texts else []
     if len(texts) < len(PARTIES):
         [(who, text)] = texts.items()
         lost = answers.failed[0]

@@ -1,4 +1,4 @@
-"""Round trips: who answered a few minutes ago, kept in the user's own state so that nobody is tried twice in a row."""
+"""Which models answered a few minutes ago. Kept in the user's state folder, so that none is tried twice in a row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Trip:
 
 
 @dataclass(frozen=True, slots=True)
-class Trips:
+class Reachability:
     """Successful round trips by model spec. A failure is not kept: whoever mends a login wants to try again at once."""
 
     path: Path

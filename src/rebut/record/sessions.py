@@ -22,7 +22,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSession:
     """A session as a listing shows it."""
 
     id: str
@@ -93,18 +93,18 @@ def _sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def first_event(folder: Path) -> Found | None:
+def first_event(folder: Path) -> FoundSession | None:
     """Read only the opening line: cheap enough for a listing of thousands."""
     try:
         with (folder / journal.NAME).open("rb") as file:
             data = json.loads(file.readline())
         opened = from_json(data)
-        return Found(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
+        return FoundSession(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def sessions(root: Path) -> list[Found]:
+def sessions(root: Path) -> list[FoundSession]:
     """All sessions, newest first."""
     if not root.is_dir():
         return []
@@ -112,7 +112,7 @@ def sessions(root: Path) -> list[Found]:
     return sorted((f for f in found if f), key=lambda f: (f.at, f.id), reverse=True)
 
 
-def is_here(found: Found, folder: Path) -> bool:
+def is_here(found: FoundSession, folder: Path) -> bool:
     """Whether a session was started in this workspace: the same repository, or else the same folder."""
     there = Path(found.opened.workspace)
     return there == folder or repository(there) == repository(folder)

@@ -21,7 +21,7 @@ LONGEST = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedSession:
     """One of the two."""
 
     id: str
@@ -33,7 +33,7 @@ class Side:
     spent: Spent
 
     @classmethod
-    def of(cls, record: Record, outcome: Outcome | None) -> Side:
+    def of(cls, record: Record, outcome: Outcome | None) -> ComparedSession:
         if outcome is None:
             return cls(record.opened.id, status(record), "", "", (), record.spent())
         won = outcome.verdict.winner if outcome.verdict else headline_of(outcome)
@@ -80,9 +80,9 @@ class Reused:
 class Pair:
     """Both."""
 
-    parent: Side | None
+    parent: ComparedSession | None
     """None where it is deleted."""
-    fork: Side
+    fork: ComparedSession
     from_id: str
     reused: Reused
 
@@ -97,17 +97,17 @@ class Pair:
             return [f"  {'parent':<10}{self.from_id}, which is deleted", *told]
         if width < NARROW or width > 1000:
             return [*_stacked("parent", self.parent, width), "", *_stacked("this fork", self.fork, width), "", *told]
-        room = (width - 2 - 12 - 3) // 2
+        space = (width - 2 - 12 - 3) // 2
         rows: list[str] = []
-        sides = (self.parent.cells("parent", room), self.fork.cells("this fork", room))
+        sides = (self.parent.cells("parent", space), self.fork.cells("this fork", space))
         for label, left, right in zip(LABELS, *sides, strict=True):
-            lines = zip_longest(textwrap.wrap(left, room), textwrap.wrap(right, room), fillvalue="")
+            lines = zip_longest(textwrap.wrap(left, space), textwrap.wrap(right, space), fillvalue="")
             for n, (one, other) in enumerate(lines):
-                rows.append(f"  {label if not n else '':<10}{one:<{room}}   {other}".rstrip())
+                rows.append(f"  {label if not n else '':<10}{one:<{space}}   {other}".rstrip())
         return [*rows, *told]
 
 
-def _stacked(name: str, side: Side, width: int) -> list[str]:
+def _stacked(name: str, side: ComparedSession, width: int) -> list[str]:
     rows: list[str] = []
     for label, text in zip(LABELS, side.cells(name, width), strict=True):
         line = f"    {label:<10}{text}" if label else f"  {text}"
@@ -121,8 +121,8 @@ def paired(fork: Record, load: Callable[[str], Record | None], outcome: Outcome 
         return None
     parent = load(fork.opened.forked_from)
     return Pair(
-        Side.of(parent, outcome_of(parent)) if parent else None,
-        Side.of(fork, outcome or outcome_of(fork)),
+        ComparedSession.of(parent, outcome_of(parent)) if parent else None,
+        ComparedSession.of(fork, outcome or outcome_of(fork)),
         fork.opened.forked_from,
         reused(fork, load),
     )

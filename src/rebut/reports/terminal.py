@@ -13,7 +13,7 @@ from rebut.domain.amounts import counted, duration as duration, money as money, 
 from rebut.domain.ledger import Evidence, Ledger, Point
 from rebut.domain.limits import shown
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Contract
+from rebut.domain.review_result import ReviewResult
 from rebut.domain.session_status import ledger_of
 from rebut.domain.worth import Worth, fate_of
 from rebut.record.events import Answered, Fact, Opened
@@ -207,7 +207,7 @@ def ending(
     Without `points`, the ledger is left out for a reader who gets it whole.
     """
     contract = outcome.data.get("contract")
-    made = Contract.from_json(contract) if isinstance(contract, dict) else None
+    made = ReviewResult.from_json(contract) if isinstance(contract, dict) else None
     said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
     rows = wrapped(f"  {outcome.heading}  {said}".rstrip(), width, 4)
     if outcome.verdict:
@@ -329,13 +329,13 @@ def worth_rows(worth: Worth | None, width: int) -> list[str]:
     if worth is None:
         return []
     indent = INDENT if width >= NARROW else 4
-    room = max(20, width - 2 - indent)
-    parts, said, left = _parts(worth, room), list[str](), MOST_LINES
+    space = max(20, width - 2 - indent)
+    parts, said, left = _parts(worth, space), list[str](), MOST_LINES
     if width < NARROW:
         parts[0] = f"{LABEL} {parts[0]}"
     for n, text in reversed(list(enumerate(parts))):  # the last matters most: what it cost, then what it changed
         most = left if n == 0 else min(2, left - n)
-        lines = _within(text, room, most)
+        lines = _within(text, space, most)
         left -= len(lines)
         said = [*lines, *said]
     if width < NARROW:
@@ -354,7 +354,7 @@ def worth_sentences(worth: Worth) -> list[str]:
     return _parts(worth, ENDLESS)
 
 
-def _parts(worth: Worth, room: int) -> list[str]:
+def _parts(worth: Worth, space: int) -> list[str]:
     if not worth.first:
         return [f"cannot be told: {worth.caveat}"]
     first = f"at first: {worth.first}"
@@ -362,9 +362,9 @@ def _parts(worth: Worth, room: int) -> list[str]:
         return [first, "no debate was needed, and none was paid for"]
     raised = _raised(worth)
     if worth.nothing:
-        more = f"{_cost(worth.debate, room)} more than {_the_first(worth)} alone"
+        more = f"{_cost(worth.debate, space)} more than {_the_first(worth)} alone"
         return [first, f"changed nothing{_caveat(worth)}: {f'{raised}; ' if worth.raised else ''}{more}"]
-    return [first, f"changed{_caveat(worth)}: {'; '.join([*worth.changed, raised])}", _beside(worth, room)]
+    return [first, f"changed{_caveat(worth)}: {'; '.join([*worth.changed, raised])}", _beside(worth, space)]
 
 
 def _caveat(worth: Worth) -> str:
@@ -376,18 +376,18 @@ def _raised(worth: Worth) -> str:
     return f"{counted(worth.raised, worth.noun)}" + (f", {fates}" if fates else "")
 
 
-def _beside(worth: Worth, room: int) -> str:
+def _beside(worth: Worth, space: int) -> str:
     """What the debate took beside the first answers, in as many words as a line has room for."""
     reused = bool(worth.reused and not worth.alone.calls)
     for part in (_whole, _short):
         said = f"cost: {part(worth.debate)}; at first {'nothing: reused' if reused else part(worth.alone)}"
-        if len(said) <= room:
+        if len(said) <= space:
             return said
     return f"cost: {_short(worth.debate)} more"
 
 
-def _cost(part: Spent, room: int) -> str:
-    return _whole(part) if room >= WIDE else _short(part)
+def _cost(part: Spent, space: int) -> str:
+    return _whole(part) if space >= WIDE else _short(part)
 
 
 def _whole(part: Spent) -> str:
@@ -402,9 +402,9 @@ def _the_first(worth: Worth) -> str:
     return "the first answer" if len(worth.keys) == 1 and not worth.keys[0].endswith("*") else "the first answers"
 
 
-def _within(text: str, room: int, most: int) -> Sequence[str]:
+def _within(text: str, space: int, most: int) -> Sequence[str]:
     """A text in at most so many lines; what is cut off is told by its last sign."""
-    lines = textwrap.wrap(text, room, break_long_words=True) or [""]
+    lines = textwrap.wrap(text, space, break_long_words=True) or [""]
     if len(lines) <= most:
         return lines
-    return [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), room)]
+    return [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), space)]

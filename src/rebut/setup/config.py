@@ -58,7 +58,7 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConfiguredLimits:
     """Caps on a debate; None where nobody set one."""
 
     rounds: int | None = None
@@ -78,9 +78,9 @@ class Config:
     """Command-line tools by name."""
     analysers: Mapping[str, Analyser] = field(default_factory=dict)
     """What `lint` runs, by name."""
-    limits: Limits = Limits()
+    limits: ConfiguredLimits = ConfiguredLimits()
     """The user's limits, lowered by the repository's."""
-    ceilings: Limits = Limits()
+    ceilings: ConfiguredLimits = ConfiguredLimits()
     """The repository's alone: a default or a flag above them is lowered too; see `capped`."""
     user_allow: tuple[str, ...] | None = None
     """`[egress] allow`; None when no list was given, which is not the same as an empty one."""
@@ -176,7 +176,7 @@ def wish(table: GateTable) -> Wish:
 # Limits, seats, providers. --------------------------------------------------------------------------------------------
 
 
-def _clamped(table: LimitsTable, file: str, notices: list[str]) -> Limits:
+def _clamped(table: LimitsTable, file: str, notices: list[str]) -> ConfiguredLimits:
     values = table.model_dump()
     for name, (low, high) in RANGES.items():
         value = values[name]
@@ -185,12 +185,12 @@ def _clamped(table: LimitsTable, file: str, notices: list[str]) -> Limits:
         # A NaN fails every comparison and ends up at the low end, the careful side.
         values[name] = high if value > high else low
         notices.append(f"{file}: limits.{name} = {value:g} is outside {low:g} to {high:g}; taken as {values[name]:g}.")
-    return Limits(**values)
+    return ConfiguredLimits(**values)
 
 
-def _lower(limits: Limits, ceilings: Limits, notices: list[str]) -> Limits:
+def _lower(limits: ConfiguredLimits, ceilings: ConfiguredLimits, notices: list[str]) -> ConfiguredLimits:
     values: dict[str, Any] = {}
-    for name in (f.name for f in fields(Limits)):
+    for name in (f.name for f in fields(ConfiguredLimits)):
         mine: float | None = getattr(limits, name)
         theirs: float | None = getattr(ceilings, name)
         given = [v for v in (mine, theirs) if v is not None]
@@ -198,7 +198,7 @@ def _lower(limits: Limits, ceilings: Limits, notices: list[str]) -> Limits:
         if mine is not None and theirs is not None and mine != theirs:
             which = f"{REPO_FILE} lowers it" if theirs < mine else "a repository may not raise it"
             notices.append(f"limits.{name}: yours {mine:g}, {REPO_FILE} {theirs:g}; {which}, so {min(mine, theirs):g}.")
-    return Limits(**values)
+    return ConfiguredLimits(**values)
 
 
 def _seats(table: SeatsTable, file: str) -> dict[str, ModelSpec]:

@@ -17,11 +17,11 @@ REPO_FILE = "rebut.toml"
 Wire = Literal["openai", "responses", "anthropic", "google"]
 
 
-class Table(BaseModel):
+class StrictTable(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class ProviderTable(Table):
+class ProviderTable(StrictTable):
     wire: Wire | None = None
     base_url: str = ""
     base_url_env: str = Field(default="", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
@@ -33,7 +33,7 @@ class ProviderTable(Table):
     allow_http: bool = False
 
 
-class LimitsTable(Table):
+class LimitsTable(StrictTable):
     rounds: int | None = None
     minutes: float | None = None
     tokens: int | None = None
@@ -42,12 +42,12 @@ class LimitsTable(Table):
     timeout: float | None = None
 
 
-class EgressTable(Table):
+class EgressTable(StrictTable):
     allow: list[str] | None = None
     never: list[str] = []
 
 
-class SeatsTable(Table):
+class SeatsTable(StrictTable):
     proposer: str | None = None
     challenger: str | None = None
     judge: str | None = None
@@ -56,13 +56,13 @@ class SeatsTable(Table):
     lead: str | None = None
 
 
-class GateTable(Table):
+class GateTable(StrictTable):
     fail_on: Literal["P1", "P2", "P3"] | None = None
     on_inconclusive: Literal["fail", "pass"] | None = None
     dismissals: Literal["all", "shared", "none"] | None = None
 
 
-class RepoFile(Table):
+class RepoFile(StrictTable):
     limits: LimitsTable = LimitsTable()
     egress: EgressTable = EgressTable()
     gate: GateTable = GateTable()
@@ -78,7 +78,7 @@ class UserFile(RepoFile):
     seats: SeatsTable = SeatsTable()
 
 
-TABLES: dict[str, type[Table]] = {
+TABLES: dict[str, type[StrictTable]] = {
     "providers": ProviderTable,
     "limits": LimitsTable,
     "egress": EgressTable,
@@ -144,7 +144,7 @@ def refuse_foreign(raw: Mapping[str, object]) -> None:
     raise ConfigError(f"{REPO_FILE} sets {key}; a repository may not choose {what}", WHERE_TO)
 
 
-T = TypeVar("T", bound=Table)
+T = TypeVar("T", bound=StrictTable)
 
 
 def validated(model: type[T], raw: Mapping[str, object], file: str) -> T:

@@ -21,7 +21,7 @@ from rebut.backends.embedded import weights
 from rebut.backends.linters import tables as analysers
 from rebut.backends.linters.tables import Analyser
 from rebut.core.errors import UsageError
-from rebut.core.process import Ended
+from rebut.core.process import ProcessResult
 from rebut.core.text import cut
 from rebut.core.types import ModelSpec
 from rebut.engine.steering import end
@@ -40,7 +40,7 @@ _NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundModel:
     """A provider as it stands here: what there is of it, or why it cannot take a seat and what to do about that."""
 
     name: str
@@ -74,7 +74,7 @@ class Found:
 
 async def look(
     config: Config, env: Mapping[str, str], wanted: Callable[[str], bool] = lambda name: True
-) -> list[Found]:
+) -> list[FoundModel]:
     """Every provider that `wanted` names, best first: tools, then keys, then servers here, then the embedded model."""
     local = [p for p in config.providers if wanted(p.name) and is_loopback(urlsplit(p.base_url).hostname or "")]
     keyed = [p for p in config.providers if wanted(p.name) and p.api_key_env and p not in local]
@@ -92,12 +92,12 @@ def look_now(
     wanted: Callable[[str], bool] = lambda name: True,
     *,
     until: float | None = None,
-) -> list[Found] | None:
+) -> list[FoundModel] | None:
     """`look` for code that is not async, also where a loop is running: in a thread, with a loop of its own.
 
     None when it is not done by `until`, on the monotonic clock; no tool that it started is left then.
     """
-    out: list[Found] = []
+    out: list[FoundModel] = []
 
     async def main() -> None:
         task = asyncio.ensure_future(look(config, env, wanted))
@@ -113,11 +113,11 @@ def look_now(
     return out if until is None or time.monotonic() < until else None
 
 
-async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:
+async def _tool(tool: Tool, env: Mapping[str, str]) -> FoundModel:
     if tools.find_executable(tool, env) is None:
         install = f"Install it: {tool.install}" if tool.install else ""
-        return Found(tool.name, "tool", problem="not installed", advice=install)
-    version, said = "", Ended(None)
+        return FoundModel(tool.name, "tool", problem="not installed", advice=install)
+    version, said = "", ProcessResult(None)
     try:
         async with asyncio.timeout(TOOL_SECONDS):
             said = await tools.ask(tool, env, tool.version_args)
@@ -126,28 +126,30 @@ async def _tool(tool: Tool, env: Mapping[str, str]) -> Found:
                 return await _able(tool, env, version)
     except TimeoutError:
         late = f"it does not tell its {'login and flags' if version else 'version'} within {TOOL_SECONDS:g} s"
-        return Found(tool.name, "tool", True, version or "?", (), late, "Run it by hand.")
+        return FoundModel(tool.name, "tool", True, version or "?", (), late, "Run it by hand.")
     update = _update(tool)
     if not version:
-        return Found(tool.name, "tool", True, "?", (), *_broken(tool, said))
+        return FoundModel(tool.name, "tool", True, "?", (), *_broken(tool, said))
     old = f"older than {tool.minimum}, from which on its lockdown is known to hold"
-    return Found(tool.name, "tool", True, version, (), old, update)
+    return FoundModel(tool.name, "tool", True, version, (), old, update)
 
 
-async def _able(tool: Tool, env: Mapping[str, str], version: str) -> Found:
+async def _able(tool: Tool, env: Mapping[str, str], version: str) -> FoundModel:
     """A tool that is new enough: it must still know the flags that lock it down, and be logged in."""
     if missing := await tools.missing_flags(tool, env):
         wants = f"this version does not know {', '.join(missing)}, which its lockdown needs"
-        return Found(tool.name, "tool", True, version, (), wants, _update(tool))
+        return FoundModel(tool.name, "tool", True, version, (), wants, _update(tool))
     login = await tools.login(tool, env)
     if not login.shown:
         told, advice = LOGGED_OUT if login.sure else PERHAPS_OUT, tool.login or "Log in."
-        return Found(tool.name, "tool", True, version, (), told, advice, out=True, unsure=not login.sure)
+        return FoundModel(tool.name, "tool", True, version, (), told, advice, out=True, unsure=not login.sure)
     vague = not tool.family and not tool.model
-    return Found(tool.name, "tool", True, version, (ModelSpec(tool.name),), unsure=not login.sure, any_family=vague)
+    return FoundModel(
+        tool.name, "tool", True, version, (ModelSpec(tool.name),), unsure=not login.sure, any_family=vague
+    )
 
 
-def _broken(tool: Tool, said: Ended) -> tuple[str, str]:
+def _broken(tool: Tool, said: ProcessResult) -> tuple[str, str]:
     """What is wrong with a tool that does not even tell its version, and what to do about it."""
     command = f"`{tool.command} {' '.join(tool.version_args)}`"
     if said.code == 0:
@@ -162,38 +164,38 @@ def _update(tool: Tool) -> str:
     return f"Update it: {tool.install}" if tool.install else "Update it."
 
 
-def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> Found:
+def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> FoundModel:
     name, variable = provider.name, provider.api_key_env
     if not env.get(variable, "").strip():
-        return Found(name, "key", problem=f"{variable} is not set", advice=f"Export {variable}.")
+        return FoundModel(name, "key", problem=f"{variable} is not set", advice=f"Export {variable}.")
     if fault := config.faults.get(name):
-        return Found(name, "key", True, variable, (), fault.message, fault.hint)
+        return FoundModel(name, "key", True, variable, (), fault.message, fault.hint)
     if not provider.model:
         advice = f"Set model in [providers.{name}] of your config, or name a seat {name}:MODEL."
-        return Found(name, "key", True, variable, (), "no model is set", advice)
-    return Found(name, "key", True, variable, (ModelSpec(name, provider.model),))
+        return FoundModel(name, "key", True, variable, (), "no model is set", advice)
+    return FoundModel(name, "key", True, variable, (ModelSpec(name, provider.model),))
 
 
-async def _server(provider: Provider, env: Mapping[str, str]) -> Found:
+async def _server(provider: Provider, env: Mapping[str, str]) -> FoundModel:
     """A server on this machine. One model of each family that it lists could sit down."""
     place = urlsplit(provider.base_url).netloc
     key = env.get(provider.api_key_env, "").strip() if provider.api_key_env else ""
     if not (key.isascii() and key.isprintable()):
         odd, advice = "the key holds characters that no key has", f"Check {provider.api_key_env}."
-        return Found(provider.name, "server", True, place, (), odd, advice)
+        return FoundModel(provider.name, "server", True, place, (), odd, advice)
     listed = await _listed(provider, key)
     if listed is None:
-        return Found(provider.name, "server", problem=f"nothing answers at {place}", advice="Start it.")
+        return FoundModel(provider.name, "server", problem=f"nothing answers at {place}", advice="Start it.")
     if isinstance(listed, int):
         # Anything may live at a usual port. So it is not here, but who looks for it learns what is.
         said = f"{place} answered {listed} when asked for its models"
-        return Found(provider.name, "server", problem=said, advice=_of_refusal(provider, listed))
+        return FoundModel(provider.name, "server", problem=said, advice=_of_refusal(provider, listed))
     able = [m for m in listed if not any(word in m.lower() for word in _NO_DEBATERS)]
     chosen = [provider.model] if provider.model else able
     specs = tuple(spec for spec in (ModelSpec(provider.name, m) for m in chosen) if _can_be_written(spec))
     if not specs:
-        return Found(provider.name, "server", True, place, (), "it has no model", "Load one into it.")
-    return Found(provider.name, "server", True, f"{provider.name} at {place}", specs)
+        return FoundModel(provider.name, "server", True, place, (), "it has no model", "Load one into it.")
+    return FoundModel(provider.name, "server", True, f"{provider.name} at {place}", specs)
 
 
 def _of_refusal(provider: Provider, status: int) -> str:
@@ -236,43 +238,45 @@ def _can_be_written(spec: ModelSpec) -> bool:
         return False
 
 
-def _embedded(env: Mapping[str, str]) -> Found:
+def _embedded(env: Mapping[str, str]) -> FoundModel:
     name = weights.SMOLLM2.name
     if not weights.has_runner():
-        return Found(EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'")
+        return FoundModel(
+            EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"
+        )
     if not weights.is_here(env=env):
-        return Found(EMBEDDED, "embedded", problem="its weights are not here", advice="Run `rebut models get`.")
-    return Found(EMBEDDED, "embedded", True, name, (ModelSpec(EMBEDDED),))
+        return FoundModel(EMBEDDED, "embedded", problem="its weights are not here", advice="Run `rebut models get`.")
+    return FoundModel(EMBEDDED, "embedded", True, name, (ModelSpec(EMBEDDED),))
 
 
-async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[Found]:
+async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[FoundModel]:
     """What `lint` could run here, in the order of the tables."""
     tables = config.analysers or analysers.load({})
     return list(await asyncio.gather(*(_analyser(one, env) for one in tables.values())))
 
 
-async def _analyser(analyser: Analyser, env: Mapping[str, str]) -> Found:
+async def _analyser(analyser: Analyser, env: Mapping[str, str]) -> FoundModel:
     path = analysers.find_executable(analyser, env)
     if path is None:
-        return Found(analyser.name, "analyser", problem="not installed", advice=analyser.install)
+        return FoundModel(analyser.name, "analyser", problem="not installed", advice=analyser.install)
     version = await analysers.version(analyser, path, env)
-    return Found(analyser.name, "analyser", True, version or "?")
+    return FoundModel(analyser.name, "analyser", True, version or "?")
 
 
-def programs(found: Sequence[Found]) -> list[Found]:
+def programs(found: Sequence[FoundModel]) -> list[FoundModel]:
     """Participants by name only, that rebut never seats by itself: analysers, the judge of rules, any model file."""
     here = ", ".join(f"{one.name} {one.about}" for one in found if one.here)
     return [
-        Found("lint", "program", True, here)
+        FoundModel("lint", "program", True, here)
         if here
-        else Found("lint", "program", problem="no analyser is installed", advice="pip install 'rebut[lint]'"),
-        Found("rules", "program", True, "a judge of code by fixed rules"),
-        Found("gguf", "program", True, "any model file, as gguf:PATH")
+        else FoundModel("lint", "program", problem="no analyser is installed", advice="pip install 'rebut[lint]'"),
+        FoundModel("rules", "program", True, "a judge of code by fixed rules"),
+        FoundModel("gguf", "program", True, "any model file, as gguf:PATH")
         if weights.has_runner()
-        else Found("gguf", "program", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"),
+        else FoundModel("gguf", "program", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"),
     ]
 
 
-def usable(found: Sequence[Found]) -> list[tuple[ModelSpec, Found]]:
+def usable(found: Sequence[FoundModel]) -> list[tuple[ModelSpec, FoundModel]]:
     """Every spec that could sit, in order."""
     return [(spec, one) for one in found for spec in one.specs]

@@ -20,7 +20,7 @@ from rebut.core.types import EFFORTS, Json, ModelSpec, Participant, Reply, Reque
 from rebut.engine.runtime import Connection
 from rebut.setup.config import Config, Provider, load
 from rebut.setup.config_files import read
-from rebut.setup.discover import Found
+from rebut.setup.discover import FoundModel
 
 SECONDS = 60.0
 OUTPUT = 1024
@@ -78,14 +78,14 @@ class Health:
     embedded: bool = False
 
 
-def patients(found: Sequence[Found], named: Sequence[ModelSpec]) -> list[Found]:
+def patients(found: Sequence[FoundModel], named: Sequence[ModelSpec]) -> list[FoundModel]:
     """Whom to look at: what is here, or what was named, here or not."""
     if not named:
         return [_to_try(one) for one in found if one.here]
     by_name = {one.name: _to_try(one) for one in found}
     out = []
     for spec in named:
-        one = by_name.get(spec.provider, Found(spec.provider, "server", True, str(spec)))
+        one = by_name.get(spec.provider, FoundModel(spec.provider, "server", True, str(spec)))
         # A model that was named by hand needs none from the config.
         settled = one.here and (one.usable or one.problem == "no model is set" or spec.provider not in by_name)
         if settled and (spec.model or spec.effort or not one.specs):
@@ -94,12 +94,12 @@ def patients(found: Sequence[Found], named: Sequence[ModelSpec]) -> list[Found]:
     return out
 
 
-def _to_try(one: Found) -> Found:
+def _to_try(one: FoundModel) -> FoundModel:
     """A tool that shows no login is tried all the same: the call is the better witness."""
     return replace(one, specs=(ModelSpec(one.name),)) if one.out and not one.specs else one
 
 
-def cost(found: Sequence[Found], connect: Connect, *, deep: bool) -> tuple[int, float, list[str]]:
+def cost(found: Sequence[FoundModel], connect: Connect, *, deep: bool) -> tuple[int, float, list[str]]:
     """How many calls will be made, what they cost at most, and for whom that is not known."""
     calls, usd, unknown = 0, 0.0, list[str]()
     for one in found:
@@ -122,7 +122,7 @@ def cost(found: Sequence[Found], connect: Connect, *, deep: bool) -> tuple[int, 
 
 
 async def examine(
-    found: Sequence[Found],
+    found: Sequence[FoundModel],
     config: Config,
     connect: Connect,
     *,
@@ -132,12 +132,12 @@ async def examine(
     in_folder: InFolder | None = None,
 ) -> list[Health]:
     """All of them at once, each within its own time. Without `in_folder`, no context file is tried."""
-    room = Rooms(config, connect, in_folder, seconds)
-    return list(await asyncio.gather(*(_one(f, room, offline, deep) for f in found)))
+    space = DoctorTools(config, connect, in_folder, seconds)
+    return list(await asyncio.gather(*(_one(f, space, offline, deep) for f in found)))
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
+class DoctorTools:
     """What the doctor has for all of them."""
 
     config: Config
@@ -151,8 +151,8 @@ def families(healths: Sequence[Health]) -> list[str]:
     return list(dict.fromkeys(h.family for h in healths if h.can_debate and not h.embedded))
 
 
-async def _one(one: Found, rooms: Rooms, offline: bool, deep: bool) -> Health:
-    config, connect = rooms.config, rooms.connect
+async def _one(one: FoundModel, tools: DoctorTools, offline: bool, deep: bool) -> Health:
+    config, connect = tools.config, tools.connect
     tool = config.tools.get(one.name)
     efforts = tuple(tool.efforts) if tool else EFFORTS if one.kind == "key" else ()
     health = Health(
@@ -180,13 +180,13 @@ async def _one(one: Found, rooms: Rooms, offline: bool, deep: bool) -> Health:
         if one.out:
             return replace(health, login="probably not" if one.unsure else "no")
         return replace(health, login="probably" if one.unsure else health.login, can_debate=True)
-    health = await _round_trip(health, Trial(spec, connection, rooms.seconds))
+    health = await _round_trip(health, Trial(spec, connection, tools.seconds))
     if not deep or not health.can_debate:
         return health
-    checks = await _deep(Trial(spec, connection, rooms.seconds))
-    if health.context_file and rooms.in_folder:
-        checks = (*checks, await _context(spec, health.context_file, rooms))
-    levels = await _levels(spec, rooms) if one.kind in WIRED else health.efforts
+    checks = await _deep(Trial(spec, connection, tools.seconds))
+    if health.context_file and tools.in_folder:
+        checks = (*checks, await _context(spec, health.context_file, tools))
+    levels = await _levels(spec, tools) if one.kind in WIRED else health.efforts
     failed = [check for check in checks if not check.passed]
     health = replace(health, efforts=levels, checks=checks)
     if not failed:
@@ -236,12 +236,12 @@ async def _deep(trial: Trial) -> tuple[Check, ...]:
     )
 
 
-async def _context(spec: ModelSpec, name: str, rooms: Rooms) -> Check:
+async def _context(spec: ModelSpec, name: str, tools: DoctorTools) -> Check:
     """Whether a tool reads its context file: a word stands there and nowhere else, and must come back."""
-    assert rooms.in_folder is not None
+    assert tools.in_folder is not None
     nonce = secrets.token_hex(4)
     with tempfile.TemporaryDirectory(prefix="rebut-") as folder:
-        trial = Trial(spec, rooms.in_folder(spec, _laid(Path(folder), name, nonce)), rooms.seconds)
+        trial = Trial(spec, tools.in_folder(spec, _laid(Path(folder), name, nonce)), tools.seconds)
         return await trial.check(
             "context file",
             f"What is the code word that {name}, which you were given, tells? Reply with that word and nothing else.",
@@ -255,13 +255,13 @@ def _laid(folder: Path, name: str, nonce: str) -> Path:
     return folder
 
 
-async def _levels(spec: ModelSpec, rooms: Rooms) -> tuple[str, ...]:
+async def _levels(spec: ModelSpec, tools: DoctorTools) -> tuple[str, ...]:
     """The levels of effort that this very model takes. A wire says in its notes what it had to leave out or lower."""
 
     async def taken(level: str) -> bool:
         wanted = replace(spec, effort=level)
         try:
-            reply = await Trial(wanted, rooms.connect(wanted), rooms.seconds).ask("Reply with the word yes.")
+            reply = await Trial(wanted, tools.connect(wanted), tools.seconds).ask("Reply with the word yes.")
         except (ParticipantFailed, Paused):
             return False
         return not any(re.search(r"effort|thinking|think adaptively", note) for note in reply.notes)

@@ -1,4 +1,4 @@
-"""The desk: a debate prepared. Config, environment and workspace, and the plan that comes of what was asked for."""
+"""The setup: a debate prepared. Config, environment and workspace, and the plan that comes of what was asked for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rebut.core.errors import PriceUnknown, UsageError
 from rebut.core.types import ModelSpec, Sampling
 from rebut.domain.limits import RANGES, Limits
-from rebut.engine.plan import Plan, Table, participants
+from rebut.engine.plan import Environment, Plan, participants
 from rebut.engine.protocol import Protocol, load
 from rebut.engine.run import OWN_OUTPUT
 from rebut.engine.runtime import Control
@@ -28,7 +28,7 @@ from rebut.setup.seats import Given, check_effort, fill, is_self_debate, only_se
 from rebut.workspace.targets.target import headline
 
 if TYPE_CHECKING:
-    from rebut.setup.discover import Found
+    from rebut.setup.discover import FoundModel
     from rebut.workspace.targets.target import Target, Wanted
 
 MOST_TOLD = 5
@@ -36,7 +36,7 @@ MOST_TOLD = 5
 NO_SETTINGS = ("topic", "limits", "allow_same_model")
 
 
-class Desk:
+class Setup:
     """What the door needs from outside, found once: config, environment, where sessions live."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Desk:
         self.connect = connector(self.config, self.env, self.workspace, backends, rehearsal=rehearsal)
         self._backends, self._config = backends, config
         self._resolved: tuple[Target, bytes] | None = None
-        self.table = Table(
+        self.environment = Environment(
             connect=self.connect,
             root=sessions.home(self.env),
             known_secrets=self.config.known_secrets(self.env),
@@ -70,30 +70,30 @@ class Desk:
             on_ready=on_ready,
         )
 
-    def of(self, record: Record) -> Desk:
-        """The desk for a session on record: its workspace's rules and relative paths hold, wherever we stand now."""
+    def of(self, record: Record) -> Setup:
+        """The setup for a session on record: its workspace's rules and relative paths hold, wherever we stand now."""
         if record.opened.workspace == str(self.workspace):
             return self
         return self.at(record.opened.workspace, self._config)
 
-    def at(self, workspace: Path | str, config: configs.Config | None = None) -> Desk:
-        """The same desk in another folder."""
-        table = self.table
-        return Desk(
+    def at(self, workspace: Path | str, config: configs.Config | None = None) -> Setup:
+        """The same setup in another folder."""
+        environment = self.environment
+        return Setup(
             workspace=workspace,
             env=self.env,
             config=config,
             backends=self._backends,
-            control=table.control,
-            listener=table.listener,
-            on_ready=table.on_ready,
+            control=environment.control,
+            listener=environment.listener,
+            on_ready=environment.on_ready,
         )
 
     def find(self, name: str) -> Path:
-        return sessions.find(self.table.root, name, self.workspace)
+        return sessions.find(self.environment.root, name, self.workspace)
 
-    def taken_up(self, name: str) -> tuple[Desk, Path, Record]:
-        """The desk for a session, the session's folder and what is on record there."""
+    def taken_up(self, name: str) -> tuple[Setup, Path, Record]:
+        """The setup for a session, the session's folder and what is on record there."""
         folder = self.find(name)
         record = sessions.load(folder)
         return self.of(record), folder, record
@@ -193,8 +193,8 @@ class Desk:
         from rebut.workspace.targets.resolve import resolve
 
         key = secrets.token_bytes(32)
-        redactor = Redactor(key, self.table.known_secrets)
-        target = await resolve(self.workspace, wanted, redactor.door, (*self.table.never, *OWN_OUTPUT))
+        redactor = Redactor(key, self.environment.known_secrets)
+        target = await resolve(self.workspace, wanted, redactor.door, (*self.environment.never, *OWN_OUTPUT))
         if target.text and target.kind != "code":
             target = await self._held_to_its_own(target, wanted.artifact_file, redactor.door)
         self._resolved = target, key
@@ -205,21 +205,21 @@ class Desk:
         from rebut.evidence.lookup import look_up, summed
 
         folder = (self.workspace / file).resolve().parent if file else None
-        cites = summed(await look_up(target.text, self.workspace, door, self.table.never, folder))
+        cites = summed(await look_up(target.text, self.workspace, door, self.environment.never, folder))
         if not cites:
             return target
         rest = f"; {len(cites) - 1 - MOST_TOLD} more" if len(cites) - 1 > MOST_TOLD else ""
         note = "; ".join((f"what the text cites: {cites[0]}", *cites[1 : 1 + MOST_TOLD])) + rest
         return replace(target, cites=cites, notes=(*target.notes, note))
 
-    def _find(self, wanted: Callable[[str], bool]) -> Sequence[Found]:
+    def _find(self, wanted: Callable[[str], bool]) -> Sequence[FoundModel]:
         from rebut.setup.discover import look_now
 
         if self._on_look:
             self._on_look()
-        found = look_now(self.config, self.env, wanted, until=self.table.control.ends)
+        found = look_now(self.config, self.env, wanted, until=self.environment.control.ends)
         if found is None:
-            raise self.table.control.late()
+            raise self.environment.control.late()
         return found
 
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
@@ -306,7 +306,7 @@ class Desk:
 
     def lowered(self, given: Mapping[str, Any]) -> list[str]:
         """What was asked for and is not had, to be told: a flag that does nothing would look like a fault."""
-        known = configs.Limits.__dataclass_fields__
+        known = configs.ConfiguredLimits.__dataclass_fields__
         numbers = {name: v for name, v in given.items() if name in known and isinstance(v, int | float)}
         return [
             f"limits.{name}: {value:g} was asked for, {REPO_FILE} permits {most:g}, so {most:g}"

@@ -11,10 +11,10 @@ from rebut.engine.protocol import MANY, MOST_FOUND, Protocol
 from rebut.engine.runtime import Connection
 from rebut.setup.config import Config
 from rebut.setup.connect import connector as connector
-from rebut.setup.discover import Found, usable
+from rebut.setup.discover import FoundModel, usable
 
 Given = Mapping[str, str | Sequence[str]]
-Find = Callable[[Callable[[str], bool]], Sequence[Found]]
+Find = Callable[[Callable[[str], bool]], Sequence[FoundModel]]
 """Looks around for those providers that the given function admits."""
 
 
@@ -54,7 +54,7 @@ def seat(
             named[role] = ["human"]  # nobody is asked here, so nobody needs to be found for it
         if not attended and not given.get(role):
             _listed(named[role], role, config)
-    company = Company()
+    company = FilledSeats()
     if find and any(count and not named[role] for role, count in protocol.seats.items() if role != protocol.judge):
         # With somebody watching, whatever no list forbids; else only what the user has listed (C16).
         company = found_company(protocol, named, find(config.allowed if attended else config.listed), connect)
@@ -66,7 +66,7 @@ def seat(
         named |= {role: [taken[role]] for role in filled_in}
         unlisted = () if attended or config.user_allow is not None else (UNLISTED,)
         why = NONE_LISTED if unlisted else NO_MODEL
-        company = Company(notes=(*(f"the {role} is {why}" for role in filled_in if role in programs), *unlisted))
+        company = FilledSeats(notes=(*(f"the {role} is {why}" for role in filled_in if role in programs), *unlisted))
     specs: dict[str, ModelSpec] = {}
     for role, count in protocol.seats.items():
         if count == 0 and not named[role]:
@@ -260,7 +260,7 @@ def _called(seat: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class FilledSeats:
     """The seats that nobody named, filled."""
 
     specs: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
@@ -275,7 +275,7 @@ class Candidate:
 
     spec: ModelSpec
     family: str
-    found: Found
+    found: FoundModel
 
     @property
     def about(self) -> str:
@@ -287,13 +287,13 @@ class Candidate:
 def found_company(
     protocol: Protocol,
     named: Mapping[str, Sequence[str]],
-    found: Sequence[Found],
+    found: Sequence[FoundModel],
     connect: Callable[[ModelSpec], Connection],
-) -> Company:
+) -> FilledSeats:
     """Fill the roles that are empty in `named`: first another family, then another model, last the same one again."""
     able = candidates(found, connect)
     if not able:
-        return Company()
+        return FilledSeats()
     seated = [ModelSpec.parse(text) for role, texts in named.items() if role != protocol.judge for text in texts]
     families = {_family_or_model(spec, connect) for spec in seated}
     models = {spec.identity for spec in seated}
@@ -323,7 +323,7 @@ def found_company(
             own = "with whatever model it is set to" if third.found.any_family else "a family of its own"
             notes.append(f"the {protocol.judge} is {third.family}, {own}: {third.found.why}")
     notes += [f"not seated: {one.name} ({one.problem})" for one in found if one.here and one.problem]
-    return Company(specs, tuple(notes), repeated)
+    return FilledSeats(specs, tuple(notes), repeated)
 
 
 def told_apart(spec: ModelSpec, beside: Sequence[ModelSpec]) -> ModelSpec:
@@ -343,7 +343,7 @@ def _third(able: Sequence[Candidate], families: Collection[str]) -> Candidate | 
     return min((c for c in able if c.family not in families), key=lambda c: c.found.any_family, default=None)
 
 
-def candidates(found: Sequence[Found], connect: Callable[[ModelSpec], Connection]) -> list[Candidate]:
+def candidates(found: Sequence[FoundModel], connect: Callable[[ModelSpec], Connection]) -> list[Candidate]:
     """Those who could really sit, best first. The embedded model is one of them only where there is nobody else:
     opposite a large model it would lose every debate, which is worse than a self-debate that says so."""
     out: dict[tuple[str, str], Candidate] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rebut.core.citation_syntax import understand
 from rebut.core.types import Json
 from rebut.workspace.snapshot import is_never_sent
-from rebut.workspace.tree import NEVER_READ, Folder, Missing, Read, Text, Workspace
+from rebut.workspace.tree import NEVER_READ, IsFolder, Missing, Read, Text, Workspace
 
 BUDGET = 200_000
 CAP = 40_000
@@ -92,7 +92,7 @@ async def gather(
                 left -= size
             else:
                 left_out[path] = f"{size:,} bytes, more than the {left:,} left of {budget_bytes:,}"
-        elif not isinstance(read, Folder):
+        elif not isinstance(read, IsFolder):
             left_out[path] = read.why
     return Gathered(tuple(files), tuple(left_out.items()))
 
@@ -100,7 +100,7 @@ async def gather(
 async def _files(view: Workspace, paths: Sequence[str]) -> AsyncIterator[tuple[str, Read]]:
     for path in paths:
         read = await view.read(path)
-        if not isinstance(read, Folder):
+        if not isinstance(read, IsFolder):
             yield read.path, read
             continue
         prefix = "" if read.path == "." else f"{read.path}/"
@@ -134,28 +134,28 @@ async def serve(
     return "\n\n".join(answers)
 
 
-async def _answer(view: Workspace, need: str, room: int, never: Sequence[str]) -> str:
-    room = max(0, room - 320)  # the request itself and the line that says where an answer was cut
+async def _answer(view: Workspace, need: str, space: int, never: Sequence[str]) -> str:
+    space = max(0, space - 320)  # the request itself and the line that says where an answer was cut
     if need.startswith("grep:"):
         pattern = need[5:].strip()
         hits = [hit for hit in await view.grep(pattern, MOST_HITS + 1) if not is_never_sent(hit.path, never)]
         lines = [f"  {shown(hit.path)}:{hit.line}: {_cut(hit.text.strip())}" for hit in hits[:MOST_HITS]]
         more = "More lines hold it; search for something longer." if len(hits) > MOST_HITS else ""
-        return _fit(lines, room, more) if lines else "  Nothing in the workspace holds this text, as it is written."
+        return _fit(lines, space, more) if lines else "  Nothing in the workspace holds this text, as it is written."
     if need.startswith("tree:"):
         listed = await view.tree(need[5:].strip().strip("/"), MOST_LISTED)
         if isinstance(listed, Missing):
             return f"  There is {listed.why} in the workspace."
-        return _fit([f"  {shown(name)}" for name in listed if not is_never_sent(name.partition(" (")[0], never)], room)
-    return await _file(view, need.removeprefix("path:"), room, never)
+        return _fit([f"  {shown(name)}" for name in listed if not is_never_sent(name.partition(" (")[0], never)], space)
+    return await _file(view, need.removeprefix("path:"), space, never)
 
 
-async def _file(view: Workspace, need: str, room: int, never: Sequence[str]) -> str:
+async def _file(view: Workspace, need: str, space: int, never: Sequence[str]) -> str:
     place = understand(need)
     if place.kind not in ("file", "other") or not place.path:
         return f"  This cannot be looked up. {FORMS}"
     read: Read = await view.read(place.path)
-    if isinstance(read, Folder):
+    if isinstance(read, IsFolder):
         return f"  This is a folder. Ask for tree:{shown(read.path)}."
     if is_never_sent(read.path, never):
         return f"  Not served: {NEVER_READ}."
@@ -167,7 +167,7 @@ async def _file(view: Workspace, need: str, room: int, never: Sequence[str]) -> 
     start, end = place.start or 1, min(place.end or count, count)
     if start > count:
         return f"  The file ends at line {count}."
-    return _fit(list(numbered(read, start, end)), room, count=True, start=start)
+    return _fit(list(numbered(read, start, end)), space, count=True, start=start)
 
 
 def numbered(text: Text, start: int, end: int) -> Iterator[str]:
@@ -177,16 +177,16 @@ def numbered(text: Text, start: int, end: int) -> Iterator[str]:
         yield f"{number:>{width}}| {_cut(text.lines[number - 1])}"
 
 
-def _fit(lines: Sequence[str], room: int, more: str = "", *, count: bool = False, start: int = 1) -> str:
+def _fit(lines: Sequence[str], space: int, more: str = "", *, count: bool = False, start: int = 1) -> str:
     """As many lines as there is room for, and a word about those that are not there."""
     kept: list[str] = []
     for line in lines:
         size = len(line.encode("utf-8", "replace")) + 1
-        if size > room:
+        if size > space:
             where = f"; ask again from line {start + len(kept)}" if count else ""
             more = f"Cut here, {len(lines) - len(kept)} more lines{where}."
             break
-        room -= size
+        space -= size
         kept.append(line)
     return "\n".join([*kept, f"  {more}"] if more else kept)
 

@@ -29,7 +29,7 @@ class Span(NamedTuple):
     new_end: int
 
 
-class Sides:
+class BothTexts:
     """Both texts in lines; a side that does not exist has none."""
 
     def __init__(self, before: str | None, after: str | None) -> None:
@@ -124,7 +124,7 @@ def added(spans: Sequence[Span]) -> tuple[tuple[int, int], ...]:
 
 def written(before: str | None, after: str | None) -> tuple[tuple[int, int], ...]:
     """The lines of `after` that differ from `before`, as first and last, by a comparison that is never long."""
-    return added(Sides(before, after).differences())
+    return added(BothTexts(before, after).differences())
 
 
 def quoted(name: str) -> str:
@@ -142,7 +142,7 @@ def section(
     *,
     old_path: str = "",
     modes: tuple[str, str] = ("", ""),
-    sides: Sides | None = None,
+    sides: BothTexts | None = None,
 ) -> str:
     """One file of a diff, its header included."""
     old, new = quoted(f"a/{old_path or path}"), quoted(f"b/{path}")
@@ -160,7 +160,7 @@ def section(
         ends = ["\t" if " " in name else "" for name in (old, new)]
         lines.append(f"--- {old}{ends[0]}" if before is not None else "--- /dev/null")
         lines.append(f"+++ {new}{ends[1]}" if after is not None else "+++ /dev/null")
-        lines += (sides or Sides(before, after)).hunks(spans)
+        lines += (sides or BothTexts(before, after)).hunks(spans)
     return "\n".join(lines) + "\n"
 
 
@@ -176,7 +176,7 @@ MODE = re.compile(r"^(?:(old|deleted file)|new(?: file)?) mode (\d{6})$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FileChange:
     """What a patch does to one file."""
 
     path: str
@@ -184,14 +184,14 @@ class Part:
     spans: tuple[Span, ...]
 
 
-def parts(patch: str) -> Iterator[Part]:
+def parts(patch: str) -> Iterator[FileChange]:
     """The files of a patch that git wrote. Lines of a file begin with a sign, so that none looks like a head."""
     for text in re.split(r"^(?=diff --git )", patch, flags=re.M):
         head, *hunks = re.split(r"^(?=@@ )", text, flags=re.M)
         if names := touched(text):
             modes = {bool(m[1]): m[2] for m in MODE.finditer(head)}
             spans = tuple(span for hunk in hunks for span in _spans(hunk))
-            yield Part(names[0], (modes.get(True, ""), modes.get(False, "")), spans)
+            yield FileChange(names[0], (modes.get(True, ""), modes.get(False, "")), spans)
 
 
 def _spans(hunk: str) -> Iterator[Span]:

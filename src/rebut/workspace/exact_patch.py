@@ -16,7 +16,7 @@ from pathlib import Path
 from rebut.core.errors import RebutError
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean
-from rebut.workspace.diff import Sides, Span, parts, section
+from rebut.workspace.diff import BothTexts, Span, parts, section
 from rebut.workspace.patch import exact, touched
 from rebut.workspace.snapshot import FILE_CAP, Redact, decode, read_plain
 from rebut.workspace.tree import Text, Workspace
@@ -32,7 +32,7 @@ class NotExact(RebutError):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FileOnDisk:
     """A file as it is, and as a debate sees it. In `real`, bytes that are no UTF-8 are lone surrogates."""
 
     real: str
@@ -40,15 +40,15 @@ class Standing:
     is_link: bool = False
 
 
-def standing(data: bytes, redact: Redact, *, is_link: bool = False) -> Standing | None:
+def standing(data: bytes, redact: Redact, *, is_link: bool = False) -> FileOnDisk | None:
     """The file with these bytes; None where its bytes are not those of its text, as in UTF-16."""
     read = decode(data)
     if read is None or data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
-    return Standing(data.decode("utf-8", "surrogateescape"), redact(clean(read[0])), is_link)
+    return FileOnDisk(data.decode("utf-8", "surrogateescape"), redact(clean(read[0])), is_link)
 
 
-def at(top: Path, name: str, redact: Redact) -> Standing | None:
+def at(top: Path, name: str, redact: Redact) -> FileOnDisk | None:
     """A file of the working tree; None if there is none. A link is not followed."""
     place = top / name
     if not place.parent.resolve().is_relative_to(top.resolve()):
@@ -68,7 +68,7 @@ def at(top: Path, name: str, redact: Redact) -> Standing | None:
 
 def rewritten(
     patch: str,
-    files: Mapping[str, Standing | None],
+    files: Mapping[str, FileOnDisk | None],
     after: Mapping[str, str | None],
     known: Mapping[str, str] | None = None,
 ) -> bytes:
@@ -86,7 +86,7 @@ def rewritten(
             file = _hidden(file)
         real = None if file is None else file.real
         new = None if text is None else restored(file, text, part.spans, known)
-        sides = Sides(real, new)
+        sides = BothTexts(real, new)
         # Where a lone carriage return ends a line, or a byte order mark goes to another one, git counts otherwise.
         plain = real is None or not (re.search("\r(?!\n)", real) or real.startswith(BOM))
         spans = part.spans if plain and sides.fits(part.spans) else sides.differences()
@@ -95,7 +95,7 @@ def rewritten(
     return "".join(made).encode("utf-8", "surrogateescape")
 
 
-def restored(file: Standing | None, text: str, spans: tuple[Span, ...], known: Mapping[str, str] | None) -> str:
+def restored(file: FileOnDisk | None, text: str, spans: tuple[Span, ...], known: Mapping[str, str] | None) -> str:
     """The new text with its real values and line ends: lines that stay are taken as they are in the real file."""
     mark = BOM if file and file.real.startswith(BOM) else ""
     split = ENDS.split(file.real.removeprefix(BOM)) if file else [""]
@@ -129,7 +129,7 @@ def _valued(line: str, known: Mapping[str, str] | None) -> str:
     return line
 
 
-def _hidden(file: Standing) -> Standing:
+def _hidden(file: FileOnDisk) -> FileOnDisk:
     """The file with every line as the debate sees it from which a secret was taken."""
     split = ENDS.split(file.real.removeprefix(BOM))
     seen = file.seen.split("\n")
@@ -138,7 +138,7 @@ def _hidden(file: Standing) -> Standing:
     for n, line in enumerate(split[::2]):
         read = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         split[2 * n] = line if clean(read) == seen[n] else seen[n]
-    return Standing(BOM * file.real.startswith(BOM) + "".join(split), file.seen, file.is_link)
+    return FileOnDisk(BOM * file.real.startswith(BOM) + "".join(split), file.seen, file.is_link)
 
 
 async def as_it_stands(
@@ -162,7 +162,7 @@ async def as_it_stands(
     return made, ""
 
 
-async def _reviewed(view: Workspace, top: Path, name: str, redact: Redact) -> Standing | None:
+async def _reviewed(view: Workspace, top: Path, name: str, redact: Redact) -> FileOnDisk | None:
     """The file that was reviewed: the working tree's, where it still is that one, else the commit's.
 
     Where neither is, it is taken to be as plain as it was shown: a debate that goes on later, when the tree has
@@ -183,4 +183,4 @@ async def _reviewed(view: Workspace, top: Path, name: str, redact: Redact) -> St
         return found
     if unread is not None:
         raise unread
-    return None if reviewed is None else Standing(reviewed, reviewed)
+    return None if reviewed is None else FileOnDisk(reviewed, reviewed)

@@ -71,7 +71,7 @@ class GitFailed(RebutError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """One line of a commit's tree."""
 
     mode: str
@@ -228,14 +228,14 @@ class Git:
         ignored = await self.names("--others", "--ignored", "--exclude-standard", "--directory")
         return Changes(head, changed, untracked, ignored)
 
-    async def tree(self, commit: str) -> dict[str, Entry]:
+    async def tree(self, commit: str) -> dict[str, TreeEntry]:
         """Every file, link and submodule of a commit."""
-        entries: dict[str, Entry] = {}
+        entries: dict[str, TreeEntry] = {}
         for line in (await self.run("ls-tree", "-r", "-z", "--full-tree", commit)).split(b"\0"):
             if line:
                 about, _, name = line.partition(b"\t")
                 mode, _, oid = about.decode().split(" ")
-                entries[name.decode("utf-8", "replace")] = Entry(mode, oid)
+                entries[name.decode("utf-8", "replace")] = TreeEntry(mode, oid)
         return entries
 
     async def is_shallow(self) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rebut.core.text import fingerprint
 from rebut.core.types import Json
-from rebut.workspace.git import Entry, Git, GitFailed
+from rebut.workspace.git import Git, GitFailed, TreeEntry
 from rebut.workspace.snapshot import Redact, Snapshot, clean_name, decode, is_never_sent, link_target, read_plain
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class IsFolder:
     """The path names a folder."""
 
     path: str
@@ -64,14 +64,14 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableFile:
     """It may well be there, but it cannot or must not be read."""
 
     path: str
     why: str
 
 
-Read = Text | Folder | Missing | Unreadable
+Read = Text | IsFolder | Missing | UnreadableFile
 History = Literal["whole", "shallow", "none"]
 
 
@@ -118,10 +118,10 @@ class Workspace(ABC):
         if relative is None:
             return Missing(path, "not a path inside the workspace")
         if is_never_sent(relative, self.never):
-            return Unreadable(relative, NEVER_READ)
+            return UnreadableFile(relative, NEVER_READ)
         if relative not in self._cache:
             found = await self._look(relative)
-            if isinstance(found, Unreadable):
+            if isinstance(found, UnreadableFile):
                 return found  # not cached: git may have been slow just this once
             self._cache[relative] = found
         return self._cache[relative]
@@ -253,7 +253,7 @@ class View(Workspace):
         self.folder = snapshot.folder
         self.snapshot, self.keep = snapshot, keep
         self._deleted = frozenset(snapshot.deleted)
-        self._tree: Mapping[str, Entry] | None = None
+        self._tree: Mapping[str, TreeEntry] | None = None
         self._folders: frozenset[str] = frozenset()
 
     def _pinned(self, ref: str) -> str:
@@ -264,10 +264,10 @@ class View(Workspace):
     async def _repository(self) -> Git | None:
         return await super()._repository() if self.snapshot.kind == "git" else None
 
-    async def _entries(self) -> Mapping[str, Entry] | None:
+    async def _entries(self) -> Mapping[str, TreeEntry] | None:
         """The tree of the commit; None if the repository no longer has it."""
         if self._tree is None:
-            entries: Mapping[str, Entry] = {}
+            entries: Mapping[str, TreeEntry] = {}
             if self.snapshot.head:
                 git = await self._repository()
                 try:
@@ -302,22 +302,22 @@ class View(Workspace):
 
     async def _look(self, path: str) -> Read:
         if self.snapshot.kind == "none":
-            return Unreadable(path, "no workspace was kept for this debate")
+            return UnreadableFile(path, "no workspace was kept for this debate")
         entries = await self._entries()
         if entries is None:
-            return Unreadable(path, f"commit {self.snapshot.head[:10]} can no longer be read")
+            return UnreadableFile(path, f"commit {self.snapshot.head[:10]} can no longer be read")
         place = await self._follow(path, entries)
         if place is None:
             return Missing(path, "a link that leads out of the workspace, not followed")
         if is_never_sent(place, self.never):
-            return Unreadable(path, NEVER_READ)
+            return UnreadableFile(path, NEVER_READ)
         for name in (place, unicodedata.normalize("NFC", place), unicodedata.normalize("NFD", place)):
             found = await self._at(name, entries)
             if not isinstance(found, Missing):
                 return found
         return found
 
-    async def _follow(self, path: str, entries: Mapping[str, Entry]) -> str | None:
+    async def _follow(self, path: str, entries: Mapping[str, TreeEntry]) -> str | None:
         """The path with every link in it resolved inside the workspace; None if one leads out."""
         for _ in range(MOST_LINKS):
             for part in (*above(path), path):
@@ -335,26 +335,28 @@ class View(Workspace):
                 return path
         return None
 
-    async def _at(self, path: str, entries: Mapping[str, Entry]) -> Read:
+    async def _at(self, path: str, entries: Mapping[str, TreeEntry]) -> Read:
         snapshot = self.snapshot
         if path in snapshot.copies:
             try:
                 body = await asyncio.to_thread((self.keep / snapshot.copies[path]).read_bytes)
             except OSError:
-                return Unreadable(path, "its copy is gone from the session's folder")
+                return UnreadableFile(path, "its copy is gone from the session's folder")
             return Text.of(path, body.decode("utf-8", "replace"), snapshot.notes.get(path, ""))
         if path in self._deleted:
             return Missing(path, "deleted in the working tree")
         for part in (path, *above(path)):
             if part in snapshot.skipped:
-                return Unreadable(path, snapshot.skipped[part])
+                return UnreadableFile(path, snapshot.skipped[part])
             if part in entries and entries[part].is_submodule:
-                return Unreadable(path, "in a submodule")
+                return UnreadableFile(path, "in a submodule")
         if path in entries and self._git is not None:
             return await self._blob(self._git, path, entries[path].oid)
         if path in self._folders:
-            return Folder(path)
-        return Missing(path) if snapshot.complete else Unreadable(path, "there were too many files to list them all")
+            return IsFolder(path)
+        return (
+            Missing(path) if snapshot.complete else UnreadableFile(path, "there were too many files to list them all")
+        )
 
     async def raw(self, path: str) -> str | None:
         snapshot, entries = self.snapshot, await self._entries() or {}
@@ -384,9 +386,9 @@ class View(Workspace):
         try:
             body = await git.object(oid, READ_CAP)
         except GitFailed as error:
-            return Unreadable(path, error.message)
+            return UnreadableFile(path, error.message)
         if body is None:
-            return Unreadable(path, "its content can no longer be read from git")
+            return UnreadableFile(path, "its content can no longer be read from git")
         return _text(path, body if isinstance(body, bytes) else None, self.redact)
 
 
@@ -434,24 +436,24 @@ class LiveView(Workspace):
             if not place.is_relative_to(self._top):
                 return Missing(path, "a link that leads out of the workspace, not followed")
             if is_never_sent(clean_name(str(place.relative_to(self._top))), self.never):
-                return Unreadable(path, NEVER_READ)
+                return UnreadableFile(path, NEVER_READ)
             if place.is_dir():
-                return Folder(path)
+                return IsFolder(path)
             body = read_plain(place, READ_CAP)
         except RuntimeError:  # how Python up to 3.12 reports links that lead in a circle
             return Missing(path, "a link that leads to itself")
         except (FileNotFoundError, NotADirectoryError):
             return Missing(path)
         except OSError as error:
-            return Unreadable(path, f"cannot be read ({error.strerror or error})")
+            return UnreadableFile(path, f"cannot be read ({error.strerror or error})")
         return _text(path, body, self.redact)
 
 
 def _text(path: str, body: bytes | None, redact: Redact) -> Read:
     if body is None:
-        return Unreadable(path, f"larger than {READ_CAP // 1_000_000} MB")
+        return UnreadableFile(path, f"larger than {READ_CAP // 1_000_000} MB")
     read = decode(body)
-    return Unreadable(path, "binary") if read is None else Text.of(path, redact(read[0]), read[1])
+    return UnreadableFile(path, "binary") if read is None else Text.of(path, redact(read[0]), read[1])
 
 
 # A workspace with some of its files replaced: the sides of a change, and each later version of it.
@@ -482,8 +484,8 @@ class Overlay(Workspace):
             if not isinstance(read, Missing):
                 return read
         if any(name.startswith(f"{path}/") for name, text in self.files.items() if text is not None):
-            return Folder(path)
-        return Missing(path) if self.under is not None else Unreadable(path, "only what is debated was kept")
+            return IsFolder(path)
+        return Missing(path) if self.under is not None else UnreadableFile(path, "only what is debated was kept")
 
     async def raw(self, path: str) -> str | None:
         if path in self.files:
@@ -520,7 +522,7 @@ class Overlay(Workspace):
 
 
 @dataclass
-class Sides:
+class DebatedVersions:
     """What a citation is looked up in. Moves on when a debate takes up a later version of its artifact."""
 
     new: Workspace | None = None
@@ -533,7 +535,9 @@ class Sides:
     """The new side as it was at first: later versions lie over it."""
 
     @classmethod
-    def of(cls, view: View | None, target: Target | None, redact: Redact, root: str, never: Sequence[str]) -> Sides:
+    def of(
+        cls, view: View | None, target: Target | None, redact: Redact, root: str, never: Sequence[str]
+    ) -> DebatedVersions:
         if target is None:
             return cls(view, opened=view)
         after = {c.path: c.after for c in target.changes}

@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rebut.backends.cli_tools import tables
-from rebut.backends.cli_tools.tables import Marker, Output, Part, Tool
+from rebut.backends.cli_tools.tables import CommandPart, Marker, Output, Tool
 from rebut.backends.families import family_of
 from rebut.backends.json_path import Extract, decoded, picked
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.core.process import Ended
+from rebut.core.process import ProcessResult
 from rebut.core.types import FailureKind, Json, Reply, Request, Usage
 
 _QUOTED = 300
@@ -109,7 +109,7 @@ class Command:
 
     async def _run(
         self, argv: list[str], cwd: Path, env: Mapping[str, str], feed: bytes, seconds: float, request: Request
-    ) -> Ended:
+    ) -> ProcessResult:
         try:
             return await process.run(
                 argv,
@@ -177,12 +177,12 @@ class Command:
     def _laid(self, path: Path, folder: Path, workdir: Path, *, with_context: bool) -> tuple[list[str], dict[str, str]]:
         """Put the call together and lay its files."""
         tool = self._tool
-        parts = [Part(tool.args, tool.env), tool.with_context if with_context else tool.alone]
+        parts = [CommandPart(tool.args, tool.env), tool.with_context if with_context else tool.alone]
         if self._model:
             parts.append(tool.with_model)
         if self._effort:
             parts.append(tool.with_effort)
-        parts.append(Part(tool.extra_args))
+        parts.append(CommandPart(tool.extra_args))
         values = {
             name: ""
             for part in (tool.alone, tool.with_context, tool.with_model, tool.with_effort)
@@ -216,7 +216,7 @@ class Command:
             message = f"{self._tool.name}: its context file {name} cannot be read: {error.strerror}"
             raise ParticipantFailed("missing tool", message, f"Write {name} into {source}.") from error
 
-    def _understood(self, ended: Ended, folder: Path, limit: float) -> Reply:
+    def _understood(self, ended: ProcessResult, folder: Path, limit: float) -> Reply:
         """An answer, or the failure that this was. Success is exit 0, some text, and no sign of an error."""
         tool, shape = self._tool, self._tool.output
         streams = {"stdout": ended.out, "stderr": ended.err}
@@ -242,7 +242,7 @@ class Command:
         notes, self._notes = self._notes, ()
         return Reply(text, model, self._family(model), usage, usd, bool(found.text(shape.truncated)), notes)
 
-    def _failure(self, ended: Ended, error: str, status: int | None) -> ToolFailed:
+    def _failure(self, ended: ProcessResult, error: str, status: int | None) -> ToolFailed:
         tool, code = self._tool, ended.code or 0
         # What the tool calls its error is looked at first; warnings on stderr may speak of other things.
         everything = "\n".join((error, ended.err[-8000:], "" if error else ended.out[-8000:]))

@@ -22,7 +22,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 from rebut.core import process
 from rebut.core.errors import ConfigError
 from rebut.core.files import shipped as shipped_tables
-from rebut.core.process import Ended
+from rebut.core.process import ProcessResult
 from rebut.core.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")
@@ -156,7 +156,7 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CommandPart:
     """What a choice adds to the command, where `${model}`, `${effort}`, `${folder}` and `${workdir}` are filled in."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
@@ -194,14 +194,14 @@ class Tool:
     """Laid into the working folder, for tools that take such settings from nowhere else."""
     model: str = ""
     """The model when the seat names none; empty: the tool's own choice."""
-    with_model: Part = field(default_factory=Part)
-    with_effort: Part = field(default_factory=Part)
+    with_model: CommandPart = field(default_factory=CommandPart)
+    with_effort: CommandPart = field(default_factory=CommandPart)
     efforts: Annotated[Mapping[str, str], AfterValidator(_known_efforts)] = field(default_factory=dict)
     """Our words for effort, and the tool's. Without any it has no such setting."""
     effort_note: str = ""
-    alone: Part = field(default_factory=Part)
+    alone: CommandPart = field(default_factory=CommandPart)
     """Holds when the working folder is an empty one."""
-    with_context: Part = field(default_factory=Part)
+    with_context: CommandPart = field(default_factory=CommandPart)
     """Holds when the working folder has a context file for the tool to read."""
     context_file: str = ""
     laid_as: str = ""
@@ -313,7 +313,7 @@ def private_folder(env: Mapping[str, str]) -> Path:
     return Path(tempfile.mkdtemp(prefix="rebut-"))
 
 
-def version_in(said: Ended) -> str:
+def version_in(said: ProcessResult) -> str:
     """The version that a tool gives itself; empty when it is not there or does not say."""
     number = re.search(r"\d+(?:\.\d+)+", said.out) or re.search(r"\d+(?:\.\d+)+", said.err)
     return number[0] if number and said.code == 0 else ""
@@ -321,7 +321,7 @@ def version_in(said: Ended) -> str:
 
 async def missing_flags(tool: Tool, env: Mapping[str, str]) -> tuple[str, ...]:
     """Which of the flags that we depend on its help does not name."""
-    said = await ask(tool, env, tool.help_args) if tool.probe else Ended(0)
+    said = await ask(tool, env, tool.help_args) if tool.probe else ProcessResult(0)
     words = set(re.findall(r"--?[A-Za-z][\w-]*", said.out + said.err))
     return tuple(flag for flag in tool.probe if flag not in words)
 
@@ -359,16 +359,16 @@ def too_old(found: str, minimum: str) -> bool:
     return numbers[0] < numbers[1]
 
 
-async def ask(tool: Tool, env: Mapping[str, str], args: tuple[str, ...]) -> Ended:
+async def ask(tool: Tool, env: Mapping[str, str], args: tuple[str, ...]) -> ProcessResult:
     """Run the tool for something about itself, such as its version: no prompt, no model."""
     path = find_executable(tool, env)
     if path is None:
-        return Ended(127, err=f"no {tool.command} on PATH")
+        return ProcessResult(127, err=f"no {tool.command} on PATH")
     folder = private_folder(env)
     own = {**environment(tool, env), **tool.env, "PWD": str(folder), "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
     try:
         return await process.run([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS)
     except OSError as error:
-        return Ended(126, err=f"{path.name} cannot be started: {error.strerror}")
+        return ProcessResult(126, err=f"{path.name} cannot be started: {error.strerror}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -39,7 +39,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Generated:
     """What the model wrote in one call."""
 
     text: str
@@ -67,7 +67,7 @@ class Stopped(Exception):
 class Engine(Protocol):
     """What a seat needs of a loaded model: one blocking call."""
 
-    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
         """Answer. `on_piece` hears each piece (empty while the prompt is read) and stops by True."""
         ...
 
@@ -81,7 +81,7 @@ class Llama:
         self._server: Any = None
         self._turn = threading.Lock()
 
-    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Said:
+    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
         asked: dict[str, Any] = {
             "messages": [{"role": "user", "content": turn.text}],
             "max_tokens": turn.most,
@@ -160,7 +160,7 @@ class _Heard:
         self._stopped = self._stopped or self._on_piece(piece)
         return self._stopped
 
-    def said(self, name: str) -> Said:
+    def said(self, name: str) -> Generated:
         if self._error:
             if self._error.get("type") == "exceed_context_size_error":
                 raise TooLong(int(self._error["n_prompt_tokens"]), int(self._error["n_ctx"]))
@@ -171,7 +171,7 @@ class _Heard:
             raise ParticipantFailed("crashed", f"{name} broke off in the middle of its answer")
         prompt, output = (int(self._usage.get(key, 0)) for key in ("prompt_tokens", "completion_tokens"))
         cached = int((self._usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0))
-        return Said("".join(self._pieces), prompt, output, cached, self._finish == "length")
+        return Generated("".join(self._pieces), prompt, output, cached, self._finish == "length")
 
 
 _loaded: dict[Path, Llama] = {}

@@ -125,7 +125,7 @@ class _Form:
     def _text(self, label: str, about: str) -> Tree:
         text = self._heard(TEXT.format(label=label, about=colon(about)), SENTENCES)
         if self._ids and re.search(r"\bids\b", about) and not any(re.search(rf"\b{id}\b", text) for id in self._ids):
-            return Naming(text, Hole(f"what decides the {label}", {"enum": list(self._ids)}))
+            return IdChoice(text, Hole(f"what decides the {label}", {"enum": list(self._ids)}))
         return text
 
     def _heard(self, question: str, most: int) -> str:
@@ -242,7 +242,7 @@ def shortened(text: str, most: int) -> str:
 def gist(prompt: str, most: int) -> str:
     """Who the reader is, and what is quoted, the topic last. Rules of debate only lead a very small model astray.
 
-    A prompt that quotes nothing is kept whole, as far as there is room.
+    A prompt that quotes nothing is kept whole, as far as there is space.
     """
     quotes = _quotes(prompt)
     if not quotes:
@@ -251,8 +251,8 @@ def gist(prompt: str, most: int) -> str:
     role = "" if "«" in role else " ".join(role.split())[: most // 4]
     material = "\n\n".join(body for label, body in quotes if not label.startswith(_TOPIC))
     topic = shortened("\n\n".join(body for label, body in quotes if label.startswith(_TOPIC)), most // 3)
-    room = most - len(role) - len(topic)
-    return "\n\n".join(part for part in (role, shortened(material, room), topic) if part)
+    space = most - len(role) - len(topic)
+    return "\n\n".join(part for part in (role, shortened(material, space), topic) if part)
 
 
 def _quotes(text: str) -> list[tuple[str, str]]:
@@ -308,20 +308,20 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class IdChoice:
     """A text that must name an id, and the id that the model is to choose for it."""
 
     text: str
     hole: Hole
 
 
-Tree = Json | Hole | Naming | list["Tree"] | dict[str, "Tree"]
+Tree = Json | Hole | IdChoice | list["Tree"] | dict[str, "Tree"]
 
 
 def holes_in(tree: Tree) -> Iterator[Hole]:
     if isinstance(tree, Hole):
         yield tree
-    elif isinstance(tree, Naming):
+    elif isinstance(tree, IdChoice):
         yield tree.hole
     elif isinstance(tree, dict | list):
         for inner in tree.values() if isinstance(tree, dict) else tree:
@@ -332,7 +332,7 @@ def put(tree: Tree, values: Mapping[str, Json]) -> Json:
     if isinstance(tree, Hole):
         value = values[tree.label]
         return list(dict.fromkeys([*tree.kept, *map(str, value)])) if isinstance(value, list) else value
-    if isinstance(tree, Naming):
+    if isinstance(tree, IdChoice):
         return f"{tree.text} ({values[tree.hole.label]})"
     if isinstance(tree, dict):
         return {name: put(inner, values) for name, inner in tree.items()}

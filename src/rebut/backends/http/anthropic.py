@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from rebut.backends.http.client import HttpFailed
 from rebut.backends.http.schemas import closed, schema_blamed, schema_in_prompt
-from rebut.backends.http.wire import Heard, Wire, count, thinking_share
+from rebut.backends.http.wire import PartialReply, Wire, count, thinking_share
 from rebut.core.types import Json, Request, Usage
 
 VERSION = "2023-06-01"
@@ -87,7 +87,7 @@ class Anthropic(Wire):
         sent |= {"effort", effort} & self.notes.keys()
         return {"effort": effort}
 
-    def listen(self) -> Heard:
+    def listen(self) -> PartialReply:
         return _Message()
 
     def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
@@ -112,7 +112,7 @@ class Anthropic(Wire):
         return super().classed(failed)
 
 
-class _Message(Heard):
+class _Message(PartialReply):
     """A reply as events from `message_start` to `message_stop`, or a whole message."""
 
     __slots__ = ("_counts",)

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from rebut.backends.http.client import HttpFailed
 from rebut.backends.http.schemas import bare_references, schema_blamed, schema_in_prompt
-from rebut.backends.http.wire import Heard, Wire, count, thinking_share
+from rebut.backends.http.wire import PartialReply, Wire, count, thinking_share
 from rebut.core.types import Json, Request, Usage
 
 _FINE = ("STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")
@@ -65,7 +65,7 @@ class Google(Wire):
             parts.append({"text": f"\n\n{request.followup}"})
         return sent, {"contents": [{"role": "user", "parts": parts}], "generationConfig": config}
 
-    def listen(self) -> Heard:
+    def listen(self) -> PartialReply:
         return _Content()
 
     def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
@@ -87,7 +87,7 @@ class Google(Wire):
         return super().classed(failed)
 
 
-class _Content(Heard):
+class _Content(PartialReply):
     """A reply in events of the same shape, each with the next parts of `candidates[0]`; a whole one is the same."""
 
     __slots__ = ("_told",)

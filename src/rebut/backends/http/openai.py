@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rebut.backends.http.schemas import NOT_KNOWN, schema_blamed, schema_in_prompt, schema_label
-from rebut.backends.http.wire import Heard, Wire, count
+from rebut.backends.http.wire import PartialReply, Wire, count
 from rebut.core.types import Json, Request, Usage
 
 _EFFORT = {"low": "low", "medium": "medium", "high": "high", "max": "high"}
@@ -49,7 +49,7 @@ class OpenAI(Wire):
         body["messages"] = [{"role": "user", "content": text}]
         return sent, body
 
-    def listen(self) -> Heard:
+    def listen(self) -> PartialReply:
         return _Completion()
 
     def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
@@ -62,7 +62,7 @@ class OpenAI(Wire):
         return "response_format" if "response_format" in sent and schema_blamed(words, status) else None
 
 
-class _Completion(Heard):
+class _Completion(PartialReply):
     """A reply in chunks of `choices[0].delta`, or whole in `choices[0].message`."""
 
     __slots__ = ()

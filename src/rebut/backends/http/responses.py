@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rebut.backends.http.schemas import schema_blamed, schema_in_prompt, schema_label
-from rebut.backends.http.wire import Heard, Wire, count
+from rebut.backends.http.wire import PartialReply, Wire, count
 from rebut.core.types import Json, Request, Usage
 
 
@@ -53,7 +53,7 @@ class Responses(Wire):
         body["input"] = [{"role": "user", "content": content}]
         return sent, body
 
-    def listen(self) -> Heard:
+    def listen(self) -> PartialReply:
         return _Response()
 
     def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
@@ -67,7 +67,7 @@ class Responses(Wire):
         return "text" if "text" in sent and odd else None
 
 
-class _Response(Heard):
+class _Response(PartialReply):
     """A reply as events that name their type, of which the last holds the whole response; or that response alone."""
 
     __slots__ = ()

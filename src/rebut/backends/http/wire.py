@@ -1,7 +1,7 @@
 """What all HTTP wires share: one call, read as a stream, with every way to fail told in a class.
 
 A wire is a subclass that knows how its provider wants a question written (`body`) and how it writes an answer
-(`Heard.take`). Compatible servers know different parts of a wire. What one refuses (a schema, an effort, a field) is
+(`PartialReply.take`). Compatible servers know different parts of a wire. What one refuses (schema, effort, a field) is
 left out from then on, and said once in the notes.
 """
 
@@ -43,7 +43,7 @@ _NO_KNOB = "{} takes no {} here; went on without it"
 ROOM_TO_THINK = {"low": 2048, "medium": 8192, "high": 16_384, "max": 32_768}
 """Tokens on top of the reply's own when an effort is set. All wires count thinking as output: without these a model
 that thinks hard would use up the limit before it comes to its answer."""
-_ROOM = "{} gives shorter replies only; went on without the extra room to think"
+_ROOM = "{} gives shorter replies only; went on without the extra space to think"
 _TOO_LONG = re.compile(r"at most|exceed|maximum|larger|greater|less than|too (large|high|many|big|long)|range|supports")
 _SHARES = {"low": 1 / 8, "medium": 1 / 4, "high": 1 / 2, "max": 3 / 4}
 _read_frame = json.JSONDecoder().raw_decode
@@ -96,7 +96,7 @@ class Wire(ABC):
         """The question, and which of the parts that a server may refuse (`notes`) are in it."""
 
     @abstractmethod
-    def listen(self) -> Heard:
+    def listen(self) -> PartialReply:
         """An empty record of one reply."""
 
     @abstractmethod
@@ -139,9 +139,9 @@ class Wire(ABC):
             async with asyncio.timeout(request.timeout):
                 while True:
                     heard = self.listen()
-                    asked = _shorter(request) if "room" in self._refused else request
+                    asked = _shorter(request) if "space" in self._refused else request
                     sent, body = self.body(asked, self._refused)
-                    sent |= {"room"} if asked.thinking else set()
+                    sent |= {"space"} if asked.thinking else set()
                     data = _written(body)
                     try:
                         await self._call(request, data, heard)
@@ -151,7 +151,7 @@ class Wire(ABC):
                             raise
                         if part not in self._refused:
                             self._refused.add(part)
-                            told = {"room": _ROOM, **self.notes}.get(part, _NO_KNOB.format("{}", part))
+                            told = {"space": _ROOM, **self.notes}.get(part, _NO_KNOB.format("{}", part))
                             notes.append(told.format(self.name))
                         # Each turn sends one part less, so this ends.
                         continue
@@ -175,12 +175,16 @@ class Wire(ABC):
         if passing or no_model or failed.kind in ("auth", "rate limit"):
             return None
         words = failed.detail.lower()
-        if "room" in sent and re.search(r"tokens|maxoutput|context (length|window)", words) and _TOO_LONG.search(words):
-            return "room"
+        if (
+            "space" in sent
+            and re.search(r"tokens|maxoutput|context (length|window)", words)
+            and _TOO_LONG.search(words)
+        ):
+            return "space"
         knob = next((n for n in ("temperature", "seed") if n in sent and re.search(rf"\b{n}\b", words)), None)
         return knob or self.blamed(words, failed.status, sent)
 
-    async def _call(self, request: Request, body: bytes, heard: Heard) -> None:
+    async def _call(self, request: Request, body: bytes, heard: PartialReply) -> None:
         client = self._client or shared()
         async with client.post(self._address, body, self._headers) as response:
             if response.content_type == "text/event-stream":
@@ -190,7 +194,7 @@ class Wire(ABC):
         if not heard.done and not heard.finish:
             raise broke_off(self._address, "it ended without an ending", retryable=not heard.pieces)
 
-    async def _stream(self, request: Request, response: aiohttp.ClientResponse, heard: Heard) -> None:
+    async def _stream(self, request: Request, response: aiohttp.ClientResponse, heard: PartialReply) -> None:
         import aiohttp
 
         decoder = Decoder()
@@ -206,7 +210,7 @@ class Wire(ABC):
             raise broke_off(self._address, str(error), retryable=not heard.pieces) from error
         self._take(request, decoder.close(), heard, last=True)
 
-    async def _plain(self, request: Request, response: aiohttp.ClientResponse, heard: Heard) -> None:
+    async def _plain(self, request: Request, response: aiohttp.ClientResponse, heard: PartialReply) -> None:
         """A body that is not marked as a stream: one JSON object, or a stream under another name."""
         body = bytearray()
         async for chunk in response.content.iter_any():
@@ -227,7 +231,7 @@ class Wire(ABC):
                 "Check base_url: this does not look like a model's address.",
             )
 
-    def _take(self, request: Request, events: list[str], heard: Heard, *, last: bool = False) -> None:
+    def _take(self, request: Request, events: list[str], heard: PartialReply, *, last: bool = False) -> None:
         for data in events:
             if data == "[DONE]":
                 heard.done = True
@@ -248,7 +252,7 @@ class Wire(ABC):
             if text:
                 request.on_text(text)
 
-    def _reply(self, heard: Heard, notes: list[str]) -> Reply:
+    def _reply(self, heard: PartialReply, notes: list[str]) -> Reply:
         if heard.blocked:
             raise self._unusable(self._address.quote(heard.blocked), heard)
         text = "".join(heard.pieces)
@@ -265,7 +269,7 @@ class Wire(ABC):
             notes=tuple(notes),
         )
 
-    def _cost(self, heard: Heard) -> float | None:
+    def _cost(self, heard: PartialReply) -> float | None:
         if heard.usd is not None or heard.usage is None or self._address.local:
             # A server on this machine has no price of its own, whatever it calls its model.
             return heard.usd
@@ -275,13 +279,13 @@ class Wire(ABC):
         found = (price(name, heard.usage, self._provider, written=heard.written) for name in names)
         return next((usd for usd in found if usd is not None), None)
 
-    def _unusable(self, what: str, heard: Heard) -> HttpFailed:
+    def _unusable(self, what: str, heard: PartialReply) -> HttpFailed:
         paid = heard.usage is not None
         usd = self._cost(heard) if paid else None
         hint = "Seat another model, or resume."
         return HttpFailed("bad reply", f"{self.name}: {what}", hint, usage=heard.usage, usd=usd)
 
-    def _error(self, heard: Heard) -> HttpFailed:
+    def _error(self, heard: PartialReply) -> HttpFailed:
         """An error told inside a stream that began as a success."""
         error = heard.error
         code = error.get("code") if isinstance(error, dict) else None
@@ -339,7 +343,7 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
 # What has come in of one reply; each wire has its own way to read on.
 
 
-class Heard(ABC):
+class PartialReply(ABC):
     """What has come in of one reply."""
 
     __slots__ = ("blocked", "cut", "done", "error", "finish", "model", "pieces", "size", "usage", "usd", "written")

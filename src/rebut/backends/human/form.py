@@ -63,7 +63,7 @@ class Human:
         async with self._turn:
             self._show(request)
             edit = partial(self._editor.write, question=plain(request.whole))
-            form = Form(self._line, self._write, request.schema or {}, edit)
+            form = SchemaForm(self._line, self._write, request.schema or {}, edit)
             try:
                 if request.schema is None:
                     text = await form.free()
@@ -130,7 +130,7 @@ def one_key(schema: Schema) -> tuple[str, list[str]] | None:
     return (name, letters) if letters and all(len(o) == 1 and o.isupper() for o in letters) else None
 
 
-class Form:
+class SchemaForm:
     """A JSON schema asked field by field."""
 
     def __init__(

@@ -164,7 +164,7 @@ def _restore(settings: list[object] | None) -> None:
             return
 
 
-# A table fitted to a terminal: columns side by side where there is room, one below the other where there is not.
+# A table fitted to a terminal: columns side by side where there is space, one below the other where there is not.
 
 NARROW = 72
 GAP = 2
@@ -181,12 +181,12 @@ def drawn(rows: Sequence[Sequence[str]], width: int) -> str:
     return "\n".join(line for row in rows for line in _row(row, widths))
 
 
-def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
+def _widths(rows: Sequence[Sequence[str]], space: int) -> list[int]:
     wanted = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     longest = wanted.index(max(wanted))
     # Nobody but the words themselves may take more than a quarter.
-    widths = [w if n == longest else min(w, max(5, room // 4)) for n, w in enumerate(wanted)]
-    rest = room - sum(w for n, w in enumerate(widths) if n != longest) - GAP * (len(widths) - 1)
+    widths = [w if n == longest else min(w, max(5, space // 4)) for n, w in enumerate(wanted)]
+    rest = space - sum(w for n, w in enumerate(widths) if n != longest) - GAP * (len(widths) - 1)
     widths[longest] = max(12, min(widths[longest], rest))
     return widths
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rebut.backends.cli_tools.tables import private_folder
 from rebut.backends.linters import findings as fixes, tables as analysers
-from rebut.backends.linters.findings import Caught, Laid, Sifted, cited, lay, read, sift
+from rebut.backends.linters.findings import FileCopy, LinterFinding, Sifted, cited, lay, read, sift
 from rebut.backends.linters.tables import Analyser, environment
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
@@ -111,7 +111,7 @@ def _needed(wanted: Mapping[int, Sequence[Analyser]], installed: Mapping[str, tu
 
 
 def _critique(
-    sifted: Sifted, change: Sequence[Changed], unread: Mapping[int, str], old: Side, model: str
+    sifted: Sifted, change: Sequence[Changed], unread: Mapping[int, str], old: LintedSide, model: str
 ) -> dict[str, Json]:
     files = {number: changed.path for number, changed in enumerate(change, 1)}
     more = len(sifted.stand) - MOST
@@ -135,7 +135,7 @@ def _critique(
     }
 
 
-def _raised(one: Caught, changed: Changed) -> Json:
+def _raised(one: LinterFinding, changed: Changed) -> Json:
     fix = fixes.as_lines(one.edits, one.laid.lines, one.line)
     line = cited(one, changed.added)
     first, last = (fix.first, fix.last) if fix else (line, line)
@@ -159,11 +159,11 @@ BATCH = 100
 
 
 @dataclass(slots=True)
-class Side:
+class LintedSide:
     """What was found on one side, and which files were not wholly read and why."""
 
-    laid: list[Laid] = field(default_factory=list)
-    caught: list[Caught] = field(default_factory=list)
+    laid: list[FileCopy] = field(default_factory=list)
+    caught: list[LinterFinding] = field(default_factory=list)
     unread: dict[int, str] = field(default_factory=dict)
     whole: set[int] = field(default_factory=set)
     """Files that at least one analyser has read."""
@@ -175,16 +175,18 @@ async def analysed(
     base: Path,
     seconds: float,
     on_spawn: Callable[[int], None],
-) -> tuple[Side, Side]:
+) -> tuple[LintedSide, LintedSide]:
     """Both sides, the old one first."""
     scratch = base / "scratch"
     scratch.mkdir(mode=0o700)
     readers = [analyser for analyser, _ in installed.values()]
-    sides = {name: Side(lay(base / name, change, readers, old=name == "old")) for name in ("old", "new")}
+    sides = {name: LintedSide(lay(base / name, change, readers, old=name == "old")) for name in ("old", "new")}
     turn = asyncio.Semaphore(AT_ONCE)
     until = asyncio.get_running_loop().time() + seconds
 
-    async def one(side: Side, folder: Path, analyser: Analyser, path: Path, laid: Sequence[Laid], home: Path) -> None:
+    async def one(
+        side: LintedSide, folder: Path, analyser: Analyser, path: Path, laid: Sequence[FileCopy], home: Path
+    ) -> None:
         async with turn:
             left = min(analyser.timeout, until - asyncio.get_running_loop().time())
             await _run(side, folder, analyser, path, laid, home, max(0.0, left), on_spawn)
@@ -205,11 +207,11 @@ async def analysed(
 
 
 async def _run(
-    side: Side,
+    side: LintedSide,
     folder: Path,
     analyser: Analyser,
     path: Path,
-    laid: Sequence[Laid],
+    laid: Sequence[FileCopy],
     home: Path,
     seconds: float,
     on_spawn: Callable[[int], None],
@@ -237,7 +239,7 @@ async def _run(
             side.whole.add(one.number)
 
 
-def _lost(side: Side, laid: Sequence[Laid], why: str) -> None:
+def _lost(side: LintedSide, laid: Sequence[FileCopy], why: str) -> None:
     for one in laid:
         side.unread.setdefault(one.number, why)
 

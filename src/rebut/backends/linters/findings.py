@@ -20,12 +20,12 @@ _LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Caught:
+class LinterFinding:
     """One finding."""
 
     tool: str
     rule: str
-    laid: Laid
+    laid: FileCopy
     line: int
     """Where the tool points."""
     first: int
@@ -47,7 +47,7 @@ class Caught:
         return "P3" if self.silenced else self.grade.severity
 
 
-def read(analyser: Analyser, text: str, laid: Sequence[Laid], folder: Path) -> tuple[list[Caught], set[int]]:
+def read(analyser: Analyser, text: str, laid: Sequence[FileCopy], folder: Path) -> tuple[list[LinterFinding], set[int]]:
     """The findings, and the numbers of the files that it could not wholly read. ValueError: this is no report."""
     try:
         whole: Json = json.loads(text)
@@ -70,7 +70,7 @@ def read(analyser: Analyser, text: str, laid: Sequence[Laid], folder: Path) -> t
     return found, unread
 
 
-def _caught(analyser: Analyser, item: Json, by_name: Mapping[str, Laid], folder: Path) -> Caught | None:
+def _caught(analyser: Analyser, item: Json, by_name: Mapping[str, FileCopy], folder: Path) -> LinterFinding | None:
     report = analyser.output
     places = [p for p in at(item, report.within) if fits(p, report.where)] if report.within else [item]
     place = places[0] if places else None
@@ -94,7 +94,7 @@ def _caught(analyser: Analyser, item: Json, by_name: Mapping[str, Laid], folder:
     level = next(iter(texts(report.level)), "")
     grade = next((g for g in analyser.grades if _graded(g, rule, level)), analyser.grades[-1])
     line = one.line(rows[0])
-    return Caught(
+    return LinterFinding(
         analyser.name,
         rule,
         one,
@@ -143,7 +143,7 @@ _LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class FileCopy:
     """One side of one file, as it was laid."""
 
     number: int
@@ -166,7 +166,7 @@ class Laid:
         return max(1, min(row, last))
 
 
-def lay(folder: Path, change: Sequence[Changed], analysers: Sequence[Analyser], *, old: bool) -> list[Laid]:
+def lay(folder: Path, change: Sequence[Changed], analysers: Sequence[Analyser], *, old: bool) -> list[FileCopy]:
     """Write one side of a change, without the files that nobody reads."""
     folder.mkdir(mode=0o700)
     out = []
@@ -182,7 +182,7 @@ def lay(folder: Path, change: Sequence[Changed], analysers: Sequence[Analyser], 
         place.parent.mkdir(mode=0o700)
         place.write_bytes(_bytes(_masked(_LONE_RETURN.sub("\n", text), readers)))
         lines = tuple(line.removesuffix("\r") for line in text.split("\n"))
-        out.append(Laid(number, changed.path, name, lines, _rows(text), readers))
+        out.append(FileCopy(number, changed.path, name, lines, _rows(text), readers))
     return out
 
 
@@ -229,7 +229,7 @@ def _bytes(text: str) -> bytes:
 class Sifted:
     """The findings on the new side, sorted out."""
 
-    stand: tuple[Caught, ...]
+    stand: tuple[LinterFinding, ...]
     already: int
     outside: int
 
@@ -243,7 +243,7 @@ class Sifted:
         )
 
 
-def sift(before: Sequence[Caught], after: Sequence[Caught], change: Sequence[Changed]) -> Sifted:
+def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change: Sequence[Changed]) -> Sifted:
     """Leave what is new and on lines that the change wrote.
 
     A finding was already there if the same rule spoke of the same text on the old side, as often as it did there: of
@@ -275,16 +275,16 @@ def sift(before: Sequence[Caught], after: Sequence[Caught], change: Sequence[Cha
     return Sifted(tuple(ordered), len(after) - len(stand) - outside, outside)
 
 
-def _touched(one: Caught, added: Sequence[tuple[int, int]]) -> bool:
+def _touched(one: LinterFinding, added: Sequence[tuple[int, int]]) -> bool:
     return any(first <= one.last and one.first <= last for first, last in added)
 
 
-def _key(one: Caught) -> tuple[str, ...]:
+def _key(one: LinterFinding) -> tuple[str, ...]:
     text = " ".join(one.laid.lines[one.line - 1].split())
     return (str(one.laid.number), one.tool, one.rule, text)
 
 
-def cited(one: Caught, added: Sequence[tuple[int, int]]) -> int:
+def cited(one: LinterFinding, added: Sequence[tuple[int, int]]) -> int:
     """The line to point at: the tool's, or if that is an old one, the first new one that it speaks of."""
     if any(first <= one.line <= last for first, last in added):
         return one.line

@@ -32,9 +32,9 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     import os
     from dataclasses import replace
 
-    from rebut.api import Desk
+    from rebut.api import Setup
     from rebut.cli.output import say, say_json
-    from rebut.cli.runner import Stage
+    from rebut.cli.runner import CommandRun
     from rebut.core.errors import RebutError
     from rebut.domain.outcome import Outcome
     from rebut.engine.start import start
@@ -44,14 +44,14 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     shop = unpack(folder, os.environ)
     seats: dict[str, Any] = dict(demo_seats())
 
-    async def act(desk: Desk) -> Outcome:
-        desk = desk.at(shop.folder, Config())  # nobody's limits or lists: it calls nothing
-        plan = desk.plan("duel", TOPIC, context=list(CONTEXT), **seats)
+    async def act(setup: Setup) -> Outcome:
+        setup = setup.at(shop.folder, Config())  # nobody's limits or lists: it calls nothing
+        plan = setup.plan("duel", TOPIC, context=list(CONTEXT), **seats)
         notes = [NOTE, *([f"edited: {', '.join(shop.edited)}"] if shop.edited else [])]
-        return await start(replace(plan, notes=(*plan.notes, *notes)), desk.table)
+        return await start(replace(plan, notes=(*plan.notes, *notes)), setup.environment)
 
     reach = scripted(shop.folder, pace=0.0 if fast or as_json else 1.5)
-    stage = Stage(as_json, quiet, None, {"scripted": reach}, label=LABEL)
+    stage = CommandRun(as_json, quiet, None, {"scripted": reach}, label=LABEL)
     came = stage.play(act)
     if as_json:
         say_json({**stage.told(came), "scripted": True, "folder": str(shop.folder), "edited": list(shop.edited)})
@@ -62,7 +62,7 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     return code
 
 
-def _closing(shop: Shop) -> list[str]:
+def _closing(shop: DemoRepository) -> list[str]:
     from rebut.cli.output import width
     from rebut.reports.terminal import wrapped
 
@@ -86,7 +86,7 @@ NOTE = "scripted: every word of this debate comes from files that ship with rebu
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class DemoRepository:
     """The mini-repository, unpacked."""
 
     folder: Path
@@ -96,7 +96,7 @@ class Shop:
     """The command that shows it once more, on the same files."""
 
 
-def unpack(wanted: Path | None, env: Mapping[str, str]) -> Shop:
+def unpack(wanted: Path | None, env: Mapping[str, str]) -> DemoRepository:
     """Lay the shop where it was wanted, else beside the sessions. A file that was edited stays as it is."""
     folder = (wanted or sessions.home(env).parent / "demo").expanduser().resolve()
     if (above := sessions.repository(folder)) != folder:
@@ -106,7 +106,7 @@ def unpack(wanted: Path | None, env: Mapping[str, str]) -> Shop:
         wanted = folder = Path(tempfile.mkdtemp(prefix="rebut-demo-")).resolve()
     laid = installed_files.lay(installed_files.shipped("demo/shop"), folder)
     edited = tuple(one.path.relative_to(folder).as_posix() for one in laid if one.how == "left alone")
-    return Shop(folder, edited, f"rebut demo --folder {shlex.quote(str(folder))}" if wanted else "rebut demo")
+    return DemoRepository(folder, edited, f"rebut demo --folder {shlex.quote(str(folder))}" if wanted else "rebut demo")
 
 
 def demo_seats() -> dict[str, str]:

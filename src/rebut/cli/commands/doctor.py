@@ -12,7 +12,7 @@ from rebut.cli.options import json_flag
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rebut.setup.discover import Found
+    from rebut.setup.discover import FoundModel
     from rebut.setup.doctor import Health
 
 
@@ -31,7 +31,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     import asyncio
     from functools import partial
 
-    from rebut.api import Desk
+    from rebut.api import Setup
     from rebut.cli.output import folded, plain, say, say_json, width
     from rebut.core.types import ModelSpec
     from rebut.setup import doctor
@@ -45,7 +45,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     wanted = [ModelSpec.parse(text) for text in specs]
     # No models: there is nothing to log in to and nobody to talk to.
     named = [spec for spec in wanted if spec.provider not in ("lint", "rules")]
-    desk = Desk()
+    setup = Setup()
 
     async def see() -> list[Health]:
         if wanted and not named:
@@ -53,9 +53,9 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         if sys.stderr.isatty() and not as_json:  # some tools take ten seconds to tell their version
             say("  looking what is here; nobody is called yet …", sys.stderr)
         names = {spec.provider for spec in named}
-        found = doctor.patients(await look(desk.config, desk.env, lambda n: not names or n in names), named)
+        found = doctor.patients(await look(setup.config, setup.env, lambda n: not names or n in names), named)
         if not offline and not as_json:
-            calls, usd, unknown = doctor.cost(found, desk.connect, deep=deep)
+            calls, usd, unknown = doctor.cost(found, setup.connect, deep=deep)
             rest = f", not counting {', '.join(unknown)}, whose price is not known" if unknown else ""
             if calls:
                 few = "1 small call" if calls == 1 else f"{calls} small calls"
@@ -63,19 +63,21 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
                 say(folded(said, sys.stderr, 4), sys.stderr)
         return await doctor.examine(
             found,
-            desk.config,
-            desk.connect,
+            setup.config,
+            setup.connect,
             offline=offline,
             deep=deep,
             seconds=timeout,
-            in_folder=partial(in_folder, desk.config, desk.env),
+            in_folder=partial(in_folder, setup.config, setup.env),
         )
 
     healths = asyncio.run(see())
-    tools = asyncio.run(look_at_analysers(desk.config, desk.env)) if not wanted or named != wanted else []
+    tools = asyncio.run(look_at_analysers(setup.config, setup.env)) if not wanted or named != wanted else []
     for h in healths:
         if h.spec and h.seconds is not None and h.can_debate:  # a debate that starts now need not try it again
-            desk.table.trips.keep(h.spec, next((c.passed for c in h.checks if c.name == "context file"), None))
+            setup.environment.reachability.keep(
+                h.spec, next((c.passed for c in h.checks if c.name == "context file"), None)
+            )
     families = doctor.families(healths)
     only_tools = bool(wanted) and not named
     code = 0 if len(families) >= 2 or (only_tools and any(one.here for one in tools)) else 3
@@ -89,7 +91,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     return code
 
 
-def analyser_rows(found: Sequence[Found]) -> list[str]:
+def analyser_rows(found: Sequence[FoundModel]) -> list[str]:
     """What `lint` can run, and what it could."""
     here = ", ".join(f"{one.name} {one.about}" for one in found if one.here)
     gone = [one for one in found if not one.here]

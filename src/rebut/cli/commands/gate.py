@@ -15,7 +15,7 @@ from rebut.cli.options import gate_options, json_flag
 
 if TYPE_CHECKING:
     from rebut.ci.dismissals import Dismissal
-    from rebut.ci.gate import Grounds, Standing
+    from rebut.ci.gate import GatedReview, GateGrounds
     from rebut.ci.recorded_reviews import Review
     from rebut.domain.gate_policy import Wish
     from rebut.domain.outcome import Outcome
@@ -65,7 +65,7 @@ def is_there(record: Record, outcome: Outcome) -> bool:
     return asyncio.run(is_applied(patch, record, tuple(settings.known_secrets(os.environ))))
 
 
-def grounds_of(record: Record, flags: Wish) -> Grounds:
+def grounds_of(record: Record, flags: Wish) -> GateGrounds:
     """What the review of a session is held against, wherever we stand now."""
     from rebut.ci.gate import grounds
     from rebut.ci.recorded_reviews import Review
@@ -77,7 +77,7 @@ def grounds_of(record: Record, flags: Wish) -> Grounds:
     return asyncio.run(grounds(workspace, root(), Review.of(record).target, settings, flags))
 
 
-def rows(standing: Standing, held: Grounds, width: int) -> list[str]:
+def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
     """What the gate says, for people."""
     from rebut.reports.terminal import wrapped
 
@@ -104,7 +104,7 @@ def rows(standing: Standing, held: Grounds, width: int) -> list[str]:
     return out
 
 
-def _heading(standing: Standing) -> str:
+def _heading(standing: GatedReview) -> str:
     ruling = standing.ruling
     count = len(ruling.failing)
     if not standing.review.outcome.complete:

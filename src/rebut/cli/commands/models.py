@@ -12,7 +12,7 @@ import click
 from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
-    from rebut.setup.discover import Found
+    from rebut.setup.discover import FoundModel
 
 ALWAYS = {
     "human": "a person at this terminal",
@@ -42,16 +42,16 @@ def _list(as_json: bool) -> int:
     import asyncio
     import sys
 
-    from rebut.api import Desk
+    from rebut.api import Setup
     from rebut.cli.output import folded, say, say_json
     from rebut.setup.discover import look, look_at_analysers, programs
 
-    desk = Desk()
+    setup = Setup()
     if sys.stderr.isatty() and not as_json:  # some tools take ten seconds to tell their version
         say("  looking what is here; nobody is called …", sys.stderr)
 
-    async def see() -> tuple[list[Found], list[Found]]:
-        return await look(desk.config, desk.env), await look_at_analysers(desk.config, desk.env)
+    async def see() -> tuple[list[FoundModel], list[FoundModel]]:
+        return await look(setup.config, setup.env), await look_at_analysers(setup.config, setup.env)
 
     models, installed = asyncio.run(see())
     found = [*models, *programs(installed)]
@@ -67,7 +67,7 @@ def _list(as_json: bool) -> int:
                 "problem": one.problem or None,
                 "login_is_a_guess": one.unsure,
                 "advice": one.advice or None,
-                "allowed": desk.config.allowed(one.name),
+                "allowed": setup.config.allowed(one.name),
             }
             for one in found
         ]
@@ -87,7 +87,7 @@ def _list(as_json: bool) -> int:
         about = f"{one.about} set" if one.kind == "key" and one.here else one.about
         guess = "probably logged in" if one.unsure and not one.out else ""
         state = ", ".join(word for word in (about, guess, one.problem) if word)
-        barred = "" if desk.config.allowed(one.name) else "  (not in [egress] allow)"
+        barred = "" if setup.config.allowed(one.name) else "  (not in [egress] allow)"
         advice = f"  → {one.advice}" if one.problem and one.advice else ""
         say(folded(f"    {one.name:<13} {state}{barred}{advice}", sys.stdout, 18))
     say("  always")

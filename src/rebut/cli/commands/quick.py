@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.cli.options import Many, common, gate_options, given_limits, limits, output, shown, topic_of
 from rebut.cli.output import folded, say, width
 from rebut.core.errors import RebutError
@@ -205,13 +205,13 @@ PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs
 
 
 def show() -> int:
-    desk = Desk(rehearsal=True)
+    setup = Setup(rehearsal=True)
     here = Path.cwd().resolve()
-    rows = [("could sit", who) for who in _seats(desk)]
+    rows = [("could sit", who) for who in _seats(setup)]
     if rows == [("could sit", NOBODY)]:
         rows += [("try", "needs nobody   rebut demo")]
     rows += [("here", what) for what in asyncio.run(_debatable(here))]
-    rows += [("last", one) for one in _last(desk, here)]
+    rows += [("last", one) for one in _last(setup, here)]
     rows += [
         ("ask", 'rebut "Redis or Postgres?"'),
         ("look up", "rebut check PLAN.md"),
@@ -225,14 +225,14 @@ def show() -> int:
     return 0
 
 
-def _fitted(text: str, room: int) -> str:
+def _fitted(text: str, space: int) -> str:
     """One line; where a command follows its reason, the reason is what gives way: half a command is of no use."""
     what, gap, command = text.partition("   ")
-    return f"{cut(what, max(8, room - len(gap + command)))}{gap}{command}" if gap else cut(text, room)
+    return f"{cut(what, max(8, space - len(gap + command)))}{gap}{command}" if gap else cut(text, space)
 
 
-def _seats(desk: Desk) -> list[str]:
-    found = asyncio.run(look(desk.config, desk.env))
+def _seats(setup: Setup) -> list[str]:
+    found = asyncio.run(look(setup.config, setup.env))
     out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
     barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
     return [*out, *barred] or [NOBODY]
@@ -253,8 +253,8 @@ async def _debatable(here: Path) -> list[str]:
     return out
 
 
-def _last(desk: Desk, here: Path) -> list[str]:
-    newest = next((one for one in sessions.sessions(desk.table.root) if sessions.is_here(one, here)), None)
+def _last(setup: Setup, here: Path) -> list[str]:
+    newest = next((one for one in sessions.sessions(setup.environment.root) if sessions.is_here(one, here)), None)
     if newest is None:
         return []
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebut import api
-from rebut.api import Desk
+from rebut.api import Setup
 from rebut.ci.apply import final_patch, is_applied
 from rebut.cli.gate_flags import Gating
 from rebut.cli.launch import applied
@@ -88,7 +88,7 @@ def fork_command(
     Where a seat failed, a fork that changes nothing asks that seat again.
     """
     from rebut import api
-    from rebut.api import Desk
+    from rebut.api import Setup
     from rebut.cli.output import say, say_json
     from rebut.cli.runner import perform
     from rebut.core.errors import UsageError
@@ -99,20 +99,20 @@ def fork_command(
     if not again and not dry_run and not any(value for name, value in changes.items() if name != "allow_same_model"):
         _must_ask(id)
 
-    async def act(desk: Desk) -> Outcome:
+    async def act(setup: Setup) -> Outcome:
         if again:
-            return await api.fork(id, desk=desk, again=True, **changes)
-        reused, anew = await api.fork_plan(id, desk=desk, **changes)
+            return await api.fork(id, setup=setup, again=True, **changes)
+        reused, anew = await api.fork_plan(id, setup=setup, **changes)
         if not quiet and not as_json:
             say(f"  {_counted(reused, anew)}", sys.stderr)
-        return await api.fork(id, desk=desk, **changes)
+        return await api.fork(id, setup=setup, **changes)
 
     if dry_run:
         import asyncio
 
         if again:
             raise UsageError("--again reuses nothing, so there is nothing to count", "Leave out --dry-run.")
-        reused, anew = asyncio.run(api.fork_plan(id, desk=Desk(), **changes))
+        reused, anew = asyncio.run(api.fork_plan(id, setup=Setup(), **changes))
         if as_json:
             say_json({"reused": reused, "anew": anew})
         else:
@@ -175,11 +175,11 @@ def take_up(
     """Go on with a session. What was asked of a review besides its ending is on record; a gate given here is newer."""
     gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
 
-    async def act(desk: Desk) -> Outcome:
-        there, _, record = desk.taken_up(id)
+    async def act(setup: Setup) -> Outcome:
+        there, _, record = setup.taken_up(id)
         await gating.take_up(there, record, quiet=as_json)
         try:
-            outcome = await api.resume(id, desk=desk, limits=limits, ask_left=ask_left)
+            outcome = await api.resume(id, setup=setup, limits=limits, ask_left=ask_left)
         except RebutError as error:
             gating.excuse(error)
             raise
@@ -187,7 +187,7 @@ def take_up(
             return outcome
         if gating.apply and outcome.complete and not record.closed:  # what had ended was applied then, or refused
             outcome = await applied(there, outcome, refused)
-        gating.applied = await is_applied(final_patch(outcome), record, there.table.known_secrets)
+        gating.applied = await is_applied(final_patch(outcome), record, there.environment.known_secrets)
         return outcome
 
     code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, backends=backends, judge=gating.judge)
@@ -225,13 +225,13 @@ def answer_command(id: str, file: str, key: str, deadline: float | None, as_json
 
 def _for(id: str, key: str, text: str) -> bool:
     """Whether the answer is still wanted; one that was taken before its process died need not be taken again."""
-    from rebut.api import Desk
+    from rebut.api import Setup
     from rebut.core.errors import UsageError
     from rebut.engine.plan import participants
     from rebut.record import sessions
     from rebut.record.record import seat_of
 
-    folder = Desk().find(id)
+    folder = Setup().find(id)
     record = sessions.load(folder)
     seats = [p.seat for p in participants(record)[0] if p.spec.provider == "caller"]
     if not seats:

@@ -45,9 +45,9 @@ def list_command(everywhere: bool, as_json: bool) -> int:
         topic = " ".join(row["topic"].split())
         line = f"{row['id']}  {row['at'][:16].replace('T', ' ')}  {row['protocol']:<8} "
         rest = f"  ({row['status']}{fork})" + (f"  {row['workspace']}" if everywhere else "")
-        room = max(20, width() - len(line) - len(rest))
+        space = max(20, width() - len(line) - len(rest))
         # What does not fit stands below it, from where the date begins.
-        say(folded(line + (cut(topic, room) if sys.stdout.isatty() else topic) + rest, sys.stdout, 10))
+        say(folded(line + (cut(topic, space) if sys.stdout.isatty() else topic) + rest, sys.stdout, 10))
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from rebut.cli import installed_files
-from rebut.cli.installed_files import Laid
+from rebut.cli.installed_files import InstalledFile
 from rebut.cli.options import json_flag
 from rebut.core.errors import UsageError
 
@@ -121,7 +121,7 @@ def find(names: tuple[str, ...], env: Mapping[str, str]) -> list[Host]:
     raise UsageError("no host was found here", f"Name one with --host: {', '.join(known)}.")
 
 
-def install(host: Host, env: Mapping[str, str], project: Path | None = None) -> list[Laid]:
+def install(host: Host, env: Mapping[str, str], project: Path | None = None) -> list[InstalledFile]:
     """Lay the skill where that host looks. What is not ours stays as it is."""
     return installed_files.lay(installed_files.shipped(SKILL), host.folder(env, project))
 

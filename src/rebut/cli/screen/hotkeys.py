@@ -125,26 +125,26 @@ class Keys:
         if key == MORE:
             return control.more()
         if key == LEAVE:
-            late = control.helm.stragglers() if control.helm else []
+            late = control.steering.stragglers() if control.steering else []
             return control.leave(late[0].key) if late else "nobody takes twice as long as the others did"
         return ""
 
     def foot(self, width: int) -> list[str]:
         """The last lines of the moving part: the keys that work now, and why the last one did not."""
-        helm = self._control.helm
-        if self._before is None or helm is None:
+        steering = self._control.steering
+        if self._before is None or steering is None:
             return []
         rows, said = [], self._said
         if said[0] and time.monotonic() - said[1] < SHOWN:
             rows.append(f"    {said[0]}")
         if self._control.draining:  # what is offered would be decided for the resumed debate, unseen
             return [row[: width - 1] for row in rows]
-        for one in helm.stragglers()[:1]:
+        for one in steering.stragglers()[:1]:
             beside = f"{duration(one.took)}; the others took {duration(one.usual)}"
             offer = f"    {LEAVE} leave {one.seat} behind"
             rows.append(offer if len(offer) + len(beside) + 4 > width else f"{offer} ({beside})")
-        keys = [f"{SETTLE} settle now"] if not helm.refuses_settling else []
-        keys += [f"{MORE} one more round"] if not helm.refuses_more else []
+        keys = [f"{SETTLE} settle now"] if not steering.refuses_settling else []
+        keys += [f"{MORE} one more round"] if not steering.refuses_more else []
         rows += [f"    {'   '.join(keys)}"] if keys else []
         return [row[: width - 1] for row in rows]
 

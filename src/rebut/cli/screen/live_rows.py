@@ -13,7 +13,7 @@ from unicodedata import east_asian_width
 
 from rebut.core.text import cut
 from rebut.core.types import ModelSpec
-from rebut.engine.live_answer import Heard, Hearing
+from rebut.engine.live_answer import LiveAnswer, LivePoint
 from rebut.record.events import Answered, Asked, Fact
 from rebut.record.record import Record, Spent, name_of_step, seat_of
 from rebut.record.timings import Expected, History
@@ -27,13 +27,13 @@ CAPTION = 23
 
 
 @dataclass
-class Moving:
+class LiveRows:
     """What is going on just now. Rows are made anew each time: nothing of them is kept."""
 
     label: str = ""
     asked: dict[str, tuple[Asked, float]] = field(default_factory=dict)
     """Calls in flight, and since when."""
-    heard: dict[str, Hearing] = field(default_factory=dict)
+    heard: dict[str, LiveAnswer] = field(default_factory=dict)
     held: list[Answered] = field(default_factory=list)
     """Answers whose turn is not printed yet: what they brought to the ledger is known when their siblings are in."""
     waits: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -85,14 +85,14 @@ class Moving:
         head = f"{_head(key, column)} {terminal.duration(took):>8}{why}"
         if key in self.waits:
             return f"{head}  {self._waiting(key)}"
-        hearing, room = self.heard.get(key), width - len(head) - 5
+        hearing, space = self.heard.get(key), width - len(head) - 5
         if words := hearing.words() if hearing else "":
-            return head + (f'  "{_tail(words, room)}"' if room > 10 else "")
+            return head + (f'  "{_tail(words, space)}"' if space > 10 else "")
         if hearing and hearing.size and not hearing.points:
             return _cut(f"{head}  {terminal.size(hearing.size)} characters so far", width)
         usual = self.history.usual(asked.spec, step=name_of_step(key)) if not (hearing and hearing.size) else None
         told = f", usually {terminal.duration(usual.seconds)}" if usual and usual.seconds > took else ""
-        return head + (told if len(told) <= room else "")
+        return head + (told if len(told) <= space else "")
 
     def _points(self, key: str, most: int, width: int) -> list[str]:
         hearing = self.heard.get(key)
@@ -142,8 +142,8 @@ def _captioned(caption: str, text: str, width: int) -> str:
     return f"    {caption:<{CAPTION}} {text}" if width >= NARROW else f"    {caption}: {text}"
 
 
-def _tail(words: str, room: int) -> str:
-    return words if len(words) <= room else "…" + words[-(room - 1) :]
+def _tail(words: str, space: int) -> str:
+    return words if len(words) <= space else "…" + words[-(space - 1) :]
 
 
 def _cut(line: str, width: int) -> str:
@@ -160,32 +160,32 @@ FEWEST = 14
 """Columns below which words say nothing."""
 
 
-def row(point: Heard, width: int) -> str:
+def row(point: LivePoint, width: int) -> str:
     """One line: how grave, the words as far as they fit, and at the end of the line where and what was found there."""
     tag = " ".join(part for part in (point.about, point.tag) if part)
     lead = f"{INDENT}{tag:<{TAG}} " if tag else INDENT
-    room = width - cells(lead) - 1
+    space = width - cells(lead) - 1
     # Neither side may starve the other: on a narrow terminal a long place loses its front, where folders stand.
-    place = _ending(point.place, max(12, room // 3)) if point.place else ""
+    place = _ending(point.place, max(12, space // 3)) if point.place else ""
     mark = point.mark if point.looked_up else "…"
     end = " ".join(part for part in (place, mark) if part)
-    if place and room - cells(end) < FEWEST:
+    if place and space - cells(end) < FEWEST:
         end = mark  # words come first, and the mark before its place
-    left = max(10, room - cells(end) - 2 if end else room)
+    left = max(10, space - cells(end) - 2 if end else space)
     words = cut(point.text, left)
     while cells(words) > left:  # some characters take two columns
         words = cut(words, len(words) - 1)
-    return f"{lead}{words}{' ' * max(0, room - cells(words) - cells(end))}{end}".rstrip()
+    return f"{lead}{words}{' ' * max(0, space - cells(words) - cells(end))}{end}".rstrip()
 
 
-def spoken(point: Heard) -> str:
+def spoken(point: LivePoint) -> str:
     """The same for a screen reader: nothing is cut, nothing stands in columns."""
     tag = " ".join(part for part in (point.about, point.tag) if part)
     end = " ".join(part for part in (point.place, point.mark) if part)
     return ", ".join(part for part in (tag, point.text.rstrip("."), end) if part)
 
 
-def latest(points: Sequence[Heard], most: int, width: int) -> list[str]:
+def latest(points: Sequence[LivePoint], most: int, width: int) -> list[str]:
     """The last of them, as many as there is room for, and how many stand above."""
     above = len(points) - most
     if above <= 0:
@@ -208,12 +208,12 @@ def _entries(fact: Fact) -> Sequence[dict[str, Any]]:
     return [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
 
 
-def _point(entry: dict[str, Any], by: str) -> Heard:
+def _point(entry: dict[str, Any], by: str) -> LivePoint:
     cited = entry.get("evidence") or ()
     first = next((e for e in cited if e.get("mark") == "absent"), cited[0] if cited else {})
     bare = "unsupported" if entry["entry"] == "claim" and not cited else ""
     place, mark = str(first.get("place", "")), str(first.get("mark", "")) or bare
-    return Heard(str(entry.get("text", "")), str(entry.get("severity", "")), by, place, mark, looked_up=True)
+    return LivePoint(str(entry.get("text", "")), str(entry.get("severity", "")), by, place, mark, looked_up=True)
 
 
 def cells(text: str) -> int:

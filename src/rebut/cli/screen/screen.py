@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from rebut.cli.output import fitted, plain, say, width
 from rebut.cli.screen import live_rows
-from rebut.cli.screen.live_rows import Moving
+from rebut.cli.screen.live_rows import LiveRows
 from rebut.core.text import cut
 from rebut.domain.session_status import ledger_of
-from rebut.engine.live_answer import Hearing
+from rebut.engine.live_answer import LiveAnswer
 from rebut.record.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.record.record import Record, seat_of, step_of
 from rebut.record.timings import look_back
@@ -35,14 +35,14 @@ class Screen:
 
     def __init__(self, quiet: bool = False, label: str = "") -> None:
         self.quiet = quiet
-        self.moving = Moving(label)
+        self.moving = LiveRows(label)
         """The label is what must be said for as long as the debate moves, such as that it is scripted."""
         self.live: Live | None = None
         self.record: Record | None = None
         self._round = ""
         self._stay: set[str] = set()
         """Keys whose points stay below their turn: they were asked in this run, and no ending lists them again."""
-        self._spoken: dict[str, tuple[Hearing, int]] = {}
+        self._spoken: dict[str, tuple[LiveAnswer, int]] = {}
         """How many points of an answer were told already, where nothing moves."""
         self._gone: set[str] = set()
         """Keys whose failure was told; that it is open again for resume need not be."""
@@ -240,7 +240,7 @@ class Screen:
         ellipsis = fitted("…", sys.stderr) == "…"
         return Text("\n".join(shown), no_wrap=True, overflow="ellipsis" if ellipsis else "crop")
 
-    def heard(self, key: str, hearing: Hearing) -> None:
+    def heard(self, key: str, hearing: LiveAnswer) -> None:
         """A call begins, or a point of its answer is whole or looked up. Not on record: it is shown, and it may go."""
         if self.quiet or (hearing.size and self.moving.heard.get(key) is not hearing):
             return  # the turn was printed meanwhile, or the answer was sent back
@@ -250,7 +250,7 @@ class Screen:
         if plain() and sys.stderr.isatty():
             self._speak(key, hearing)
 
-    def _speak(self, key: str, hearing: Hearing) -> None:
+    def _speak(self, key: str, hearing: LiveAnswer) -> None:
         """Where nothing moves, each point is one line, once it was looked up."""
         known, told = self._spoken.get(key, (hearing, 0))
         told = told if known is hearing else 0

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rebut.core.types import Json
-from rebut.domain.review_result import Contract
+from rebut.domain.review_result import ReviewResult
 from rebut.engine.protocol import Artifact, Ended
 from rebut.record.record import Record
 from rebut.workspace.targets.target import Target
@@ -21,7 +21,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
     record = ended.record
     data: Mapping[str, Any] = ended.outcome.data if ended.outcome else getattr(ended.error, "data", {})
     target = Target.from_json(_value(record))
-    made = Contract.from_json(data["contract"]) if "contract" in data else None
+    made = ReviewResult.from_json(data["contract"]) if "contract" in data else None
     versions = [v for v in data.get("versions", ()) if isinstance(v, dict)]
     files = {"artifact.md": artifact(target), "metadata.json": _json(metadata(ended, target, made))}
     files |= {f"round-{n}-input.md": text for n, text in inputs(record).items()}
@@ -90,7 +90,7 @@ def inputs(record: Record) -> dict[int, str]:
     return {n: "\n\n".join(texts).rstrip() + "\n" for n, texts in out.items()}
 
 
-def metadata(ended: Ended, target: Target, made: Contract | None) -> dict[str, Json]:
+def metadata(ended: Ended, target: Target, made: ReviewResult | None) -> dict[str, Json]:
     record = ended.record
     return {
         "schema": SCHEMA,
@@ -116,7 +116,7 @@ def metadata(ended: Ended, target: Target, made: Contract | None) -> dict[str, J
     }
 
 
-def decision(ended: Ended, made: Contract, versions: list[dict[str, Json]]) -> dict[str, Json]:
+def decision(ended: Ended, made: ReviewResult, versions: list[dict[str, Json]]) -> dict[str, Json]:
     """`decision.json`: the contract for machines, with the judge's history."""
     outcome = ended.outcome
     return {

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rebut.core.types import Finding
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
-from rebut.domain.review_result import Contract, Held
+from rebut.domain.review_result import Held, ReviewResult
 from rebut.domain.worth import Worth
 
 MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missing evidence": "maintain"}
@@ -123,7 +123,7 @@ CRITIQUE = ("r1/critique*",)
 FATES = ("valid", "without evidence", "unweighed", "mended", "withdrawn", "invalid", "struck")
 
 
-def weighed(made: Contract, versions: int, what: str, caveat: str = "") -> Worth:
+def weighed(made: ReviewResult, versions: int, what: str, caveat: str = "") -> Worth:
     """The account of a review. `versions` is how many were written, `what` is reviewed: the change or the text."""
     critics = [f for f in made.findings if f.round == 1 and "critic" in f.voices]
     grave = sum(1 for f in critics if f.raised_as == "P1")

@@ -15,15 +15,15 @@ from rebut.engine.debate import Answer, Answers, Ask, Round
 from rebut.protocols.cross import findings as weighing, prompts, render, reply_checks
 from rebut.protocols.cross.forms import Chosen, CodeCritique, Judgement, ProposalCritique, Raised, Rebuttal
 from rebut.protocols.cross.settings import DIFF_TOKENS
-from rebut.protocols.cross.state import Course
-from rebut.protocols.cross.versions import PROGRAMS, Version
+from rebut.protocols.cross.state import CrossState
+from rebut.protocols.cross.versions import PROGRAMS, ArtifactVersion
 from rebut.workspace.targets.split import split
 from rebut.workspace.targets.target import Target, whole_files
 
 MOST_CITES = 100
 
 
-def artifact(r: Round, version: Version, part: Target, *, text: bool = True) -> str:
+def artifact(r: Round, version: ArtifactVersion, part: Target, *, text: bool = True) -> str:
     """The artifact as it stands, quoted: the given part of its files, whole, with what this version changed."""
     parts = list[str]()
     if part.diff:
@@ -41,7 +41,7 @@ def artifact(r: Round, version: Version, part: Target, *, text: bool = True) -> 
     return "\n\n".join(parts)
 
 
-def _text(r: Round, version: Version) -> str:
+def _text(r: Round, version: ArtifactVersion) -> str:
     """The text, with what the program found of its citations. Those of a later version nobody has looked up."""
     said = "The text:\n\n" + r.quote(f"text, version {version.n}", version.text)
     if version.n > 1 or not r.target.cites:
@@ -49,13 +49,13 @@ def _text(r: Round, version: Version) -> str:
     return f"{said}\n\n{prompts.CITES}\n\n" + r.quote("citations of the text", "\n".join(r.target.cites[:MOST_CITES]))
 
 
-def _changes(target: Target, version: Version, part: Target) -> tuple[Changed, ...]:
+def _changes(target: Target, version: ArtifactVersion, part: Target) -> tuple[Changed, ...]:
     """The files of a part as this version has them; files that are new in it belong to every part."""
     mine, known = {c.path for c in part.changes}, {c.path for c in target.changes}
     return tuple(c for c in version.change(target) if c.path in mine or c.path not in known)
 
 
-def for_judge(r: Round, version: Version) -> str:
+def for_judge(r: Round, version: ArtifactVersion) -> str:
     """The whole artifact where it fits, else the lines around what is cited."""
     whole = artifact(r, version, r.target)
     if tokens(whole) <= 2 * DIFF_TOKENS:
@@ -66,7 +66,7 @@ def for_judge(r: Round, version: Version) -> str:
     )
 
 
-async def critique(r: Round, course: Course) -> Answers[Any]:
+async def critique(r: Round, course: CrossState) -> Answers[Any]:
     """All parts of the critique, side by side."""
     target, version, critic = r.target, course.now, r.seat("critic")
     check, asks = reply_checks.critique(r.ledger), list[Ask[Any]]()
@@ -91,7 +91,7 @@ def _context(r: Round) -> str:
     return f"\n\nMore files to read and to cite:\n\n{r.quote('files', r.context)}" if r.context else ""
 
 
-def _before(r: Round, course: Course) -> str:
+def _before(r: Round, course: CrossState) -> str:
     if not r.ledger.points:
         return ""
     said = r.quote("earlier findings", render.weighed(r.ledger, r.ledger.points))
@@ -101,7 +101,7 @@ def _before(r: Round, course: Course) -> str:
     return "\n\n".join(parts)
 
 
-async def enter(r: Round, course: Course, replies: Sequence[CodeCritique], agreed: bool) -> None:
+async def enter(r: Round, course: CrossState, replies: Sequence[CodeCritique], agreed: bool) -> None:
     """The findings of a round, and what becomes of those that were not raised again."""
     await r.note("critique", [_point(f, "critic", r.n) for reply in replies for f in reply.findings if f.text])
     pressed = {p.id for p in weighing.raised_in(r.ledger, r.n)}
@@ -125,7 +125,7 @@ def _point(f: Raised, by: str, n: int) -> Point:
     return Point(f.text, by, n, f.severity, f.category, evidence, same_as=f.same_as, action=f.action, fix=f.fix)
 
 
-async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:
+async def judge(r: Round, course: CrossState, said: str) -> Answer[Judgement]:
     who, version = r.seat("judge"), course.now
     fresh = weighing.raised_in(r.ledger, r.n)
     earlier = [p for p in r.ledger.points if p not in fresh]
@@ -152,7 +152,7 @@ async def judge(r: Round, course: Course, said: str) -> Answer[Judgement]:
     return answer
 
 
-async def rebuttal(r: Round, course: Course, said: str) -> str:
+async def rebuttal(r: Round, course: CrossState, said: str) -> str:
     """The judge's answer to the critique, where its word on it came without one and somebody else chose to rebut."""
     prompt = fill(
         prompts.REBUTTAL, fences=FENCES, artifact=for_judge(r, course.now), critique=r.quote("critique", said)

@@ -7,7 +7,7 @@ from typing import Any
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.types import Json
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Contract, Recommended
+from rebut.domain.review_result import Recommended, ReviewResult
 from rebut.engine.debate import Answer, Debate, Round
 from rebut.protocols.cross import (
     findings,
@@ -19,8 +19,8 @@ from rebut.protocols.cross import (
 )
 from rebut.protocols.cross.findings import weighed
 from rebut.protocols.cross.forms import CodeCritique
-from rebut.protocols.cross.state import Course, contract
-from rebut.protocols.cross.versions import Version
+from rebut.protocols.cross.state import CrossState, contract
+from rebut.protocols.cross.versions import ArtifactVersion
 
 WHY = {
     "agreed": "the critic agrees",
@@ -33,7 +33,7 @@ WHY = {
 
 
 async def run(debate: Debate) -> Outcome:
-    course = Course([Version(1, debate.target.text)])
+    course = CrossState([ArtifactVersion(1, debate.target.text)])
     for r in debate.rounds(debate.settings.rounds):
         cause = await one_round(r, course)
         if cause:
@@ -43,7 +43,7 @@ async def run(debate: Debate) -> Outcome:
     return ended(debate, course, "settled" if debate.settled else "minutes")
 
 
-async def one_round(r: Round, course: Course) -> str:
+async def one_round(r: Round, course: CrossState) -> str:
     """A round; says why the review ends with it, if it does."""
     answers = await _critique(r, course)
     replies: list[CodeCritique] = [a.value for a in answers]
@@ -81,7 +81,7 @@ async def one_round(r: Round, course: Course) -> str:
     return cause
 
 
-async def _rebuttal(r: Round, course: Course, said: str, cause: str) -> str:
+async def _rebuttal(r: Round, course: CrossState, said: str, cause: str) -> str:
     """The answer to the critique. Where no round follows nobody would read one, so none is asked for."""
     written = course.last.rebuttal if course.last else ""
     if not written and (cause or r.settled_before("rebuttal")):
@@ -92,7 +92,7 @@ async def _rebuttal(r: Round, course: Course, said: str, cause: str) -> str:
     return text
 
 
-async def _critique(r: Round, course: Course) -> tuple[Answer[Any], ...]:
+async def _critique(r: Round, course: CrossState) -> tuple[Answer[Any], ...]:
     try:
         answers = await questions.critique(r, course)
     except TooFewReplies as error:
@@ -113,7 +113,7 @@ async def _critique(r: Round, course: Course) -> tuple[Answer[Any], ...]:
     return answers.answered
 
 
-def _without_judge(r: Round, course: Course, error: ParticipantFailed) -> str:
+def _without_judge(r: Round, course: CrossState, error: ParticipantFailed) -> str:
     """Where the money is gone the program ends the review; a judge that failed can be asked again."""
     if error.kind == "budget":
         r.stop(error.message)
@@ -125,7 +125,7 @@ def _without_judge(r: Round, course: Course, error: ParticipantFailed) -> str:
     ) from error
 
 
-async def _next_version(r: Round, course: Course, role: str, task: str) -> bool:
+async def _next_version(r: Round, course: CrossState, role: str, task: str) -> bool:
     made = await versions.write(r, r.seat(role), course.now, task, questions.for_judge(r, course.now))
     if isinstance(made, str):
         course.notes.append(f"round {r.n}: {made}")
@@ -137,7 +137,7 @@ async def _next_version(r: Round, course: Course, role: str, task: str) -> bool:
 # the ending
 
 
-def ended(debate: Debate, course: Course, cause: str) -> Outcome:
+def ended(debate: Debate, course: CrossState, cause: str) -> Outcome:
     made = contract(debate, course, cause)
     stand_in = debate.stand_in(debate.seat("critic"))
     heading, whole = made.decision.upper(), cause not in ("minutes", "limit", "failed", "settled")
@@ -189,7 +189,7 @@ def _reviews_itself(debate: Debate) -> bool:
     return any(author.spec.identity == critic for author in debate.seats("author"))
 
 
-def data(course: Course, made: Contract) -> dict[str, Json]:
+def data(course: CrossState, made: ReviewResult) -> dict[str, Json]:
     """The ending for machines, and what the session's files are made of."""
     pages: dict[str, Json] = dict(course.pages)
     return {
@@ -201,7 +201,7 @@ def data(course: Course, made: Contract) -> dict[str, Json]:
 
 def partial(debate: Debate) -> Outcome:
     """The best that can be said at a deadline: what was found and weighed so far."""
-    course = Course([Version(1, debate.target.text)])
+    course = CrossState([ArtifactVersion(1, debate.target.text)])
     course.rounds = len({k.partition("/")[0] for k in debate.answers if k.endswith("@judge")})
     made = contract(debate, course, "minutes")
     return Outcome(

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from rebut.core.text import cut
-from rebut.domain.review_result import Contract, Recommended
+from rebut.domain.review_result import Recommended, ReviewResult
 from rebut.engine.debate import Debate, Round
 from rebut.protocols.cross import findings, reply_checks, versions as mending
 from rebut.protocols.cross.forms import Judgement
-from rebut.protocols.cross.versions import Version
+from rebut.protocols.cross.versions import ArtifactVersion
 from rebut.workspace.targets.target import Target
 
 
 @dataclass
-class Course:
+class CrossState:
     """Local to one run, and rebuilt by replay like any other variable."""
 
-    versions: list[Version]
+    versions: list[ArtifactVersion]
     history: list[Recommended] = field(default_factory=list)
     last: Judgement | None = None
     rebuttal: str = ""
@@ -32,10 +32,10 @@ class Course:
     """A part of the artifact was read by nobody."""
 
     @property
-    def now(self) -> Version:
+    def now(self) -> ArtifactVersion:
         return self.versions[-1]
 
-    def take(self, version: Version, r: Round) -> None:
+    def take(self, version: ArtifactVersion, r: Round) -> None:
         self.versions.append(replace(version, round=r.n))
         r.take_up(version.files, version.text, version.modes)
         if version.caveat:
@@ -47,7 +47,7 @@ class Course:
         return bool(self.history) and self.history[-1].round == self.now.round
 
 
-def contract(debate: Debate, course: Course, cause: str) -> Contract:
+def contract(debate: Debate, course: CrossState, cause: str) -> ReviewResult:
     """The ending, from what the ledger and the judge's history hold."""
     decision, converged = reply_checks.ending(cause, course.compromised)
     ledger, judge = debate.ledger, course.last
@@ -65,7 +65,7 @@ def contract(debate: Debate, course: Course, cause: str) -> Contract:
     unseen = final.n > 1 and final.round == course.rounds
     actions += [f"Look at version {final.n}: nobody has reviewed it since it was written."] if unseen else []
     actions += [f"{p.id}: {p.action}" for p in grave if p.action and not unseen]
-    return Contract(
+    return ReviewResult(
         session=debate.session,
         target=debate.target.kind,
         rounds=course.rounds,
@@ -82,7 +82,7 @@ def contract(debate: Debate, course: Course, cause: str) -> Contract:
     )
 
 
-def reference(target: Target, final: Version, decision: str, course: Course) -> str:
+def reference(target: Target, final: ArtifactVersion, decision: str, course: CrossState) -> str:
     """Where the final artifact is."""
     what = "the change" if target.changes else "the text"
     if decision == "Accept Opposite" and not course.accepted:

@@ -14,7 +14,7 @@ from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Ask, Debate
 from rebut.protocols.cross import findings as weighing, prompts, render
 from rebut.protocols.cross.forms import NextPatch, NextText
-from rebut.workspace.diff import Part, Sides, meets, parts, written
+from rebut.workspace.diff import BothTexts, FileChange, meets, parts, written
 from rebut.workspace.targets.target import Target
 
 PROGRAMS = ("lint", "rules")
@@ -23,7 +23,7 @@ MOST_OUTPUT = 16_000
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ArtifactVersion:
     """One version of the artifact. `files` lie over those of the first one."""
 
     n: int
@@ -70,7 +70,9 @@ class Version:
         }
 
 
-async def write(r: Debate, writer: Participant, now: Version, task: str, artifact: str) -> Version | str:
+async def write(
+    r: Debate, writer: Participant, now: ArtifactVersion, task: str, artifact: str
+) -> ArtifactVersion | str:
     """Have the next version written; a text says why there is none."""
     target, points = r.target, [p for p in r.ledger.points if weighing.stands(r.ledger, p)]
     if _is_program(r, writer):
@@ -103,7 +105,9 @@ def _is_program(r: Debate, writer: Participant) -> bool:
     return (ModelSpec.parse(stand_in) if stand_in else writer.spec).provider in PROGRAMS
 
 
-async def _taken(r: Debate, writer: Participant, now: Version, answers: Sequence[Answer[Any]]) -> Version | str:
+async def _taken(
+    r: Debate, writer: Participant, now: ArtifactVersion, answers: Sequence[Answer[Any]]
+) -> ArtifactVersion | str:
     version = replace(now, n=now.n + 1, by=writer.seat, changes=())
     for answer in answers:
         if answer.complaints:
@@ -161,7 +165,7 @@ def _applies(r: Debate) -> Any:
     return check
 
 
-def _is_whole(now: Version) -> Any:
+def _is_whole(now: ArtifactVersion) -> Any:
     def check(reply: NextText) -> list[str]:
         if not reply.text:
             return ["the text is empty: give the whole of it"]
@@ -171,7 +175,9 @@ def _is_whole(now: Version) -> Any:
     return check
 
 
-async def _composed(r: Debate, writer: Participant, now: Version, points: Sequence[Point]) -> Version | str:
+async def _composed(
+    r: Debate, writer: Participant, now: ArtifactVersion, points: Sequence[Point]
+) -> ArtifactVersion | str:
     """A version made of the fixes that came with the findings."""
     texts = {c.path: c.after for c in now.change(r.target) if c.after is not None}
     fixed, taken = fixes(texts, points)
@@ -219,7 +225,7 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, 
 # Mending: which findings the final version takes up, told by the lines that it changes and not by anybody's word.
 
 
-def mended(ledger: Ledger, versions: Sequence[Version], final: Version) -> frozenset[str]:
+def mended(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVersion) -> frozenset[str]:
     """The findings that the judge holds valid and whose cited lines the final version changes.
 
     A finding cites the version that was under review when it was raised, so that its lines are compared from there.
@@ -238,11 +244,11 @@ def mended(ledger: Ledger, versions: Sequence[Version], final: Version) -> froze
     )
 
 
-def _reviewed_in(n: int, versions: Sequence[Version]) -> Version:
+def _reviewed_in(n: int, versions: Sequence[ArtifactVersion]) -> ArtifactVersion:
     return [version for version in versions if version.round < n or version.n == 1][-1]
 
 
-def _changes(point: Point, seen: Version, final: Version, whole: dict[str, Part]) -> bool:
+def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole: dict[str, FileChange]) -> bool:
     for cited in point.evidence:
         place = weighing.lines_of(cited.place)
         if cited.mark == "absent" or place is None or place[0] not in final.files or place[0] not in whole:
@@ -250,7 +256,7 @@ def _changes(point: Point, seen: Version, final: Version, whole: dict[str, Part]
         path, first, last = place
         spans = whole[path].spans
         if path in seen.files:
-            spans = Sides(seen.files[path], final.files[path]).differences()
+            spans = BothTexts(seen.files[path], final.files[path]).differences()
         if meets(spans, first, last):
             return True
     return False

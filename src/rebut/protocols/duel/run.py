@@ -44,10 +44,10 @@ def calls(settings: Settings) -> dict[str, int]:
 
 
 async def run(debate: Debate) -> Outcome:
-    return await contest(debate, Course())
+    return await contest(debate, DuelState())
 
 
-async def contest(debate: Debate, course: Course) -> Outcome:
+async def contest(debate: Debate, course: DuelState) -> Outcome:
     """All rounds and the verdict. The opening may have been said already, and is then in the course."""
     debate.minutes = course
     # Where both have answered blind, a duel that nobody wants any more need not begin.
@@ -81,7 +81,7 @@ async def contest(debate: Debate, course: Course) -> Outcome:
     return await verdict(debate, course)
 
 
-async def opening(r: Round) -> Said:
+async def opening(r: Round) -> Turn:
     who = r.seat("proposer")
     prompt = fill(prompts.OPENING, **prompt_head(r, prompts.EVIDENCE_RULE))
     try:
@@ -94,10 +94,10 @@ async def opening(r: Round) -> Said:
         ) from error
     form = answer.value
     new = await r.note("opening", claims(form, "proposer"))
-    return Said(1, "proposer", render.opening(form, new), form.position)
+    return Turn(1, "proposer", render.opening(form, new), form.position)
 
 
-async def challenge(r: Round, case: Said, own: str = "") -> Said | Failure:
+async def challenge(r: Round, case: Turn, own: str = "") -> Turn | Failure:
     who = r.seat("challenger")
     quoted = r.quote("the proposer's opening", case.text)
     if own:
@@ -109,10 +109,10 @@ async def challenge(r: Round, case: Said, own: str = "") -> Said | Failure:
     form = answer.value
     new = await r.note("challenge", _flaws(form.flaws, r.n))
     quotable = " ".join([*(f.text for f in form.flaws), *(a.text for a in form.agreements)])
-    return Said(r.n, "challenger", render.challenge(form, new), quotable)
+    return Turn(r.n, "challenger", render.challenge(form, new), quotable)
 
 
-async def defense(r: Round, before: str) -> Said | Failure:
+async def defense(r: Round, before: str) -> Turn | Failure:
     prompt = fill(
         prompts.DEFENSE,
         **prompt_head(r, prompts.EVIDENCE_RULE),
@@ -132,10 +132,10 @@ async def defense(r: Round, before: str) -> Said | Failure:
     entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
-    return Said(r.n, "proposer", render.defense(form, r.ledger, r.n), quotable)
+    return Turn(r.n, "proposer", render.defense(form, r.ledger, r.n), quotable)
 
 
-async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
+async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
     prompt = fill(
         prompts.FOLLOW_UP,
         **prompt_head(r, prompts.EVIDENCE_RULE),
@@ -159,10 +159,10 @@ async def follow_up(r: Round, before: str, case: Said) -> Said | Failure:
     entries += _flaws(form.flaws, r.n)
     new = await r.note("follow-up", entries)
     quotable = " ".join(one.reason for one in form.rulings)
-    return Said(r.n, "challenger", render.follow_up(new, r.ledger, r.n), quotable)
+    return Turn(r.n, "challenger", render.follow_up(new, r.ledger, r.n), quotable)
 
 
-def uncontested(debate: Debate, course: Course) -> Outcome:
+def uncontested(debate: Debate, course: DuelState) -> Outcome:
     """The challenger never spoke: the position stands alone, and is called that."""
     text = course.said[0].text
     return Outcome(
@@ -177,7 +177,7 @@ def uncontested(debate: Debate, course: Course) -> Outcome:
     )
 
 
-def undebated(debate: Debate, course: Course) -> Outcome:
+def undebated(debate: Debate, course: DuelState) -> Outcome:
     """Two blind answers that differ, and somebody who did not want them argued out: no verdict."""
     sides = [("proposer", course.said[0].text), ("challenger", course.own)]
     return Outcome(
@@ -190,7 +190,7 @@ def undebated(debate: Debate, course: Course) -> Outcome:
     )
 
 
-async def verdict(debate: Debate, course: Course) -> Outcome:
+async def verdict(debate: Debate, course: DuelState) -> Outcome:
     rounds, asked = course.whole_rounds(), debate.planned(debate.settings.rounds)
     whole = [s for s in course.said if s.round <= rounds]
     ledger = debate.ledger.upto(rounds)  # half a round is not weighed
@@ -240,7 +240,7 @@ async def verdict(debate: Debate, course: Course) -> Outcome:
     )
 
 
-def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: dict[str, Json]) -> Outcome:
+def no_verdict(debate: Debate, course: DuelState, error: ParticipantFailed, data: dict[str, Json]) -> Outcome:
     """Without money for a judge the program ends the debate without a winner; one that failed can be asked again."""
     if error.kind != "budget":
         raise Aborted(
@@ -263,7 +263,7 @@ def no_verdict(debate: Debate, course: Course, error: ParticipantFailed, data: d
 def partial(debate: Debate) -> Outcome:
     """The best that can be said at a deadline: where the proposer stands and what is open against it."""
     answers, course = debate.answers, debate.minutes
-    assert isinstance(course, Course)
+    assert isinstance(course, DuelState)
     cases = [v for k, v in answers.items() if k.endswith("@proposer") and isinstance(v, dict)]
     rounds = course.whole_rounds()
     position = str(cases[-1].get("position", "")) if cases else ""
@@ -289,7 +289,7 @@ def _flaws(flaws: list[Flaw], n: int) -> list[Entry]:
     ]
 
 
-def _exchanges(course: Course) -> list[Json]:
+def _exchanges(course: DuelState) -> list[Json]:
     return [{"round": s.round, "role": s.role, "response": s.text} for s in course.said]
 
 
@@ -303,7 +303,7 @@ def _ended_by(failure: Failure, n: int) -> str:
 
 
 @dataclass
-class Said:
+class Turn:
     """One turn, as the other side, the judge and the reader see it."""
 
     round: int
@@ -314,10 +314,10 @@ class Said:
 
 
 @dataclass
-class Course:
+class DuelState:
     """What was said so far, and what became of earlier rounds."""
 
-    said: list[Said] = field(default_factory=list)
+    said: list[Turn] = field(default_factory=list)
     summary: str = ""
     notes: list[str] = field(default_factory=list)
     closed: str = ""
@@ -327,7 +327,7 @@ class Course:
     own: str = ""
     """What the challenger answered before it saw the proposer's case, where it was asked."""
 
-    def round(self, n: int) -> list[Said]:
+    def round(self, n: int) -> list[Turn]:
         return [s for s in self.said if s.round == n]
 
     def size(self) -> int:
@@ -338,7 +338,7 @@ class Course:
         return sum(1 for s in self.said if s.role == "challenger")
 
 
-async def background(r: Round, course: Course) -> str:
+async def background(r: Round, course: DuelState) -> str:
     """What was said before: in full for two rounds; from the third on, all but the last round as a summary."""
     if r.n == 1:
         return ""
@@ -349,7 +349,7 @@ async def background(r: Round, course: Course) -> str:
     return f"{r.quote(f'summary of rounds 1 to {r.n - 2}', course.summary)}\n\n{latest}"
 
 
-async def summarize(r: Round, course: Course) -> str:
+async def summarize(r: Round, course: DuelState) -> str:
     """Roll the summary forward by one round: prompts stay as long as they are, however many rounds there are."""
     old = r.quote(f"summary of rounds 1 to {r.n - 3}", course.summary) if course.summary else ""
     turns = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 2))

@@ -10,12 +10,12 @@ from rebut.domain.ledger import Ledger, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth, fates
 from rebut.engine.debate import Debate
-from rebut.protocols.panel.state import Challenger, Course, Position
+from rebut.protocols.panel.state import Challenger, PanelState, Position
 
 ORDER = ("low", "medium", "high")
 
 
-def outcome(debate: Debate, course: Course) -> Outcome:
+def outcome(debate: Debate, course: PanelState) -> Outcome:
     """What came of it. Seats that never answered stay in the denominator (C6)."""
     ledger, asked = debate.ledger, debate.planned(debate.settings.rounds)
     ok, of = len(course.validated), len(course.challengers)
@@ -52,7 +52,7 @@ def outcome(debate: Debate, course: Course) -> Outcome:
     )
 
 
-def _lacking(course: Course, stopped: str) -> str:
+def _lacking(course: PanelState, stopped: str) -> str:
     """What an account of this panel leaves out."""
     if course.missing:
         return f"{len(course.missing)} of {len(course.challengers)} not heard"
@@ -63,7 +63,9 @@ def partial(debate: Debate) -> Outcome:
     """The best that can be said at a deadline: the last position, and what is open against it."""
     answers, course = debate.answers, debate.minutes
     said = [v for k, v in answers.items() if k.endswith("@lead") and isinstance(v, dict) and v.get("position")]
-    rounds = course.rounds if isinstance(course, Course) else 0  # a round in which somebody is still asked is not over
+    rounds = (
+        course.rounds if isinstance(course, PanelState) else 0
+    )  # a round in which somebody is still asked is not over
     challenges = [v for k, v in answers.items() if k.startswith("r1/challenge@") and isinstance(v, dict)]
     position = str(said[-1]["position"]) if said else ""
     # Ids are given when a round is over; what was raised in one that is not has none yet.
@@ -92,7 +94,7 @@ def _before_round_1(opened: bool, heard: int, of: int) -> str:
     return "the opening alone" if opened else "nothing yet"
 
 
-def confidence(course: Course) -> str:
+def confidence(course: PanelState) -> str:
     """The lead's own, which a contested or unheard position cannot have in full."""
     if course.rounds == 1 and all(c.stand == "agree" for c in course.challengers):
         return "high"
@@ -101,7 +103,7 @@ def confidence(course: Course) -> str:
     return own if whole else min(own, "medium", key=ORDER.index)
 
 
-def held(course: Course, ledger: Ledger) -> dict[str, Json]:
+def held(course: PanelState, ledger: Ledger) -> dict[str, Json]:
     """How the panel kept to its word: changes of mind without a cause, and concessions taken back."""
     return {
         "flips_without_cause": len(flips(ledger)),
@@ -120,11 +122,11 @@ def flips(ledger: Ledger) -> list[Slip]:
     return list(dict.fromkeys(s for s in ledger.slips if s.kind == "dropped"))
 
 
-def _slip(slip: Slip, course: Course) -> str:
+def _slip(slip: Slip, course: PanelState) -> str:
     return f"{slip.point} by {course.lens_of(slip.by)} in round {slip.round}"
 
 
-def _consensus(course: Course, ledger: Ledger) -> list[str]:
+def _consensus(course: PanelState, ledger: Ledger) -> list[str]:
     head = [
         f"**Final position:** {tame(course.position.text)}",
         f"**Confidence:** {confidence(course).upper()}",
@@ -142,7 +144,7 @@ def _consensus(course: Course, ledger: Ledger) -> list[str]:
     return ["  \n".join(head), "\n".join(rows), _changed(course, ledger)]
 
 
-def _tradeoff(debate: Debate, course: Course) -> list[str]:
+def _tradeoff(debate: Debate, course: PanelState) -> list[str]:
     ledger = debate.ledger
     head = [
         f"**Final position:** {tame(course.position.text)} (contested)",
@@ -170,7 +172,7 @@ def _tradeoff(debate: Debate, course: Course) -> list[str]:
     return [*parts, *_cruxes(course), _changed(course, ledger)]
 
 
-def _cruxes(course: Course) -> list[str]:
+def _cruxes(course: PanelState) -> list[str]:
     rows = []
     for g in course.grounds:
         if not isinstance(g, dict):
@@ -186,7 +188,7 @@ def _cruxes(course: Course) -> list[str]:
     return ["**What would change minds:**\n" + "\n".join(rows)] if rows else []
 
 
-def _changed(course: Course, ledger: Ledger) -> str:
+def _changed(course: PanelState, ledger: Ledger) -> str:
     rows = []
     for c in course.challengers:
         for p in ledger.points:
@@ -202,7 +204,7 @@ def _changed(course: Course, ledger: Ledger) -> str:
     return "**What changed:**\n" + "\n".join(rows or ["- nothing: no critique was accepted"])
 
 
-def _trail(course: Course, ledger: Ledger) -> list[str]:
+def _trail(course: PanelState, ledger: Ledger) -> list[str]:
     rows = ["**Position history:**"]
     for p in course.positions:
         when = "opening" if not p.after else f"after round {p.after}"
@@ -223,7 +225,7 @@ def _trail(course: Course, ledger: Ledger) -> list[str]:
     return parts
 
 
-def _rows(course: Course, ledger: Ledger) -> list[tuple[str, str]]:
+def _rows(course: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
     """What the screen shows beside the ledger: a name and a text each."""
     of = len(course.challengers)
     rows: list[tuple[str, str]] = [("validated", f"{len(course.validated)} of {of} perspectives")]
@@ -267,7 +269,7 @@ POSITION = "opening/position@lead"
 LONGEST = 200
 
 
-def weighed(course: Course, ledger: Ledger, caveat: str = "") -> Worth:
+def weighed(course: PanelState, ledger: Ledger, caveat: str = "") -> Worth:
     """The account of a panel."""
     of = len(course.challengers)
     changed = _moved(course.positions)

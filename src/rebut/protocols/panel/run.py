@@ -34,7 +34,7 @@ from rebut.protocols.panel.forms import (
     Response,
 )
 from rebut.protocols.panel.personas import LENSES, assigned
-from rebut.protocols.panel.state import Cause, Challenger, Course, Position, names
+from rebut.protocols.panel.state import Cause, Challenger, PanelState, Position, names
 from rebut.protocols.shared import prompt_head
 
 
@@ -68,14 +68,14 @@ async def run(debate: Debate) -> Outcome:
 MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
 
 
-async def publish(debate: Debate, course: Course, key: str) -> None:
+async def publish(debate: Debate, course: PanelState, key: str) -> None:
     """Keep where the panel stands, and write its files as they are by now."""
     state = course.to_json()
     await debate.once(key, lambda: state, of=state)
     await debate.publish()
 
 
-async def touched(debate: Debate, course: Course, key: str) -> dict[str, str]:
+async def touched(debate: Debate, course: PanelState, key: str) -> dict[str, str]:
     """What is wrong with a persona's file, looked at once and then on record."""
     expected = {c.seat: (c.file, personas.sha(c.text)) for c in course.challengers}
     found = await debate.once(key + "#files", lambda: dict(personas.spoilt(debate.folder, expected)), cls="limit")
@@ -112,7 +112,7 @@ def answered(responses: Sequence[Response], n: int) -> list[Entry]:
 DOCTOR = "`rebut doctor` tries each by itself and says what to do about it."
 
 
-async def seated(debate: Debate) -> Course:
+async def seated(debate: Debate) -> PanelState:
     """Who is there, from which angle each will look, and under which name its files stand."""
     seats = debate.seats("challenger")
     try:
@@ -123,7 +123,7 @@ async def seated(debate: Debate) -> Course:
     own = names(seats)
     files = personas.file_names([one.file for one in found], own)
     built = personas.built_in(lenses).personas
-    course = Course(
+    course = PanelState(
         [
             Challenger(who, name, lens.title, persona, file=file, tool_file=one.file, reads=one.reads)
             for who, name, lens, persona, file, one in zip(seats, own, lenses, built, files, found, strict=True)
@@ -134,7 +134,7 @@ async def seated(debate: Debate) -> Course:
     return course
 
 
-def _reached(c: Challenger, one: Reach, course: Course) -> None:
+def _reached(c: Challenger, one: Reach, course: PanelState) -> None:
     if one.problem:
         c.stand, c.why = "failed", one.problem
         course.notes.append(f"{c.shown} cannot be reached: {one.problem}")
@@ -142,7 +142,7 @@ def _reached(c: Challenger, one: Reach, course: Course) -> None:
         course.notes.append(f"{c.shown} does not read {c.file}; its persona goes into each prompt")
 
 
-async def open_up(debate: Debate, course: Course) -> None:
+async def open_up(debate: Debate, course: PanelState) -> None:
     """The personas and the lead's opening, made side by side; then every persona's file is laid."""
     scope = debate.scope("opening")
     lenses = [next(lens for lens in LENSES if lens.title == c.lens) for c in course.challengers]
@@ -187,7 +187,7 @@ async def _opening(scope: Debate) -> Opening:
 # The rounds of a panel: all challenge at once, the lead confronts what is contested, or answers remarks in brief.
 
 
-async def challenge(r: Round, course: Course) -> None:
+async def challenge(r: Round, course: PanelState) -> None:
     """All challengers at once."""
     here = [c for c in course.challengers if c.stand != "failed"]
     case = r.quote(
@@ -229,7 +229,7 @@ async def challenge(r: Round, course: Course) -> None:
     await r.note("challenge", entries)
 
 
-async def confront(r: Round, course: Course) -> bool:
+async def confront(r: Round, course: PanelState) -> bool:
     """The lead answers what is contested; False when a limit left no room for that."""
     contested = reply_checks.contested(r.ledger, (c.seat for c in course.dissenters))
     points = contested + [p for p in reply_checks.unanswered(r.ledger) if p not in contested]
@@ -269,7 +269,7 @@ async def confront(r: Round, course: Course) -> bool:
     return True
 
 
-async def address(debate: Debate, course: Course) -> None:
+async def address(debate: Debate, course: PanelState) -> None:
     """After a fast exit: minor remarks are answered in brief. The position that was accepted stays as it is."""
     points = reply_checks.unanswered(debate.ledger)
     if not points:
@@ -293,7 +293,7 @@ async def address(debate: Debate, course: Course) -> None:
     await scope.note("address", answered(answer.value.responses, 1))
 
 
-def _failed(c: Challenger, failure: Failure, course: Course, n: int) -> None:
+def _failed(c: Challenger, failure: Failure, course: PanelState, n: int) -> None:
     c.stand, c.why = (
         ("unknown", "its reply could not be read") if failure.raw else ("failed", f"{failure.kind}: {failure.message}")
     )
@@ -311,12 +311,12 @@ SILENCE = 2
 """Rebuttals in a row that may be missing before a dissenter is not asked any more."""
 
 
-def hearing(course: Course) -> list[Challenger]:
+def hearing(course: PanelState) -> list[Challenger]:
     """Those who dissent and can still be expected to answer."""
     return [c for c in course.dissenters if c.silent < SILENCE]
 
 
-async def rebut(r: Round, course: Course) -> bool:
+async def rebut(r: Round, course: PanelState) -> bool:
     """Only those who dissent; False when none of them is left to hear."""
     asked = hearing(course)
     wrong = await touched(r, course, "personas")
@@ -345,7 +345,7 @@ async def rebut(r: Round, course: Course) -> bool:
     return bool(asked)
 
 
-def _rebuttal(r: Round, course: Course, c: Challenger, refused: str) -> Ask[Rebuttal]:
+def _rebuttal(r: Round, course: PanelState, c: Challenger, refused: str) -> Ask[Rebuttal]:
     mine = [p for p in r.ledger.points if reply_checks.holds(r.ledger, p, c.seat)]
     all_open = reply_checks.contested(r.ledger, (d.seat for d in course.dissenters))
     others = [p for p in all_open if p not in mine]
@@ -408,7 +408,7 @@ def _stands(c: Challenger, form: Rebuttal, mine: Sequence[Point], version: int) 
 LEAD = "Lead"
 
 
-async def extract(debate: Debate, course: Course) -> None:
+async def extract(debate: Debate, course: PanelState) -> None:
     """Ask the lead and everyone who still dissents, all at once; then map what each takes to be so."""
     lead, open_points = debate.seat("lead"), reply_checks.contested(debate.ledger, (c.seat for c in course.dissenters))
     shared = {
@@ -452,7 +452,7 @@ async def extract(debate: Debate, course: Course) -> None:
         course.mapped = own(course)
 
 
-async def _map(debate: Debate, course: Course, parties: list[str]) -> None:
+async def _map(debate: Debate, course: PanelState, parties: list[str]) -> None:
     said = "\n\n".join(
         debate.quote(f"what the {g['party']} says", _told(g)) for g in course.grounds if isinstance(g, dict)
     )
@@ -477,7 +477,7 @@ async def _map(debate: Debate, course: Course, parties: list[str]) -> None:
             course.mapped.append({"text": one.text, "held_by": list(held), "denied_by": list(denied)})
 
 
-def own(course: Course) -> list[Json]:
+def own(course: PanelState) -> list[Json]:
     """Without a judge: what each party itself said it takes to be so."""
     out: list[Json] = []
     for g in course.grounds:

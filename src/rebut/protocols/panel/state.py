@@ -109,7 +109,7 @@ class Challenger:
 
 
 @dataclass(slots=True)
-class Course:
+class PanelState:
     """Everything that a panel's state file tells besides the ledger."""
 
     challengers: list[Challenger]

@@ -23,7 +23,7 @@ from rebut.protocols.revise import (
 from rebut.protocols.revise.forms import Plan, Verdict
 from rebut.protocols.revise.prompts import Labels, shared
 from rebut.protocols.revise.render import of_plan, of_verdict, tally
-from rebut.protocols.revise.state import Course
+from rebut.protocols.revise.state import ReviseState
 from rebut.protocols.shared import LONG
 
 F = TypeVar("F", bound=Form)
@@ -33,7 +33,7 @@ class NoMoney(Exception):
     """A limit leaves no room for the closing call."""
 
 
-async def synthesized(debate: Debate, course: Course) -> tuple[str, str]:
+async def synthesized(debate: Debate, course: ReviseState) -> tuple[str, str]:
     """The result, and what it comes to in a sentence.
 
     Raises `NoMoney`, or `Aborted` when the synthesizer fails twice: then resume asks it again.
@@ -54,7 +54,7 @@ async def synthesized(debate: Debate, course: Course) -> tuple[str, str]:
     return of_verdict(form, placed, course), f"{form.decision}: {form.summary}"
 
 
-async def baseline(debate: Debate, course: Course) -> str:
+async def baseline(debate: Debate, course: ReviseState) -> str:
     """What the synthesizer makes of the first drafts alone; empty if it could not be asked."""
     prompt, who = _prompt(debate, course, first=True), debate.seat("synthesizer")
     if course.stage.name == "plan":
@@ -69,7 +69,7 @@ async def baseline(debate: Debate, course: Course) -> str:
     return of_verdict(verdict.value, [("", claim) for claim in claims], course)
 
 
-async def _ask(debate: Debate, course: Course, schema: type[F], check: Callable[[F], list[str]]) -> F:
+async def _ask(debate: Debate, course: ReviseState, schema: type[F], check: Callable[[F], list[str]]) -> F:
     who, prompt = debate.seat("synthesizer"), _prompt(debate, course)
     got = await debate.try_ask(who, "synthesis", prompt, schema=schema, check=check, closing=True, max_output=LONG)
     if not isinstance(got, Failure):
@@ -90,7 +90,7 @@ async def _ask(debate: Debate, course: Course, schema: type[F], check: Callable[
     return again.value
 
 
-def _prompt(debate: Debate, course: Course, *, first: bool = False) -> str:
+def _prompt(debate: Debate, course: ReviseState, *, first: bool = False) -> str:
     """`first` for what would have come of the first drafts alone."""
     argued = course.settings.debates and not first
     ledger = debate.ledger if argued else Ledger()
@@ -105,7 +105,7 @@ def _prompt(debate: Debate, course: Course, *, first: bool = False) -> str:
     )
 
 
-def _versions(debate: Debate, course: Course, first: bool) -> str:
+def _versions(debate: Debate, course: ReviseState, first: bool) -> str:
     labels, out = Labels(course.settings, course.files), []
     for author, versions in enumerate(course.versions):
         version = versions[0] if first else versions[-1]
@@ -116,7 +116,7 @@ def _versions(debate: Debate, course: Course, first: bool) -> str:
     return "\n\n".join(out)
 
 
-def _record(debate: Debate, course: Course) -> str:
+def _record(debate: Debate, course: ReviseState) -> str:
     """All critiques, the log and the ledger, without anybody's name unless names are to be shown."""
     labels = Labels(course.settings, course.files)
     files, parts = labels.neutral_files(), []
@@ -128,14 +128,14 @@ def _record(debate: Debate, course: Course) -> str:
             )
             parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(one.of)}", text))
     names = [labels.neutral(n) for n in range(2)]
-    neutral = render.Naming([name.capitalize() for name in names], _renamed(course), reasons=False)
+    neutral = render.LogNames([name.capitalize() for name in names], _renamed(course), reasons=False)
     parts.append(debate.quote("the debate log", render.section(course, neutral)))
     seats = [who.seat for who in course.authors]
     parts.append(debate.quote("the points at issue", render.points(debate.ledger, seats, names)))
     return "".join(f"\n\n{part}" for part in parts)
 
 
-def _renamed(course: Course) -> render.Told:
+def _renamed(course: ReviseState) -> render.Told:
     """A file's name for the synthesizer: the one that it would have if its author had no name."""
     labels = Labels(course.settings, course.files)
     ours, theirs = course.files.all(course.planned), labels.neutral_files().all(course.planned)
@@ -150,7 +150,7 @@ def _renamed(course: Course) -> render.Told:
     return told
 
 
-def _rulings(course: Course, ledger: Ledger) -> str:
+def _rulings(course: ReviseState, ledger: Ledger) -> str:
     if course.stage.name == "plan":
         ids = ", ".join(p.id for p in ledger.points)
         return fill(prompts.RULINGS_PLAN, points=ids) if ids else prompts.NO_RULINGS
@@ -161,7 +161,7 @@ def _rulings(course: Course, ledger: Ledger) -> str:
 # How a revision ends: each way with a heading of its own, so that a degraded one never reads as a whole one.
 
 
-def heading(course: Course, contested: bool) -> str:
+def heading(course: ReviseState, contested: bool) -> str:
     word = "PLAN" if course.stage.name == "plan" else "REVIEW VERDICT"
     if not course.settings.debates:
         return f"{word} OUT OF TWO DRAFTS, NOT DEBATED"
@@ -177,7 +177,7 @@ def heading(course: Course, contested: bool) -> str:
 
 
 def ended(
-    debate: Debate, course: Course, text: str, decision: str, figures: Figures, notes: Sequence[str] = ()
+    debate: Debate, course: ReviseState, text: str, decision: str, figures: Figures, notes: Sequence[str] = ()
 ) -> Outcome:
     debated = course.settings.debates
     page, rows = (figures.markdown(), figures.rows()) if debated else ("", ())
@@ -197,7 +197,7 @@ def ended(
     )
 
 
-def no_synthesis(course: Course, why: str) -> Outcome:
+def no_synthesis(course: ReviseState, why: str) -> Outcome:
     """The money for the closing call was not there: both documents stand side by side."""
     texts = [f"# {course.files.names[n]}\n\n{versions[-1].text}" for n, versions in enumerate(course.versions)]
     return Outcome(
@@ -212,7 +212,7 @@ def no_synthesis(course: Course, why: str) -> Outcome:
     )
 
 
-def one_sided(course: Course) -> Outcome:
+def one_sided(course: ReviseState) -> Outcome:
     [there] = [versions[-1] for versions in course.versions if versions]
     word = course.stage.name.upper()
     return Outcome(
@@ -227,7 +227,7 @@ def one_sided(course: Course) -> Outcome:
     )
 
 
-def single(course: Course, notes: Sequence[str]) -> Outcome:
+def single(course: ReviseState, notes: Sequence[str]) -> Outcome:
     return Outcome(
         kind="single",
         heading="SINGLE REVIEW, NOT DEBATED",
@@ -239,7 +239,7 @@ def single(course: Course, notes: Sequence[str]) -> Outcome:
     )
 
 
-def told(course: Course) -> dict[str, Json]:
+def told(course: ReviseState) -> dict[str, Json]:
     return {
         "stage": course.stage.name,
         "strategy": course.settings.strategy,
@@ -255,7 +255,7 @@ def told(course: Course) -> dict[str, Json]:
     }
 
 
-def _where(course: Course) -> tuple[tuple[str, str], ...]:
+def _where(course: ReviseState) -> tuple[tuple[str, str], ...]:
     up = [f"{v[0].path.rpartition('/')[2]} was there and was taken up" for v in course.versions if v and v[0].taken_up]
     folder = "/".join(course.folder.parts[-3:])
     if course.settings.shared and course.settings.place:
@@ -269,7 +269,7 @@ def _where(course: Course) -> tuple[tuple[str, str], ...]:
     return (*_cited(course), *rows, ("files", "; ".join([folder + inside, *up])))
 
 
-def _cited(course: Course) -> tuple[tuple[str, str], ...]:
+def _cited(course: ReviseState) -> tuple[tuple[str, str], ...]:
     """What the last version of each document cites; the result's first, where there is one."""
     named = [("result", course.result)]
     named += [(course.files.names[n], versions[-1].claims) for n, versions in enumerate(course.versions) if versions]
@@ -335,7 +335,7 @@ class Figures:
         return "## Was It Worth It\n\n" + "\n".join(body) + "\n"
 
 
-def counted(ledger: Ledger, course: Course, baseline: str = "") -> Figures:
+def counted(ledger: Ledger, course: ReviseState, baseline: str = "") -> Figures:
     conceded, defended = ledger.having("conceded", "partly accepted", "resolved"), ledger.having("defended")
     withdrawn = ledger.having("withdrawn")
     changed = []

@@ -14,7 +14,7 @@ from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts, reply_checks
 from rebut.protocols.revise.forms import Critique, Dispute, Objection, Plan, Revision, Verdict
 from rebut.protocols.revise.settings import PLAN, REVIEW, STAGES, Stage
-from rebut.protocols.revise.state import Course, Critiqued, Played, Revised
+from rebut.protocols.revise.state import Critiqued, Revised, ReviseState, RoundSoFar
 
 NONE = "None."
 Placed = Sequence[tuple[str, Entry]]
@@ -109,7 +109,7 @@ def _places(evidence: Sequence[Evidence]) -> str:
 POINT = 100
 
 
-def of_plan(form: Plan, ledger: Ledger, course: Course) -> str:
+def of_plan(form: Plan, ledger: Ledger, course: ReviseState) -> str:
     """The plan, then what became of each point."""
     texts = {p.id: cut(p.text, POINT) for p in ledger.points}
     ruled = set(form.ruled())
@@ -131,7 +131,7 @@ def of_plan(form: Plan, ledger: Ledger, course: Course) -> str:
     return "\n\n".join([form.document.strip("\n"), *notes]) + "\n"
 
 
-def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], course: Course) -> str:
+def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], course: ReviseState) -> str:
     """The verdict of a review: assessments, findings, agreement, disagreement."""
     parts = [
         "# Review Verdict",
@@ -159,7 +159,7 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], course: Cours
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def how(course: Course) -> str:
+def how(course: ReviseState) -> str:
     """How the result came about, in a sentence or two: a degraded debate never reads as a whole one."""
     if not course.settings.debates:
         return "Made out of two drafts at once; nothing was debated."
@@ -191,7 +191,7 @@ CONFIGURED = re.compile(r"^- (?P<name>Plan strategy|Review strategy|Max rounds):
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class LogNames:
     """How a log calls the authors and their files: as they are, or neutrally in a prompt."""
 
     authors: Sequence[str]
@@ -204,14 +204,14 @@ class Naming:
         return f"failed ({squeeze(why)})" if self.reasons else "failed"
 
 
-def document(course: Course, naming: Naming) -> str:
+def document(course: ReviseState, naming: LogNames) -> str:
     """The whole log, as if this were its only session."""
     mine, other = course.settings.strategy, course.settings.other
     strategies = {stage.name: mine if stage is course.stage else other for stage in STAGES.values()}
     return _whole(course.phase, strategies, str(course.planned), {course.stage.name: section(course, naming)})
 
 
-def merged(course: Course, naming: Naming) -> Callable[[str], str]:
+def merged(course: ReviseState, naming: LogNames) -> Callable[[str], str]:
     """What becomes of a log that holds the other stage's section already: ours is put into it, theirs stays."""
 
     def merge(there: str) -> str:
@@ -230,7 +230,7 @@ def merged(course: Course, naming: Naming) -> Callable[[str], str]:
     return merge
 
 
-def section(course: Course, naming: Naming) -> str:
+def section(course: ReviseState, naming: LogNames) -> str:
     rows = [f"## {course.stage.title}"]
     for played in course.rounds:
         rows += [*_round(course, played, naming), ""]
@@ -239,7 +239,7 @@ def section(course: Course, naming: Naming) -> str:
     return "\n".join(rows).rstrip("\n")
 
 
-def _round(course: Course, played: Played, naming: Naming) -> list[str]:
+def _round(course: ReviseState, played: RoundSoFar, naming: LogNames) -> list[str]:
     rows, notes = [f"### Round {played.n}"], list[str]()
     for by, name in enumerate(naming.authors):
         head = f"{name} critique of {naming.authors[1 - by]}"
@@ -269,7 +269,7 @@ def _changes(made: Revised) -> str:
     return cut(made.form.summary or "none told", SUMMARY)
 
 
-def _outcome(course: Course, naming: Naming) -> list[str]:
+def _outcome(course: ReviseState, naming: LogNames) -> list[str]:
     early = course.converged if course.complete < course.planned else ""
     told = naming.reasons or course.settled or not course.cut_short
     why = (course.cut_short if told else "an author failed") or early

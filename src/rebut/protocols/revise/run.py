@@ -25,7 +25,7 @@ from rebut.protocols.revise.forms import Critique, Dispute, Draft, Objection, Re
 from rebut.protocols.revise.prompts import Labels, fitted, shared
 from rebut.protocols.revise.reply_checks import DISAGREEMENT, WEAKNESS, parts
 from rebut.protocols.revise.settings import STAGES, Settings
-from rebut.protocols.revise.state import LOG, Course, Critiqued, Played, Revised, Version, of_names
+from rebut.protocols.revise.state import LOG, Critiqued, DocumentVersion, Revised, ReviseState, RoundSoFar, of_names
 from rebut.protocols.shared import LONG, ask_twice, told
 from rebut.workspace.targets.git_change import is_own
 
@@ -52,7 +52,7 @@ async def run(debate: Debate) -> Outcome:
     return ended(debate, course, text, decision, figures, _unread(debate))
 
 
-async def begun(debate: Debate) -> Course:
+async def begun(debate: Debate) -> ReviseState:
     """Who writes into which files of which phase: all that can be refused is, before anybody is asked."""
     settings: Settings = debate.settings
     stage, authors = STAGES[settings.stage], debate.seats("author")
@@ -60,10 +60,10 @@ async def begun(debate: Debate) -> Course:
     files = of_names(stage, names, settings.rounds if settings.debates else 0)
     if stage.name == "review":
         assert debate.target is not None  # says so itself where there is none
-    return Course(settings, stage, files, await folders.taken(debate), authors)
+    return ReviseState(settings, stage, files, await folders.taken(debate), authors)
 
 
-async def _argued(debate: Debate, course: Course) -> None:
+async def _argued(debate: Debate, course: ReviseState) -> None:
     for r in debate.rounds(course.settings.rounds, least=0):
         await play(r, course)
         debate.keep_for_closing(course.size())
@@ -78,7 +78,7 @@ async def _argued(debate: Debate, course: Course) -> None:
     await _logged(debate, course)
 
 
-async def _one_sided(debate: Debate, course: Course) -> Outcome:
+async def _one_sided(debate: Debate, course: ReviseState) -> Outcome:
     [missing] = course.missing
     course.cut_short = f"{course.files.names[missing]} wrote no {course.stage.name} ({course.missing[missing]})"
     course.over = True
@@ -87,7 +87,7 @@ async def _one_sided(debate: Debate, course: Course) -> Outcome:
     return one_sided(course)
 
 
-async def _baseline(debate: Debate, course: Course, result: str) -> str:
+async def _baseline(debate: Debate, course: ReviseState, result: str) -> str:
     if not course.settings.baseline or not course.settings.debates:
         return ""
     if not any(played.critiques for played in course.rounds):
@@ -100,14 +100,14 @@ async def _baseline(debate: Debate, course: Course, result: str) -> str:
     return ending.compared(text, result.partition("\n## Synthesis Notes\n")[0])
 
 
-async def _logged(debate: Debate, course: Course) -> None:
+async def _logged(debate: Debate, course: ReviseState) -> None:
     names = [name[:1].upper() + name[1:] for name in course.files.names]
-    naming = render.Naming(names, lambda path: _short(path, course))
+    naming = render.LogNames(names, lambda path: _short(path, course))
     path = course.path(LOG)
     await debate.leave(Artifact(path, render.document(course, naming), render.merged(course, naming)))
 
 
-def _short(path: str, course: Course) -> str:
+def _short(path: str, course: ReviseState) -> str:
     """From the folder that holds `.kiln`: what the log says must be true on every machine."""
     name = "/".join(course.folder.parts[-3:])
     return f"{name}/{path.rpartition('/')[2]}"
@@ -147,7 +147,7 @@ def partial(debate: Debate) -> Outcome:
 LARGEST = 400_000
 
 
-async def written(debate: Debate, course: Course) -> None:
+async def written(debate: Debate, course: ReviseState) -> None:
     """Fill in version 1 of each author, or why there is none. Without any, there is nothing to go on with."""
     r = debate.scope("r0")
     found = [await _taken_up(r, course, n) for n in range(len(course.authors))]
@@ -168,7 +168,7 @@ async def written(debate: Debate, course: Course) -> None:
             path = course.path(name)
             if debate.is_fork:  # it was taken up in another phase, and a phase holds all that its debate began with
                 [path] = await r.leave(Artifact(path, text))
-            course.versions[n].append(Version(1, text, path, True, await _cited(r, course, n, text)))
+            course.versions[n].append(DocumentVersion(1, text, path, True, await _cited(r, course, n, text)))
             continue
         one = drafts[n]
         if isinstance(one, Failure):
@@ -176,16 +176,16 @@ async def written(debate: Debate, course: Course) -> None:
             continue
         text = parts(one.value.document).document.strip("\n") + "\n"
         [path] = await r.leave(Artifact(course.path(name), text))
-        course.versions[n].append(Version(1, text, path, claims=await _cited(r, course, n, text)))
+        course.versions[n].append(DocumentVersion(1, text, path, claims=await _cited(r, course, n, text)))
 
 
-async def _cited(r: Debate, course: Course, author: int, text: str) -> tuple[Claim, ...]:
+async def _cited(r: Debate, course: ReviseState, author: int, text: str) -> tuple[Claim, ...]:
     seat = course.authors[author].seat
     r.take_up({}, text)
     return await render.looked_up(r, f"draft@{seat}", seat, 0, parts(text).document)
 
 
-async def _taken_up(r: Debate, course: Course, author: int) -> str | None:
+async def _taken_up(r: Debate, course: ReviseState, author: int) -> str | None:
     """A draft that is there already, read once: later versions of the file are not looked at."""
     if course.settings.strategy == "single" or not course.settings.shared:
         return None
@@ -218,7 +218,7 @@ def _read(path: Path) -> str | None:
     return text if text.strip() else None
 
 
-def _aborted(course: Course, why: str) -> Aborted:
+def _aborted(course: ReviseState, why: str) -> Aborted:
     many = "neither author wrote" if len(course.authors) > 1 else "the author did not write"
     return Aborted(
         f"{many} a {course.stage.name}: {why}",
@@ -229,9 +229,9 @@ def _aborted(course: Course, why: str) -> Aborted:
 # One round: both authors critique each other's document, then both revise their own.
 
 
-async def play(r: Round, course: Course) -> None:
+async def play(r: Round, course: ReviseState) -> None:
     """Play a round as far as it goes. It goes no further than the first step in which an author fails."""
-    played = Played(r.n)
+    played = RoundSoFar(r.n)
     course.rounds.append(played)
     await critiques(r, course, played)
     if _cut_short(course, played, "critique"):
@@ -253,7 +253,7 @@ async def play(r: Round, course: Course) -> None:
     )
 
 
-async def critiques(r: Round, course: Course, played: Played) -> None:
+async def critiques(r: Round, course: ReviseState, played: RoundSoFar) -> None:
     before = r.ledger
     asks = []
     for by, who in enumerate(course.authors):
@@ -277,7 +277,7 @@ async def critiques(r: Round, course: Course, played: Played) -> None:
         played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints, strong)
 
 
-def _critique_prompt(r: Round, course: Course, by: int) -> str:
+def _critique_prompt(r: Round, course: ReviseState, by: int) -> str:
     labels = Labels(course.settings, course.files)
     theirs = labels.theirs(1 - by)
     due = ", ".join(reply_checks.due(r.ledger, course.authors[by].seat)) or "none"
@@ -296,12 +296,12 @@ def _critique_prompt(r: Round, course: Course, by: int) -> str:
     )
 
 
-def _document(r: Round, label: str, version: Version) -> str:
+def _document(r: Round, label: str, version: DocumentVersion) -> str:
     """A document for a prompt, and below it what looking up its citations showed."""
     return r.quote(label, version.text) + render.shown(r, label, version.claims)
 
 
-async def revisions(r: Round, course: Course, played: Played) -> None:
+async def revisions(r: Round, course: ReviseState, played: RoundSoFar) -> None:
     asks = []
     for by, who in enumerate(course.authors):
         critique = played.critiques[1 - by]
@@ -318,7 +318,7 @@ async def revisions(r: Round, course: Course, played: Played) -> None:
 
 
 async def _revised(
-    r: Round, course: Course, played: Played, by: int, got: Answer[Revision], known: Sequence[str]
+    r: Round, course: ReviseState, played: RoundSoFar, by: int, got: Answer[Revision], known: Sequence[str]
 ) -> None:
     number, seat = course.latest(by).number + 1, course.authors[by].seat
     text, document = render.revision(got.value, number, known), reply_checks.parts(got.value.document).document
@@ -327,12 +327,12 @@ async def _revised(
     placed = await r.enter(f"revision@{seat}", [*revision(got.value, seat, r.n), *fresh])
     text = render.revision(got.value, number, known, [entry for _, entry in placed])
     [path] = await r.leave(Artifact(course.path(course.files.version(by, number)), text))
-    version = Version(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
+    version = DocumentVersion(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
     course.versions[by].append(version)
     played.revisions[by] = Revised(by, got.value, version, got.complaints)
 
 
-def _revision_prompt(r: Round, course: Course, by: int, critique: Critiqued, required: Sequence[str]) -> str:
+def _revision_prompt(r: Round, course: ReviseState, by: int, critique: Critiqued, required: Sequence[str]) -> str:
     labels, own = Labels(course.settings, course.files), course.latest(by)
     text = render.critique(
         critique.form, critique.weaknesses, critique.disagreements, labels.mine, r.n, critique.strengths
@@ -350,13 +350,13 @@ def _revision_prompt(r: Round, course: Course, by: int, critique: Critiqued, req
     )
 
 
-def _failed(played: Played, step: str, by: int, failure: Failure) -> None:
+def _failed(played: RoundSoFar, step: str, by: int, failure: Failure) -> None:
     played.failed[step, by] = told(failure)
     if failure.kind == "budget":
         played.forbidden.add(by)
 
 
-def _cut_short(course: Course, played: Played, step: str) -> bool:
+def _cut_short(course: ReviseState, played: RoundSoFar, step: str) -> bool:
     """Whether an author failed in this step; then its latest version is marked, and the rounds are over."""
     failed = [by for kind, by in played.failed if kind == step]
     if not failed:

@@ -16,7 +16,7 @@ from rebut.protocols.revise.settings import Settings, Stage
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class DocumentVersion:
     """A document of one author. Number 1 is the first draft."""
 
     number: int
@@ -55,12 +55,12 @@ class Revised:
 
     by: int
     form: Revision
-    version: Version
+    version: DocumentVersion
     complaints: tuple[str, ...] = ()
 
 
 @dataclass
-class Played:
+class RoundSoFar:
     """One round, as far as it came."""
 
     n: int
@@ -78,7 +78,7 @@ class Played:
 
 
 @dataclass
-class Course:
+class ReviseState:
     """What a run knows."""
 
     settings: Settings
@@ -86,8 +86,8 @@ class Course:
     files: Files
     phase: int
     authors: Sequence[Participant]
-    versions: list[list[Version]] = field(default_factory=list)
-    rounds: list[Played] = field(default_factory=list)
+    versions: list[list[DocumentVersion]] = field(default_factory=list)
+    rounds: list[RoundSoFar] = field(default_factory=list)
     stale: dict[int, str] = field(default_factory=dict)
     """Author → why its latest version is an earlier one than the other's."""
     cut_short: str = ""
@@ -120,7 +120,7 @@ class Course:
     def converged(self) -> str:
         return next((played.convergence for played in self.rounds if played.convergence), "")
 
-    def latest(self, author: int) -> Version:
+    def latest(self, author: int) -> DocumentVersion:
         return self.versions[author][-1]
 
     def path(self, name: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.context import shown
-from rebut.workspace.diff import Sides, Span, added, quoted, section
+from rebut.workspace.diff import BothTexts, Span, added, quoted, section
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.snapshot import FILE_CAP, Redact, clean_name, decode, is_never_sent, read_plain
 from rebut.workspace.tree import NEVER_READ
@@ -59,7 +59,7 @@ async def draw(git: Git, base: str, new: str, redact: Redact, never: Sequence[st
         every = [*found, *(Delta((NONE, ""), "", "", name) for name in untracked)]
         files = await asyncio.to_thread(_chosen, git.top.resolve(), every, never, drawn)
         await _read(git, files, bool(new))
-        texts = [side.text for file in files for side in (file.old, file.new) if isinstance(side, Side)]
+        texts = [side.text for file in files for side in (file.old, file.new) if isinstance(side, FileSide)]
         clean = await asyncio.to_thread(redact_all, texts, redact)
         if counting is not None:
             counted = dict(zip((id(delta) for delta in found), await counting, strict=True))
@@ -69,7 +69,7 @@ async def draw(git: Git, base: str, new: str, redact: Redact, never: Sequence[st
         if counting is not None and not counting.done():
             counting.cancel()
     await _count_again(git, base, new, files)
-    marked = not new and any(b"<<<<<<< " in file.new.data for file in files if isinstance(file.new, Side))
+    marked = not new and any(b"<<<<<<< " in file.new.data for file in files if isinstance(file.new, FileSide))
     conflicts = {clean_name(name.partition("\t")[2]) for name in (await git.names("-u") if marked else ())}
     await asyncio.to_thread(_write, files, clean, redact, conflicts, drawn)
     return drawn
@@ -112,7 +112,7 @@ async def _read(git: Git, files: Sequence[_File], both: bool) -> None:
     found = await blobs(git, [file.delta for file in files], both=both)
 
     def read() -> None:
-        folder = Folder(git.top)
+        folder = WorkingTree(git.top)
         for file in files:
             file.old = old_side(file.delta, found)
             if both:
@@ -151,7 +151,7 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
             if unread.why == "binary":
                 sections.append(_binary(path, old_path, file))
             continue
-        old, new = (side if isinstance(side, Side) else None for side in (file.old, file.new))
+        old, new = (side if isinstance(side, FileSide) else None for side in (file.old, file.new))
         side = new or old
         if side is None:
             continue  # it went away while we looked
@@ -160,14 +160,14 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
             continue
         before, after = (None if side is None else clean[side.text] for side in (old, new))
         modes = _modes(file, new)
-        sides = Sides(before, after)
+        sides = BothTexts(before, after)
         spans = _spans(file, old, new, sides)
         if not spans and modes[0] == modes[1] and not old_path and None not in (before, after):
             continue  # only its times changed
         if old is not None and new is not None and old.is_link != new.is_link:
             spans = (Span(0, len(sides.old), 0, len(sides.new)),)
-            sections.append(section(path, before, None, Sides(before, None).differences(), modes=modes))
-            sections.append(section(path, None, after, Sides(None, after).differences(), modes=modes))
+            sections.append(section(path, before, None, BothTexts(before, None).differences(), modes=modes))
+            sections.append(section(path, None, after, BothTexts(None, after).differences(), modes=modes))
         else:
             sections.append(section(path, before, after, spans, old_path=old_path, modes=modes, sides=sides))
         changes.append(Changed(path, before, after, added(spans), old_path))
@@ -189,14 +189,14 @@ def _renamed(files: Sequence[_File], redact: Redact, drawn: Drawn) -> dict[str, 
     return held
 
 
-def _modes(file: _File, new: Side | None) -> tuple[str, str]:
+def _modes(file: _File, new: FileSide | None) -> tuple[str, str]:
     old_mode, new_mode = file.delta.modes
     if not new_mode and new is not None:  # untracked
         new_mode = LINK if new.is_link else "100644"
     return old_mode.replace(NONE, ""), new_mode.replace(NONE, "")
 
 
-def _spans(file: _File, old: Side | None, new: Side | None, sides: Sides) -> tuple[Span, ...]:
+def _spans(file: _File, old: FileSide | None, new: FileSide | None, sides: BothTexts) -> tuple[Span, ...]:
     """Git's spans if they are about what was read here and still fit it without the secrets; else our own."""
     lines = file.lines
     if old is None or new is None or lines is None or lines.binary:
@@ -347,7 +347,7 @@ TOO_MUCH = f"beyond the {TOTAL_CAP // 1_000_000} MB that are read in all"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class FileSide:
     """One side of a file that could be read."""
 
     data: bytes
@@ -380,19 +380,19 @@ class Unread:
     why: str
 
 
-Got = Side | Unread | None
+Got = FileSide | Unread | None
 """None where the file does not exist on this side."""
 
 
-def side_of(data: bytes | int | None, *, is_link: bool = False) -> Side | Unread:
+def side_of(data: bytes | int | None, *, is_link: bool = False) -> FileSide | Unread:
     if data is None:
         return Unread("git has not got its content; a partial clone fetches none while rebut reads")
     if isinstance(data, int):
         return Unread(TOO_LARGE if data > FILE_CAP else TOO_MUCH)
     if is_link:
-        return Side(data, data.decode("utf-8", "replace"), is_link=True)
+        return FileSide(data, data.decode("utf-8", "replace"), is_link=True)
     read = decode(data)
-    return Unread("binary") if read is None else Side(data, *read)
+    return Unread("binary") if read is None else FileSide(data, *read)
 
 
 async def blobs(git: Git, files: Sequence[Delta], *, both: bool) -> Mapping[str, bytes | int]:
@@ -403,7 +403,7 @@ async def blobs(git: Git, files: Sequence[Delta], *, both: bool) -> Mapping[str,
     return await git.objects(list(dict.fromkeys(wanted)), FILE_CAP, TOTAL_CAP)
 
 
-class Folder:
+class WorkingTree:
     """The working tree, from which no more than a cap is read in all."""
 
     def __init__(self, top: Path) -> None:

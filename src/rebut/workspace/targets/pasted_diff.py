@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.context import shown
-from rebut.workspace.diff import Sides, added, section
+from rebut.workspace.diff import BothTexts, added, section
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.patch import lay, scratch, unquoted
 from rebut.workspace.snapshot import Redact, clean_name, decode, is_never_sent
-from rebut.workspace.targets.git_change import Folder, Side, Unread, redact_all
+from rebut.workspace.targets.git_change import FileSide, Unread, WorkingTree, redact_all
 from rebut.workspace.targets.text import diff_end
 from rebut.workspace.tree import NEVER_READ, confine
 
@@ -73,7 +73,7 @@ async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -
     top, ways = await asyncio.to_thread(_ways, root)
     wanted = list(_readable(text, ways, never, done))
     fitted = await _fitted(wanted, top, ways)
-    folder = Folder(top)
+    folder = WorkingTree(top)
     pairs = dict[str, tuple[str, str | None, str | None]]()
     for n, (way, other, is_in) in sorted(fitted.items()):
         old, new = way.path(wanted[n].old), way.path(wanted[n].new)
@@ -86,7 +86,7 @@ async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -
     for new, (old, was, now) in pairs.items():
         before, after = (None if text is None else clean[text] for text in (was, now))
         path, moved = redact(clean_name(new)), redact(clean_name(old)) if old and old != new else ""
-        sides = Sides(before, after)
+        sides = BothTexts(before, after)
         spans = sides.differences()
         sections.append(section(path, before, after, spans, old_path=moved, sides=sides))
         changes.append(Changed(path, before, after, added(spans), moved))
@@ -184,7 +184,7 @@ async def _tried(sections: Mapping[int, _Section], way: _Way, top: Path, exe: st
     named = {n: [way.path(name) for name in (one.old, one.new) if name] for n, one in sections.items()}
     able = {n: one for n, one in sections.items() if all(named[n])}
     paths = {path for n in able for path in named[n]}
-    folder = Folder(top)
+    folder = WorkingTree(top)
     here = await asyncio.to_thread(lambda: {path: _bytes(folder, path) for path in sorted(paths)})
     # A file that is neither made nor taken away has to be here, before or after.
     able = {n: s for n, s in able.items() if not (s.old and s.new) or any(here[p] is not None for p in named[n])}
@@ -224,13 +224,13 @@ async def _applied(git: Git, file: Path, way: _Way, reverse: bool) -> bool:
     return True
 
 
-def _bytes(folder: Folder, path: str) -> bytes | None:
+def _bytes(folder: WorkingTree, path: str) -> bytes | None:
     found = folder.read(path)
     # A link, a folder or what cannot be read is as good as nothing: the diff will then not fit.
-    return found.data if isinstance(found, Side) and not found.is_link else None
+    return found.data if isinstance(found, FileSide) and not found.is_link else None
 
 
-def _read(folder: Folder, path: str) -> str | None:
+def _read(folder: WorkingTree, path: str) -> str | None:
     found = folder.read(path) if path else None
     return None if found is None or isinstance(found, Unread) or found.is_link else found.text
 

@@ -244,7 +244,7 @@ MEANING: dict[Kind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TargetQuestion:
     """What to ask, the answers with their meaning, and the answer that an empty line gives."""
 
     text: str
@@ -252,12 +252,14 @@ class Question:
     default: Kind
 
 
-def question(target: Target) -> Question | None:
+def question(target: Target) -> TargetQuestion | None:
     """What to ask before this target is debated; None if it is clear enough. Resolve again with the answer."""
     if target.confidence != "low":
         return None
     choices = tuple((kind, MEANING[kind]) for kind in KINDS if kind != "proposal" or not target.scope)
-    return Question(f"What should be debated? It was taken for {target.kind}: {target.why}.", choices, target.kind)
+    return TargetQuestion(
+        f"What should be debated? It was taken for {target.kind}: {target.why}.", choices, target.kind
+    )
 
 
 def unanswerable(target: Target) -> UsageError:

@@ -31,14 +31,14 @@ def split(target: Target, budget_tokens: int) -> tuple[Target, ...]:
     if tokens(target.diff) <= budget_tokens:
         return (target,)
     groups: list[list[_Piece]] = []
-    room = 0
+    space = 0
     for piece in _pieces(target, budget_tokens):
         size = tokens(piece.diff)
-        if not groups or size > room:
+        if not groups or size > space:
             groups.append([])
-            room = budget_tokens
+            space = budget_tokens
         groups[-1].append(piece)
-        room -= size
+        space -= size
     parts = []
     for n, group in enumerate(groups, 1):
         cuts = tuple(piece.cut for piece in group if piece.cut)
@@ -81,14 +81,14 @@ def _head(change: Changed) -> str:
 
 def _cut(text: str, change: Changed | None, written: Changed | None, budget: int) -> Iterator[_Piece]:
     head, *hunks = re.split(r"^(?=@@ )", text, flags=re.M)
-    room = max(64, budget - tokens(head) - 16)
-    small = [part for hunk in hunks for part in _shorter(hunk, room)] or [text]
+    space = max(64, budget - tokens(head) - 16)
+    small = [part for hunk in hunks for part in _shorter(hunk, space)] or [text]
     groups: list[list[str]] = []
     left = 0
     for hunk in small:
         if not groups or tokens(hunk) > left:
             groups.append([])
-            left = room
+            left = space
         groups[-1].append(hunk)
         left -= tokens(hunk)
     for n, group in enumerate(groups, 1):
@@ -102,10 +102,10 @@ def _cut(text: str, change: Changed | None, written: Changed | None, budget: int
         yield _Piece(head + "".join(group), changes, f"{path}: {n} of {len(groups)} pieces of its diff")
 
 
-def _shorter(hunk: str, room: int) -> Iterator[str]:
+def _shorter(hunk: str, space: int) -> Iterator[str]:
     """A hunk, or several that say the same with fewer lines each."""
     found = HUNK.match(hunk)
-    if tokens(hunk) <= room or found is None:
+    if tokens(hunk) <= space or found is None:
         yield hunk
         return
     old, new = int(found[1]), int(found[3])
@@ -117,7 +117,7 @@ def _shorter(hunk: str, room: int) -> Iterator[str]:
         lines.pop()
     for line in lines:
         cost = len(line.encode(errors="replace")) + 1
-        if part and (size + cost) // 3 + 24 > room and not line.startswith("\\"):
+        if part and (size + cost) // 3 + 24 > space and not line.startswith("\\"):
             yield _hunk(part, old, new)
             old += sum(kept[:1] in (" ", "-", "") for kept in part)
             new += sum(kept[:1] in (" ", "+", "") for kept in part)

@@ -21,7 +21,7 @@ INSTEAD = "Give the text itself: as an argument, on standard input or with --art
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TranscriptMessage:
     """A message and where it was found."""
 
     text: str
@@ -29,7 +29,7 @@ class Said:
     file: Path
 
 
-def last_said(root: Path, env: Mapping[str, str] | None = None) -> Said:
+def last_said(root: Path, env: Mapping[str, str] | None = None) -> TranscriptMessage:
     """The last message of the newest transcript of this workspace in which an assistant said anything."""
     env = os.environ if env is None else env
     home = Path(env.get("HOME") or Path.home())
@@ -44,7 +44,7 @@ def last_said(root: Path, env: Mapping[str, str] | None = None) -> Said:
         except OSError as error:
             raise UsageError(f"the transcript {file} cannot be read: {error.strerror}", INSTEAD) from error
         if text.strip():
-            return Said(text, tool, file)
+            return TranscriptMessage(text, tool, file)
     if places:
         raise UsageError(f"no assistant has said anything yet in the {len(places)} transcripts of {top}", INSTEAD)
     raise UsageError(f"there is no transcript of {top}, neither in {claude} nor in {codex}", INSTEAD)

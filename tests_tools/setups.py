@@ -64,16 +64,16 @@ class Desk:
         return error
 
 
-def around(desk: Desk, others: Sequence[Desk] = ()) -> dict[str, str]:
+def around(setup: Desk, others: Sequence[Desk] = ()) -> dict[str, str]:
     """What rebut itself needs to find these tools, with their homes in one."""
-    tables = {d.name: real.filled(d.real.table, d.server.url) for d in (desk, *others)}
-    file = desk.home / "config.toml"
+    tables = {d.name: real.filled(d.real.table, d.server.url) for d in (setup, *others)}
+    file = setup.home / "config.toml"
     file.write_text("".join(f"[tools.{name}]\n{_toml(table)}" for name, table in tables.items()))
-    env = {"PATH": real.path(), "HOME": str(desk.home), "LANG": "C.UTF-8", "REBUT_CONFIG": str(file)}
-    for one in (desk, *others):
+    env = {"PATH": real.path(), "HOME": str(setup.home), "LANG": "C.UTF-8", "REBUT_CONFIG": str(file)}
+    for one in (setup, *others):
         env |= real.filled(one.real.env, one.server.url)
-        real.lay_home(one.real, desk.home, one.server.url)
-    (desk.home / "work").mkdir()
+        real.lay_home(one.real, setup.home, one.server.url)
+    (setup.home / "work").mkdir()
     return env
 
 

@@ -239,7 +239,7 @@ class Debater:
         elif decision == "more" and not added(self.control.steering.runtime.record):
             assert self.control.more() == ""
         elif decision == "leave":
-            while self.control.leave(key):  # noqa: ASYNC110  refused until a sibling has answered
+            while self.control.skip(key):  # noqa: ASYNC110  refused until a sibling has answered
                 await asyncio.sleep(0)
             await asyncio.Event().wait()
 

@@ -120,7 +120,7 @@ def test_who_is_left_behind_in_the_middle_of_another_sending_is_on_record_once(t
         async def complete(self, request: rebut.Request) -> rebut.Reply:
             if request.key == "answer@challenger":
                 assert await request.on_again(rebut.ParticipantFailed("crashed", "lost"))
-                while control.leave(request.key):  # noqa: ASYNC110  refused until its sibling has answered
+                while control.skip(request.key):  # noqa: ASYNC110  refused until its sibling has answered
                     await asyncio.sleep(0)
                 await lost.wait()
             return rebut.Reply(json.dumps(said[request.key]), "m", "f", rebut.Usage(1, 1), 0.0)

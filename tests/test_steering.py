@@ -280,7 +280,7 @@ def test_a_repository_that_permits_fewer_rounds_permits_no_more_by_hand(workspac
 def test_without_a_debate_there_is_nothing_to_steer() -> None:
     # C14
     control = rebut.Control()
-    assert [control.settle(), control.more(), control.leave("r1/opening@proposer")] == [NO_DEBATE] * 3
+    assert [control.settle(), control.more(), control.skip("r1/opening@proposer")] == [NO_DEBATE] * 3
 
 
 def test_settled_in_the_last_round_leaves_nothing_out_and_says_so(workspace: Path) -> None:
@@ -338,10 +338,10 @@ def test_whoever_draws_looks_on_while_calls_begin(workspace: Path, monkeypatch: 
     async def look(request: rebut.Request) -> rebut.Reply:
         if request.key == "answer@challenger":
             assert control.steering is not None
-            while not control.steering.stragglers():  # noqa: ASYNC110  until its sibling has answered
+            while not control.steering.slow_calls():  # noqa: ASYNC110  until its sibling has answered
                 await asyncio.sleep(0)
             monkeypatch.setattr(steering, "median", median)
-            found.extend(one.key for one in control.steering.stragglers())
+            found.extend(one.key for one in control.steering.slow_calls())
             monkeypatch.undo()
         value = test_ask.said(same=False)[request.key]
         return rebut.Reply(json.dumps(value), "m", "f", rebut.Usage(1, 1), 0.0)

@@ -21,7 +21,6 @@ from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.setup.prepare import Setup as Setup, settings_of, state_dir as state_dir
 
-
 Desk = Setup
 """The name of `Setup` in 0.1, kept for one release."""
 

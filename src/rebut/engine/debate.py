@@ -313,10 +313,12 @@ class Debate:
         finally:
             runtime.rounds.over = True
 
-    async def spare(self, step: str, why: str) -> None:
-        """Leave out a call whose answer could not change the outcome any more; the record and the reader are told."""
+    async def skip(self, step: str, why: str) -> None:
+        """Skip a call that cannot change the outcome; recorded and reported."""
         await self.once(f"{step}#spared", lambda: why, of=why)
         self._runtime.notes.append(f"not asked, since it could change nothing: {why}")
+
+    spare = skip  # its name in 0.1, kept for one release
 
     def _limit_reached(self, n: int) -> str:
         runtime, key = self._runtime, f"{self._prefix}r{n}/limits"
@@ -416,7 +418,7 @@ class Debate:
 
     # the target, and files
 
-    async def leave(self, *files: Artifact) -> Sequence[str]:
+    async def write_files(self, *files: Artifact) -> Sequence[str]:
         """Write files now. Returns where each is: at its path, or beside it where somebody else's stands."""
 
         if self._runtime.offline:
@@ -424,6 +426,8 @@ class Debate:
         places, notes = await write_files(self._runtime, files)
         self._runtime.notes += notes
         return [str(place) for place in places]
+
+    leave = write_files  # its name in 0.1, kept for one release
 
     def claim(self, folder: str, purpose: str, *, new: bool = False, shared: Collection[str] = ()) -> str:
         """Take a folder for this session, and make it. Returns who holds it for this purpose: empty if we do.

@@ -42,7 +42,7 @@ class Cut(Exception):
 class Control:
     """Steers one debate, from the thread of its loop. Last, its task is cancelled.
 
-    `settle`, `more` and `leave` say why not where something cannot be done; nothing, if it is done. Several debates
+    `settle`, `more` and `skip` say why not where something cannot be done; nothing, if it is done. Several debates
     at one setup share its deadline; what is decided by hand is then for the one that began last.
     """
 
@@ -206,15 +206,17 @@ class Control:
         """One round more than planned."""
         return self.steering.more() if self.steering else NO_DEBATE
 
-    def leave(self, key: str) -> str:
-        """Go on without a call whose siblings have answered. It counts as a failure of its seat."""
+    def skip(self, key: str) -> str:
+        """Continue without a slow call whose siblings have answered. It counts as a failure of its seat."""
         if self.steering is None:
             return NO_DEBATE
-        refused = self.steering.leave(key)
+        refused = self.steering.skip(key)
         stops = [] if refused else [stop for (name, _), stop in self._calls.items() if name == key and not stop.done()]
         for stop in stops[-1:]:
             stop.set_result("left")
         return refused
+
+    leave = skip  # its name in 0.1, kept for one release
 
 
 async def end(task: asyncio.Task[Any]) -> None:
@@ -327,7 +329,7 @@ class Steering:
             return f"the limit of {shown(name, getattr(runtime.limits, name))} leaves no room for another round"
         return ""
 
-    def leave(self, key: str) -> str:
+    def skip(self, key: str) -> str:
         runtime, seat = self.runtime, seat_of(key)
         if key not in runtime.control.flying:
             return f"{key} is not being asked"
@@ -341,7 +343,7 @@ class Steering:
         runtime.write(Fact(key=key + LEFT_FACT, cls="input", of=fp, value=why))
         return ""
 
-    def stragglers(self) -> list[SlowCall]:
+    def slow_calls(self) -> list[SlowCall]:
         """Calls past twice the median of their finished siblings, the longest first."""
         now, found = time.monotonic(), list[SlowCall]()
         # A copy, as below: the screen looks from a thread of its own while calls begin and end.

@@ -125,8 +125,8 @@ class Keys:
         if key == MORE:
             return control.more()
         if key == LEAVE:
-            late = control.steering.stragglers() if control.steering else []
-            return control.leave(late[0].key) if late else "nobody takes twice as long as the others did"
+            late = control.steering.slow_calls() if control.steering else []
+            return control.skip(late[0].key) if late else "nobody takes twice as long as the others did"
         return ""
 
     def foot(self, width: int) -> list[str]:
@@ -139,7 +139,7 @@ class Keys:
             rows.append(f"    {said[0]}")
         if self._control.draining:  # what is offered would be decided for the resumed debate, unseen
             return [row[: width - 1] for row in rows]
-        for one in steering.stragglers()[:1]:
+        for one in steering.slow_calls()[:1]:
             beside = f"{duration(one.took)}; the others took {duration(one.usual)}"
             offer = f"    {LEAVE} leave {one.seat} behind"
             rows.append(offer if len(offer) + len(beside) + 4 > width else f"{offer} ({beside})")

@@ -85,7 +85,7 @@ async def _rebuttal(r: Round, course: CrossState, said: str, cause: str) -> str:
     """The answer to the critique. Where no round follows nobody would read one, so none is asked for."""
     written = course.last.rebuttal if course.last else ""
     if not written and (cause or r.settled_before("rebuttal")):
-        await r.spare("rebuttal", f"no round follows round {r.n}, so nobody would read a rebuttal")
+        await r.skip("rebuttal", f"no round follows round {r.n}, so nobody would read a rebuttal")
         return ""
     text = written or await questions.rebuttal(r, course, said)
     course.pages[f"round-{r.n}-rebuttal.md"] = f"# Round {r.n}: rebuttal\n\n{text}\n"

@@ -55,7 +55,7 @@ async def contest(debate: Debate, course: DuelState) -> Outcome:
         if r.n > 2 and r.ledger.points and not r.ledger.open:
             # The challenger has ruled on every point, and was asked for new ones in the same breath.
             course.closed = f"no point was open after round {r.n - 1} of {debate.planned(debate.settings.rounds)}"
-            await r.spare("defense", f"{course.closed}, so there was nothing to defend")
+            await r.skip("defense", f"{course.closed}, so there was nothing to defend")
             break
         before = await background(r, course)
         opened = course.round(r.n)

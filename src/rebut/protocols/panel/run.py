@@ -448,7 +448,7 @@ async def extract(debate: Debate, course: PanelState) -> None:
     if len(course.grounds) > 1:
         await _map(debate, course, list(parties.values()))
     elif course.grounds:
-        await debate.spare("map", "only one party said what it takes to be so, and there is nothing to set it against")
+        await debate.skip("map", "only one party said what it takes to be so, and there is nothing to set it against")
         course.mapped = own(course)
 
 

@@ -47,7 +47,7 @@ async def run(debate: Debate) -> Outcome:
     except Aborted:
         await _logged(debate, course)
         raise
-    [course.result_path] = await debate.leave(Artifact(course.path(course.files.result), text))
+    [course.result_path] = await debate.write_files(Artifact(course.path(course.files.result), text))
     figures = ending.counted(debate.ledger, course, await _baseline(debate, course, text))
     return ended(debate, course, text, decision, figures, _unread(debate))
 
@@ -91,12 +91,12 @@ async def _baseline(debate: Debate, course: ReviseState, result: str) -> str:
     if not course.settings.baseline or not course.settings.debates:
         return ""
     if not any(played.critiques for played in course.rounds):
-        await debate.spare("baseline", "nobody criticized the first drafts, so they alone gave this result")
+        await debate.skip("baseline", "nobody criticized the first drafts, so they alone gave this result")
         return "the same: no critique came between"
     text = await ending.baseline(debate, course)
     if not text:
         return "asked for, but the synthesizer did not write one"
-    await debate.leave(Artifact("baseline.md", text))
+    await debate.write_files(Artifact("baseline.md", text))
     return ending.compared(text, result.partition("\n## Synthesis Notes\n")[0])
 
 
@@ -104,7 +104,7 @@ async def _logged(debate: Debate, course: ReviseState) -> None:
     names = [name[:1].upper() + name[1:] for name in course.files.names]
     naming = render.LogNames(names, lambda path: _short(path, course))
     path = course.path(LOG)
-    await debate.leave(Artifact(path, render.document(course, naming), render.merged(course, naming)))
+    await debate.write_files(Artifact(path, render.document(course, naming), render.merged(course, naming)))
 
 
 def _short(path: str, course: ReviseState) -> str:
@@ -167,7 +167,7 @@ async def written(debate: Debate, course: ReviseState) -> None:
         if text is not None:
             path = course.path(name)
             if debate.is_fork:  # it was taken up in another phase, and a phase holds all that its debate began with
-                [path] = await r.leave(Artifact(path, text))
+                [path] = await r.write_files(Artifact(path, text))
             course.versions[n].append(DocumentVersion(1, text, path, True, await _cited(r, course, n, text)))
             continue
         one = drafts[n]
@@ -175,7 +175,7 @@ async def written(debate: Debate, course: ReviseState) -> None:
             course.missing[n] = told(one)
             continue
         text = parts(one.value.document).document.strip("\n") + "\n"
-        [path] = await r.leave(Artifact(course.path(name), text))
+        [path] = await r.write_files(Artifact(course.path(name), text))
         course.versions[n].append(DocumentVersion(1, text, path, claims=await _cited(r, course, n, text)))
 
 
@@ -273,7 +273,7 @@ async def critiques(r: Round, course: ReviseState, played: RoundSoFar) -> None:
         points = placed[:weak], placed[weak : weak + against]
         strong = [entry for _, entry in placed if isinstance(entry, Claim)]
         text = render.critique(form, *points, course.files.source(1 - by), r.n, strong)
-        [path] = await r.leave(Artifact(course.path(course.files.critique(1 - by, r.n)), text))
+        [path] = await r.write_files(Artifact(course.path(course.files.critique(1 - by, r.n)), text))
         played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints, strong)
 
 
@@ -326,7 +326,7 @@ async def _revised(
     fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
     placed = await r.enter(f"revision@{seat}", [*revision(got.value, seat, r.n), *fresh])
     text = render.revision(got.value, number, known, [entry for _, entry in placed])
-    [path] = await r.leave(Artifact(course.path(course.files.version(by, number)), text))
+    [path] = await r.write_files(Artifact(course.path(course.files.version(by, number)), text))
     version = DocumentVersion(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
     course.versions[by].append(version)
     played.revisions[by] = Revised(by, got.value, version, got.complaints)

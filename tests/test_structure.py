@@ -163,7 +163,7 @@ def test_no_module_hands_a_dict_of_anything_to_another() -> None:
 
 def test_no_path_of_a_developers_machine_is_in_the_package_or_the_tests() -> None:
     found = re.compile("/" + r"(home|Users|root|work)/[a-z]")
-    for path in [*ROOT.rglob("*"), *Path(__file__).parent.glob("*.py")]:
+    for path in [*ROOT.rglob("*"), *Path(__file__).parent.rglob("*.py")]:
         if path.is_file() and path.suffix in (".py", ".txt", ".toml", ".json", ".md"):
             for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 assert not found.search(line) or "example" in line, f"{path}:{n} {line.strip()}"

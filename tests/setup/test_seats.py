@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.test_finding import Here
 
 import rebut
 from rebut.record.record import Record
 from tests import duels
 from tests.loopback import Loopback
 from tests.terminals import at_a_terminal
-from tests.test_finding import Here
 
 SAID = duels.by_form()
 DUEL = ["duel", "Redis or not?"]

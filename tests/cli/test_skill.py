@@ -22,7 +22,7 @@ from rebut.cli.commands import skill
 from rebut.cli.commands.skill import HOST_NAMES
 from rebut.cli.index import COMMANDS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "src/rebut/shipped/plugin"
 PAGES = [
     *(ROOT / "skills").rglob("*.md"),

@@ -25,7 +25,7 @@ import pytest
 import revisions
 import test_ask
 from crashing import FIRST, SECOND, Job, end_of, play, resumed
-from test_command import soon_gone
+from test_cli_tools import soon_gone
 
 from rebut.cli.runner import CommandRun
 from rebut.core import process

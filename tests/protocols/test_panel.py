@@ -23,7 +23,7 @@ from rebut.reports.export import markdown
 from tests.voices import time_is_up
 
 Hold = Callable[..., Outcome]
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture

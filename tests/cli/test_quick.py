@@ -15,9 +15,9 @@ import pytest
 import revisions
 import voices
 from repositories import commit, git
+from tests.test_ask import said
 
 from rebut.record import sessions
-from tests.test_ask import said
 
 DIFF = """diff --git a/api/new.py b/api/new.py
 new file mode 100644

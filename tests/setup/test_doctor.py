@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.test_finding import NOWHERE
 
 from rebut.backends.http.openai import OpenAI
 from rebut.cli.app import enter
@@ -24,7 +25,6 @@ from rebut.setup.discover import FoundModel
 from rebut.setup.doctor import Health
 from tests import fake_tool
 from tests.loopback import Loopback
-from tests.test_finding import NOWHERE
 
 
 class Model:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import crosses
 import pytest
-from test_final_patch import AFTER, ORDERS, tree
+from test_exact_patch import AFTER, ORDERS, tree
 
 
 @pytest.fixture

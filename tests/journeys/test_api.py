@@ -246,7 +246,7 @@ def test_a_listener_hears_every_event_as_it_is_recorded_and_text_as_it_streams(t
 
 def test_the_example_protocol_in_the_docs_runs(tmp_path: Path) -> None:
     # C13
-    path = Path(__file__).parent.parent / "docs/examples/steelman.py"
+    path = Path(__file__).parents[2] / "docs/examples/steelman.py"
     from rebut.engine.protocol import load
 
     made = load(path)

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.test_live import command, enough, unfinished
 
 from rebut.cli.screen.live_rows import LiveRows, expected as told, roughly
 from rebut.record import sessions, timings
 from rebut.record.events import Asked
 from rebut.record.timings import Expected, History, Took, look_back
 from tests import console, duels
-from tests.test_live import command, enough, unfinished
 
 SEATS = {"proposer": "a", "challenger": "b", "judge": "c"}
 PLANNED = {"proposer": 2, "challenger": 2, "judge": 1}

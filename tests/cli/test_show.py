@@ -23,7 +23,7 @@ from rebut.record.record import Record
 from rebut.reports.compare import reused
 from tests import voices
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def golden(name: str, found: str) -> None:

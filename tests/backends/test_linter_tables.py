@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from tests.test_finding import NOWHERE
 
 from rebut.api import Setup
 from rebut.backends.embedded import weights
@@ -19,7 +20,6 @@ from rebut.core.errors import ConfigError
 from rebut.core.types import ModelSpec
 from rebut.protocols.cross.forms import CATEGORIES
 from rebut.setup import config, discover
-from tests.test_finding import NOWHERE
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_every_shipped_analyser_grades_whatever_it_may_find() -> None:  # J7
 
 
 def test_the_extra_brings_what_its_advice_promises() -> None:  # C1
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     extra = " ".join(project["project"]["optional-dependencies"]["lint"])
     for one in analysers.load({}).values():
         assert ("rebut[lint]" in one.install) == (one.command in extra), one.name
@@ -139,7 +139,7 @@ def test_they_never_take_a_seat_by_themselves(machine: Path) -> None:  # C2
 
 def test_no_code_knows_one_analyser_from_another() -> None:  # C1, house rule 3
     names = list(analysers.load({}))
-    for path in Path(analysers.__file__).parent.rglob("*.py"):
+    for path in Path(analysers.__file__).parents[2].rglob("*.py"):
         text = path.read_text()
         for name in names:
             assert f'"{name}"' not in text and f"'{name}'" not in text, f"{path.name} names {name}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from following import Reader, blocks
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

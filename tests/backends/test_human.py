@@ -293,7 +293,7 @@ PROGRAM = textwrap.dedent("""
 
 def at_a_terminal(mode: str, talk: Talk) -> str:
     """Run the program on a pseudo-terminal. Returns all that was on screen."""
-    env = {"PYTHONPATH": str(Path(__file__).parents[1] / "src"), "LANG": "C.UTF-8"}
+    env = {"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "LANG": "C.UTF-8"}
     return watched([sys.executable, "-c", PROGRAM, mode], env, None, talk)[1]
 
 

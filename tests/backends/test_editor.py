@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.test_human import Desk
 
 from rebut.backends.human.form import Human
 from rebut.backends.human.terminal import LINE, Editor
 from rebut.core.types import Json
 from tests import duels
 from tests.terminals import at_a_terminal
-from tests.test_human import Desk
 
 WORDS: dict[str, Json] = {"properties": {"why": {"type": "string"}}, "required": ["why"]}
 

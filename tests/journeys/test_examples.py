@@ -13,7 +13,7 @@ import pytest
 from rebut.cli.app import enter
 from tests.changes import asked, changed, critique, rules_of
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 REVIEW = EXAMPLES / "review"
 
 

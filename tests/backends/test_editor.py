@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.test_human import Desk
+from test_human import Desk
 
 from rebut.backends.human.form import Human
 from rebut.backends.human.terminal import LINE, Editor

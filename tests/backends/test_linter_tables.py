@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from tests.test_finding import NOWHERE
+from test_discover import NOWHERE
 
 from rebut.api import Setup
 from rebut.backends.embedded import weights

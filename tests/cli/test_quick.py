@@ -15,7 +15,7 @@ import pytest
 import revisions
 import voices
 from repositories import commit, git
-from tests.test_ask import said
+from test_ask import said
 
 from rebut.record import sessions
 

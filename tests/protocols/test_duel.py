@@ -1,4 +1,4 @@
-"""The duel from outside: arguments, synthesis, state file, endings, redaction. Its checks: test_duel_reply_checks.py."""
+"""The duel from outside: arguments, synthesis, state file, endings, redaction. Checks: test_duel_reply_checks.py."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.test_live import command, enough, unfinished
+from test_screen import command, enough, unfinished
 
 from rebut.cli.screen.live_rows import LiveRows, expected as told, roughly
 from rebut.record import sessions, timings

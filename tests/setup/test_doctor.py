@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.test_finding import NOWHERE
+from test_discover import NOWHERE
 
 from rebut.backends.http.openai import OpenAI
 from rebut.cli.app import enter

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.test_finding import Here
+from test_discover import Here
 
 import rebut
 from rebut.record.record import Record

@@ -270,9 +270,9 @@ def test_the_loop_goes_on_while_a_person_thinks_and_forms_do_not_mix() -> None: 
 
 PROGRAM = textwrap.dedent("""
     import asyncio, json, sys
-    from rebut.backends.human import Human
-    from rebut.errors import WaitingForPerson
-    from rebut.types import ModelSpec, Participant, Request
+    from rebut.backends.human.form import Human
+    from rebut.core.errors import WaitingForPerson
+    from rebut.core.types import ModelSpec, Participant, Request
     fields = {"winner": {"enum": ["one", "two"]}, "why": {"type": "string"}}
     schema = {"properties": fields, "required": ["winner", "why"]}
     request = Request("k", Participant("judge", ModelSpec("human")), "Who wins?\\x1b[2J", schema=schema)

@@ -492,7 +492,7 @@ def test_one_that_breaks_leaves_its_files_unread_and_the_others_read(body: str, 
 
 def test_one_of_two_that_breaks_is_enough_to_withhold_agreement(tmp_path: Path) -> None:  # C5
     found = critique(
-        changed("a.py", None, "x = 1\n"), config=f'[tables.bandit]\ncommand = "{script(tmp_path, "b", "exit 9")}"\n'
+        changed("a.py", None, "x = 1\n"), config=f'[analysers.bandit]\ncommand = "{script(tmp_path, "b", "exit 9")}"\n'
     )
     assert not found.agrees and "bandit: exit 9" in "\n".join(found.suggestions)
 
@@ -506,7 +506,7 @@ def test_an_old_side_that_cannot_be_read_is_told() -> None:  # J7
 def test_a_file_whose_analyser_is_not_installed_is_unread() -> None:  # C5
     change = [changed("a.sh", None, "#!/bin/sh\necho hi\n"), changed("a.py", None, "x = 1\n")]
     assert critique(*change).agrees
-    found = critique(*change, config='[tables.shellcheck]\ncommand = "/nowhere/shellcheck"\n')
+    found = critique(*change, config='[analysers.shellcheck]\ncommand = "/nowhere/shellcheck"\n')
     assert not found.agrees and "Not wholly read: a.sh (not installed: shellcheck)." in found.suggestions
 
 

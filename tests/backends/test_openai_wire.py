@@ -361,8 +361,8 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
 
 ONE_CALL = """
 import asyncio
-from rebut.backends.openai import OpenAI
-from rebut.types import ModelSpec, Participant, Request
+from rebut.backends.http.openai import OpenAI
+from rebut.core.types import ModelSpec, Participant, Request
 request = Request("k", Participant("seat", ModelSpec("openai", "m")), "Why?", timeout=10)
 print(asyncio.run(OpenAI(base_url={url!r}, api_key="", model="m").complete(request)).text)
 """
@@ -380,7 +380,7 @@ def test_leaving_without_closing_prints_no_warning_and_proxies_are_not_asked_abo
 
 
 def test_importing_the_wire_loads_neither_the_client_nor_the_prices() -> None:
-    code = "import sys, rebut.backends.openai, rebut.backends.retry; print(*sys.modules)"
+    code = "import sys, rebut.backends.http.openai, rebut.backends.wrappers; print(*sys.modules)"
     loaded = set(run_python(code).stdout.split())  # C14
     assert "rebut.backends.http.openai" in loaded
     assert not loaded & {"aiohttp", "genai_prices", "stamina", "pydantic"}

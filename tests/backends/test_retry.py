@@ -169,10 +169,10 @@ def test_jitter_changes_nothing_that_is_recorded() -> None:
 
 RETRY_ONCE = """
 import asyncio, sys
-from rebut.backends.openai import OpenAI
-from rebut.backends.retry import Retrying
-from rebut.backends.timed import Timed
-from rebut.types import ModelSpec, Participant, Request
+from rebut.backends.http.openai import OpenAI
+from rebut.backends.wrappers import Retrying
+from rebut.backends.wrappers import Timed
+from rebut.core.types import ModelSpec, Participant, Request
 request = Request("k", Participant("seat", ModelSpec("openai", "m")), "Why?", timeout=10)
 model = Retrying(OpenAI(base_url=sys.argv[1], api_key="", model="m"), wait=0.0, jitter=0.0)
 print(*asyncio.run(model.complete(request)).notes)

@@ -106,7 +106,7 @@ def test_there_is_one_set_of_rules() -> None:  # C1
 
 SMALL = """
 from rebut.protocols.cross.forms import CodeCritique, Judgement
-from rebut.types import Changed, Finding, Material
+from rebut.core.types import Changed, Finding, Material
 
 seats = {"critic": 1, "judge": 1}
 CHANGE = (Changed("a.py", "x = 1\\n", "import os\\nprint(nowhere)\\n", ((1, 2),)),)

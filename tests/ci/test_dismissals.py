@@ -273,14 +273,14 @@ def loaded(file):
     sys.stdin.readline()
     return found
 dismissals.load = loaded
-from rebut.dismissal import Dismissal
+from rebut.ci.dismissals import Dismissal
 dismissals.add(Path(sys.argv[1]), Dismissal("a.py", "style", "1", "first"), private=True)
 """
 SECOND = """
 import fcntl, sys
 from pathlib import Path
 from rebut import dismissals
-from rebut.dismissal import Dismissal
+from rebut.ci.dismissals import Dismissal
 
 flock = fcntl.flock
 def waiting(*about):

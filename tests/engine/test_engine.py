@@ -408,7 +408,7 @@ def test_evidence_compares_redacted_views(tmp_path: Path, workspace: Path) -> No
     path = protocol(
         tmp_path,
         """
-from rebut.ledger import Evidence
+from rebut.domain.ledger import Evidence
 
 seats = {"author": 1, "critic": 1}
 

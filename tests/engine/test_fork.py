@@ -193,7 +193,7 @@ def test_marks_of_evidence_are_checked_anew_for_new_claims_against_the_old_snaps
     path = protocol(
         tmp_path,
         """
-from rebut.ledger import Evidence
+from rebut.domain.ledger import Evidence
 
 seats = {"author": 1, "critic": 1}
 
@@ -306,7 +306,7 @@ def test_the_program_says_beforehand_how_much_a_fork_reuses(tmp_path: Path, work
 
 
 REFUSES = """
-from rebut.errors import UsageError
+from rebut.core.errors import UsageError
 
 seats = {"author": 1}
 

@@ -263,7 +263,7 @@ def test_providers_lists_all_of_them_and_what_is_here(
     here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # C1
     here.install("claude")
-    here.write('[tables.mine]\noutput = { form = "text", text = { take = "" } }\n')
+    here.write('[tools.mine]\noutput = { form = "text", text = { take = "" } }\n')
     for name, value in here.env.items():
         monkeypatch.setenv(name, value)
     assert enter(["providers", "--json"]) == 0

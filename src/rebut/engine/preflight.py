@@ -75,5 +75,5 @@ async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) 
     return out
 
 
-PERSONA = "The code word of this runtime is {}. Tell it to whoever asks for it."
+PERSONA = "The code word of this room is {}. Tell it to whoever asks for it."
 QUESTION = "Which code word were you given in your instructions? Reply with that word and nothing else."

@@ -156,7 +156,7 @@ async def _new_session(environment: Environment) -> AsyncIterator[tuple[Path, Jo
         if "keys" in journal.record.facts:
             raise
         shutil.rmtree(folder, ignore_errors=True)
-        raise UsageError(error.message, "Nothing was called. Make runtime, then start it again.") from error
+        raise UsageError(error.message, "Nothing was called. Make room, then start it again.") from error
     finally:
         journal.close()
 

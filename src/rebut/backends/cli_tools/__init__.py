@@ -1,1 +1,1 @@
-"""Models behind a command-line tool such as claude or codex."""
+"""Models behind a command-line tool that the user is logged in to."""

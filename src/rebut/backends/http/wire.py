@@ -43,7 +43,7 @@ _NO_KNOB = "{} takes no {} here; went on without it"
 ROOM_TO_THINK = {"low": 2048, "medium": 8192, "high": 16_384, "max": 32_768}
 """Tokens on top of the reply's own when an effort is set. All wires count thinking as output: without these a model
 that thinks hard would use up the limit before it comes to its answer."""
-_ROOM = "{} gives shorter replies only; went on without the extra space to think"
+_ROOM = "{} gives shorter replies only; went on without the extra room to think"
 _TOO_LONG = re.compile(r"at most|exceed|maximum|larger|greater|less than|too (large|high|many|big|long)|range|supports")
 _SHARES = {"low": 1 / 8, "medium": 1 / 4, "high": 1 / 2, "max": 3 / 4}
 _read_frame = json.JSONDecoder().raw_decode
@@ -139,9 +139,9 @@ class Wire(ABC):
             async with asyncio.timeout(request.timeout):
                 while True:
                     heard = self.listen()
-                    asked = _shorter(request) if "space" in self._refused else request
+                    asked = _shorter(request) if "room" in self._refused else request
                     sent, body = self.body(asked, self._refused)
-                    sent |= {"space"} if asked.thinking else set()
+                    sent |= {"room"} if asked.thinking else set()
                     data = _written(body)
                     try:
                         await self._call(request, data, heard)
@@ -151,7 +151,7 @@ class Wire(ABC):
                             raise
                         if part not in self._refused:
                             self._refused.add(part)
-                            told = {"space": _ROOM, **self.notes}.get(part, _NO_KNOB.format("{}", part))
+                            told = {"room": _ROOM, **self.notes}.get(part, _NO_KNOB.format("{}", part))
                             notes.append(told.format(self.name))
                         # Each turn sends one part less, so this ends.
                         continue
@@ -175,12 +175,8 @@ class Wire(ABC):
         if passing or no_model or failed.kind in ("auth", "rate limit"):
             return None
         words = failed.detail.lower()
-        if (
-            "space" in sent
-            and re.search(r"tokens|maxoutput|context (length|window)", words)
-            and _TOO_LONG.search(words)
-        ):
-            return "space"
+        if "room" in sent and re.search(r"tokens|maxoutput|context (length|window)", words) and _TOO_LONG.search(words):
+            return "room"
         knob = next((n for n in ("temperature", "seed") if n in sent and re.search(rf"\b{n}\b", words)), None)
         return knob or self.blamed(words, failed.status, sent)
 

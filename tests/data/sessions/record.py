@@ -4,7 +4,7 @@
 
 Every sample is recorded at the same neutral place, /tmp/rebut-sample, because a journal holds the absolute path of its
 workspace. The program is started as a user starts it, with an environment of its own, and is killed with SIGKILL or
-interrupted with SIGINT where the sample says so. README.md explains the folders that come of it.
+interrupted with SIGINT where the sample says so. README.md explains the folders that it writes.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ SECOND = found("It returns nothing.", "api/orders.py:7", "return 1", "P2")
 CROSS: Answers = {
     "r1/critique@critic": critique(FIRST, SECOND),
     "r1/judgement@judge": judgement("C", F1="valid P1", F2="invalid P2"),
-    "r1/decision@decider": {"choice": "A"},  # for a fork that seats no person
+    "r1/decision@decider": {"choice": "A"},  # for a fork in which a script decides
     "r1/version.code@judge": {"json": {"patch": PATCH, "changes": ["F1: charge first"]}},
     "r2/critique@critic": critique(),
     "r2/judgement@judge": judgement("A"),
@@ -373,7 +373,7 @@ class Sample:
     code: int = 0
     """The exit code; of a killed program the signal, negative."""
     hangs: tuple[str, ...] = ()
-    """The questions that get no answer while it is recorded: what the signal hits."""
+    """The questions that are in flight when the process ends: their seats never answer."""
     signals: tuple[signal.Signals, ...] = ()
     """Sent one after the other once every question of `hangs` is asked and all others of that step are answered."""
     after: str = ""
@@ -488,7 +488,7 @@ SAMPLES = {
 
 
 def seats(folder: Path, says: Answers, hangs: tuple[str, ...] = ()) -> None:
-    """One script a seat. They say the same and differ in model and family."""
+    """Write one script for each seat: the same answers, another model and family."""
     folder.mkdir(exist_ok=True)
     answers = says | {key: {"hang": True} for key in hangs}
     for name in NAMES:
@@ -497,7 +497,7 @@ def seats(folder: Path, says: Answers, hangs: tuple[str, ...] = ()) -> None:
 
 
 def scripted(says: Answers) -> Answers:
-    """Answers as a script has them, each with what it cost."""
+    """Answers as a script has them, each with the tokens that it used."""
 
     def one(said: Any) -> Any:
         if isinstance(said, list):
@@ -509,7 +509,7 @@ def scripted(says: Answers) -> Answers:
 
 
 def environment() -> dict[str, str]:
-    """Nothing of the user's, and no host's variables, which decide where files go."""
+    """Without the variables of the user and of coding tools, which decide where files are written."""
     kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
     return {**kept, "HOME": str(ROOT), "REBUT_HOME": str(HOME), "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "80"}
 
@@ -556,7 +556,7 @@ def record(name: str, sample: Sample) -> None:
         id = ids()[-1]
         if not sample.after or after_an_answer(id):
             break
-        print(f"  try {attempt}: killed too late", flush=True)
+        print(f"  attempt {attempt}: killed too late", flush=True)
     keep(HERE / name, id, sample)
 
 
@@ -573,13 +573,13 @@ def begun(sample: Sample) -> None:
         return next(iter(ids()[before:]), "") if (HOME / "sessions").is_dir() else ""
 
     if sample.after:
-        # Looked for without a pause: the next question follows within milliseconds.
+        # Polled without a pause: the next question follows within milliseconds.
         wanted = b'"kind":"answered","key":"' + sample.after.encode()
         until(process, lambda: bool(id := here()) and wanted in journal(id), 0)
         process.kill()
     for number in sample.signals:
         until(process, lambda: bool(id := here()) and keys(id, "asked") >= set(sample.hangs) and settled(id, sample))
-        time.sleep(0.3)  # what is not awaited by anybody is on disk, too
+        time.sleep(0.3)  # facts and files that follow from the answers are on disk by then
         process.send_signal(number)
     out, err = process.communicate(timeout=60)
     if process.returncode != sample.code:
@@ -607,15 +607,17 @@ def until(process: subprocess.Popen[str], holds: Callable[[], bool], pause: floa
     while not holds():
         if process.poll() is not None or time.monotonic() > ends:
             process.kill()
-            raise SystemExit("it ended too soon, or never came so far:\n{}\n{}".format(*process.communicate()))
+            raise SystemExit(
+                "the process ended too soon, or did not get so far in 30 s:\n{}\n{}".format(*process.communicate())
+            )
         time.sleep(pause)
 
 
 def keep(folder: Path, id: str, sample: Sample) -> None:
-    """Put what there is now into the sample's folder, then see how it goes on, for `expected.json`."""
+    """Copy the sessions and their files to the sample's folder, then resume them here, for `expected.json`."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    # A lock holds the number of a process of this machine, and is taken anew by whoever goes on.
+    # Without the lock: it holds a process id of this machine, and resume takes a new one.
     for path in (HOME / "sessions").rglob("*"):
         if path.is_file() and path.name != "lock":
             copy(path, folder / "sessions" / visible(path.relative_to(HOME / "sessions").as_posix()))
@@ -636,7 +638,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def visible(path: str) -> str:
-    """A repository cannot hold a folder `.git`, and a file `.gitignore` would be obeyed."""
+    """Git tracks no folder named `.git`, and would apply a file named `.gitignore`."""
     return path.replace(".git", "dot-git")
 
 
@@ -659,12 +661,12 @@ def claims() -> dict[str, dict[str, str]]:
 
 
 def came_of_it(id: str, sample: Sample) -> dict[str, Any]:
-    """What later versions must come to: what is on record, and the end that it leads to."""
+    """What later versions must agree with: what is on record, and how it ends."""
     seats(SEATS, sample.says)
     out: dict[str, Any] = {"answered": sorted(keys(id, "answered")), "reused": rebut("fork", id, "--dry-run")["reused"]}
     shown = rebut("export", id)
     out["ended"] = shown["outcome"] is not None
-    if sample.code == 4:  # it waits for an answer that no seat gives
+    if sample.code == 4:  # it waits for a person or the caller
         return out
     if not out["ended"]:
         seen = len(events(id))
@@ -675,7 +677,7 @@ def came_of_it(id: str, sample: Sample) -> dict[str, Any]:
 
 
 def essence(shown: Any) -> dict[str, Any]:
-    """What no rewording may change."""
+    """The part of an outcome that stays the same when texts are reworded."""
     outcome = shown["outcome"]
     return {
         "kind": outcome["kind"],

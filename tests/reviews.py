@@ -12,14 +12,14 @@ from rebut.ci.gate import GatedReview, GateGrounds, stand
 from rebut.ci.recorded_reviews import Review
 from rebut.core.types import Changed
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Held, ReviewResult
+from rebut.domain.review_result import ReviewFinding, ReviewResult
 from rebut.record import sessions
 from rebut.workspace.targets.target import Target
 
 AFTER = "import os\n\n\ndef pay(order):\n    commit(order)\n    charge(order)\n    return None\n"
 
 
-def finding(id: str = "F1", severity: str = "P1", **changes: Any) -> Held:
+def finding(id: str = "F1", severity: str = "P1", **changes: Any) -> ReviewFinding:
     values: dict[str, Any] = {
         "category": "correctness",
         "text": "It commits before it charges.",
@@ -29,10 +29,10 @@ def finding(id: str = "F1", severity: str = "P1", **changes: Any) -> Held:
         "ruling": "valid",
         "action": "charge first",
     }
-    return Held(id, severity, severity, **(values | changes))
+    return ReviewFinding(id, severity, severity, **(values | changes))
 
 
-def ending(*findings: Held, **changes: Any) -> ReviewResult:
+def ending(*findings: ReviewFinding, **changes: Any) -> ReviewResult:
     values: dict[str, Any] = {"session": "debate-1", "target": "code", "rounds": 1, "converged": True}
     values |= {"decision": "Keep Original", "artifact": "the change as it was", "findings": findings}
     return ReviewResult(**(values | changes))
@@ -46,7 +46,9 @@ def target(*changes: Changed, **more: Any) -> Target:
     return Target("code", "high", "", diff="a diff", changes=changes or (change(),), **more)
 
 
-def standing(*findings: Held, of: Target | None = None, held: GateGrounds | None = None, **outcome: Any) -> GatedReview:
+def standing(
+    *findings: ReviewFinding, of: Target | None = None, held: GateGrounds | None = None, **outcome: Any
+) -> GatedReview:
     made = ending(*findings)
     out = Outcome("keep original", "KEEP ORIGINAL", data={"contract": made.to_json()}, **outcome)
     return stand(Review("k7m2q9xd", out, made, of or target()), held or GateGrounds())

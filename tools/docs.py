@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
+import textwrap
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
@@ -73,12 +75,38 @@ def _member(name: str, value: object) -> list[str]:
     return shown + ([f"Also: {', '.join(f'`{n}`' for n in own)}.", ""] if own else [])
 
 
+ROOMS = (
+    *("cli", "ci", "setup", "reports", "protocols", "engine", "evidence", "workspace", "domain", "record"),
+    *("backends", "core"),
+)
+"""From the top down; backends stand beside the layers and know core only."""
+
+
+def contributing() -> str:
+    """CONTRIBUTING.md with the tree of rooms between its two marks."""
+    rows = ["```", "src/rebut/"]
+    for room in ROOMS:
+        folder = ROOT / "src/rebut" / room
+        charter = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "").partition("\n")[0]
+        names = [p.stem for p in sorted(folder.glob("*.py")) if p.stem != "__init__"]
+        names += [f"{p.parent.name}/" for p in sorted(folder.glob("*/__init__.py"))]
+        wrapped = textwrap.wrap(" ".join(names), 116, initial_indent=" " * 13, subsequent_indent=" " * 13)
+        rows += [f"  {room + '/':<11}{charter}", *wrapped]
+    tree = "\n".join([*rows, "```", ""])
+    head, begin, rest = (
+        (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("from the first line of each room -->\n")
+    )
+    _, end, tail = rest.partition("<!-- end of rooms -->")
+    return head + begin + tree + end + tail
+
+
 PAGES = {
     "src/rebut/cli/help.txt": page,
     "src/rebut/cli/completion.bash": completion.bash,
     "src/rebut/cli/completion.zsh": completion.zsh,
     "src/rebut/cli/completion.fish": completion.fish,
     "docs/reference.md": reference,
+    "CONTRIBUTING.md": contributing,
 }
 
 

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
         Request as Request,
         Usage as Usage,
     )
-    from rebut.domain.forms import Cite as Cite, Form as Form, Glance as Glance
+    from rebut.domain.forms import Cite as Cite, Form as Form, Glance as Glance, Need as Need
     from rebut.domain.ledger import Claim as Claim, Evidence as Evidence, Ledger as Ledger, Move as Move, Point as Point
     from rebut.domain.outcome import Outcome as Outcome, Verdict as Verdict
     from rebut.domain.prompts import fill as fill
+    from rebut.domain.review_result import ReviewResult as ReviewResult
+    from rebut.domain.worth import Worth as Worth, fates as fates
     from rebut.engine.debate import (
         Answer as Answer,
         Answers as Answers,
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
         Failure as Failure,
         Round as Round,
     )
+    from rebut.engine.protocol import MANY as MANY, Role as Role
     from rebut.engine.runtime import Connection as Connection, Control as Control
+    from rebut.record.artifacts import Artifact as Artifact
 
 __version__ = "0.1.0"
 
@@ -69,6 +73,13 @@ _DOOR = {
     "Point": "domain.ledger",
     "Move": "domain.ledger",
     "Ledger": "domain.ledger",
+    "Need": "domain.forms",
+    "ReviewResult": "domain.review_result",
+    "Worth": "domain.worth",
+    "fates": "domain.worth",
+    "Artifact": "record.artifacts",
+    "MANY": "engine.protocol",
+    "Role": "engine.protocol",
     "fill": "domain.prompts",
     "Participant": "core.types",
     "ModelSpec": "core.types",

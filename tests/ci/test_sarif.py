@@ -20,7 +20,7 @@ from rebut.ci.gate import GateGrounds
 from rebut.ci.output_formats import commands, log
 from rebut.core.text import clean, harmless
 from rebut.domain.gate_policy import Policy
-from rebut.domain.review_result import Held
+from rebut.domain.review_result import ReviewFinding
 
 TITLE = b'"Static Analysis Results Format (SARIF) Version 2.1.0 JSON Schema"'
 ODD = [
@@ -233,7 +233,7 @@ def test_dismissed_findings_are_not_annotated() -> None:
 @given(st.text(max_size=60), st.text(max_size=20))
 @settings(max_examples=150, deadline=None)
 def test_no_text_at_all_breaks_out_of_its_annotation(text: str, path: str) -> None:
-    held = Held("F1", "P1", "P1", text, text, place=f"{path}:5", mark="found", ruling="valid")
+    held = ReviewFinding("F1", "P1", "P1", text, text, place=f"{path}:5", mark="found", ruling="valid")
     lines = commands(reviews.standing(held, of=reviews.target(reviews.change(path or "x"))))
     assert len(read_commands(lines)) == 1 and "\n" not in lines
 

@@ -163,9 +163,9 @@ def test_standard_input_that_never_ends_takes_no_more_than_the_time_there_is(wor
         text=True,
     )
     with child:
-        assert process.stdin and process.stdout
-        told = json.loads(process.stdout.read())  # and its own standard input is still open
-        assert (process.wait(GENEROUS), told["complete"], told["basis"]) == (5, False, "nothing yet")
+        assert child.stdin and child.stdout
+        told = json.loads(child.stdout.read())  # and its own standard input is still open
+        assert (child.wait(GENEROUS), told["complete"], told["basis"]) == (5, False, "nothing yet")
 
 
 # the real command

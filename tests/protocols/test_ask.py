@@ -104,7 +104,7 @@ def test_nobody_answering_aborts_and_can_be_resumed(tmp_path: Path, workspace: P
     failing = {
         f"answer@{role}": [{"fail": "auth", "message": "no"}, duels.opening()] for role in ("proposer", "challenger")
     }
-    with pytest.raises(rebut.errors.Aborted, match="nobody answered"):
+    with pytest.raises(rebut.Aborted, match="nobody answered"):
         ask(tmp_path, said(same=True, **failing))
     [found] = sessions.sessions(sessions.home())
     assert asyncio.run(rebut.resume(found.id)).heading == "UNCONTESTED"
@@ -113,7 +113,7 @@ def test_nobody_answering_aborts_and_can_be_resumed(tmp_path: Path, workspace: P
 def test_a_judge_that_cannot_compare_leaves_both_answers_for_resume(tmp_path: Path, workspace: Path) -> None:
     # C3
     failing = {"comparison@judge": [{"fail": "rate limit", "message": "later"}, compared(True)]}
-    with pytest.raises(rebut.errors.Aborted, match="did not compare"):
+    with pytest.raises(rebut.Aborted, match="did not compare"):
         ask(tmp_path, said(same=True, **failing))
     [found] = sessions.sessions(sessions.home())
     outcome = asyncio.run(rebut.resume(found.id))

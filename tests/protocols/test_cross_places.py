@@ -16,7 +16,7 @@ from repositories import commit, git
 
 import rebut
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Held, Recommended, ReviewResult
+from rebut.domain.review_result import Recommended, ReviewFinding, ReviewResult
 from rebut.protocols.cross import settings as places
 from rebut.protocols.cross.settings import Settings
 from rebut.workspace.targets.target import Wanted
@@ -175,15 +175,15 @@ def test_a_review_that_breaks_off_leaves_what_it_has(shop: Path) -> None:  # J13
 # the contract
 
 
-def finding(n: int, severity: str = "P1", **changes: Any) -> Held:
+def finding(n: int, severity: str = "P1", **changes: Any) -> ReviewFinding:
     values: dict[str, Any] = {
         "id": f"F{n}", "severity": severity, "raised_as": severity, "category": "correctness", "text": f"text {n}",
         "place": f"a.py:{n}", "mark": "found", "ruling": "valid", "status": "conceded",
     }  # fmt: skip
-    return Held(**values | changes)
+    return ReviewFinding(**values | changes)
 
 
-def contract(*findings: Held, **changes: Any) -> ReviewResult:
+def contract(*findings: ReviewFinding, **changes: Any) -> ReviewResult:
     values: dict[str, Any] = {
         "session": "debate-20260102-030405-77", "target": "code", "rounds": 2, "converged": False,
         "decision": "Compromise", "artifact": "version 2: final.patch", "findings": findings,

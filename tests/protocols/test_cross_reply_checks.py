@@ -7,6 +7,7 @@ from typing import Any
 import crosses
 import pytest
 
+from rebut.domain import review_result
 from rebut.domain.ledger import Evidence, Ledger, Move, Point, Slip
 from rebut.protocols.cross import findings, reply_checks
 from rebut.protocols.cross.forms import CodeCritique, Judgement
@@ -18,7 +19,7 @@ def point(n: int = 1, severity: Any = "P1", mark: str = "found", by: str = "crit
 
 
 def weighed(id: str, ruling: str = "valid", severity: str = "P1", n: int = 1) -> Move:
-    return Move(id, findings.MOVES[ruling], "judge", n, "because", severity=severity)
+    return Move(id, review_result.MOVES[ruling], "judge", n, "because", severity=severity)
 
 
 def ledger(*entries: Any) -> Ledger:
@@ -130,22 +131,22 @@ def test_a_p1_on_an_absent_citation_cannot_stand_whatever_the_judge_says(
 ) -> None:  # J9
     cited = tuple(Evidence(f"a.py:{n}", "x = 1", mark) for n, mark in enumerate(marks, 1))
     held = ledger(Point("it breaks", "critic", 1, "P1", "security", cited), weighed("F1", "valid", "P1"))
-    assert findings.severity(held, held.points[0]) == severity
+    assert review_result.severity(held, held.points[0]) == severity
     assert held.points[0].struck == (severity == "P2")
 
 
 def test_a_ruling_of_valid_is_held_unless_new_evidence_comes() -> None:  # C12
     held = ledger(point(), weighed("F1", "valid"), weighed("F1", "invalid", n=2))
     assert held.slips == (Slip("walked back", "F1", "judge", 2),)
-    assert findings.ruling(held, held.points[0]) == "valid"
+    assert review_result.ruling(held, held.points[0]) == "valid"
     fresh = Move("F1", "defend", "judge", 2, "see there", (Evidence("b.py:9", "y", "found"),), "P1")
     held = ledger(point(), weighed("F1", "valid"), fresh)
-    assert findings.ruling(held, held.points[0]) == "invalid"
+    assert review_result.ruling(held, held.points[0]) == "invalid"
 
 
 def test_what_the_judge_adds_is_valid_by_its_own_word() -> None:  # J9
     held = ledger(point(by="judge"))
-    assert findings.ruling(held, held.points[0]) == "valid" and findings.is_grave(held, held.points[0])
+    assert review_result.ruling(held, held.points[0]) == "valid" and findings.is_grave(held, held.points[0])
 
 
 def test_a_finding_that_a_version_mended_is_resolved_and_what_comes_there_later_is_new() -> None:  # C10

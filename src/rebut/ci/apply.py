@@ -16,7 +16,6 @@ from pathlib import Path
 from rebut.core.errors import RebutError
 from rebut.core.redaction import Redactor
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import ReviewResult
 from rebut.engine.plan import Environment
 from rebut.engine.run import redactor_of, view_of
 from rebut.record import sessions
@@ -38,10 +37,11 @@ class NotApplied(RebutError):
 
 def final_patch(outcome: Outcome) -> str:
     """The patch that a review decided for, as it was debated; empty if there is none."""
-    made, versions = outcome.data.get("contract"), outcome.data.get("versions")
+    if outcome.review is None or outcome.review.decision not in ("Compromise", "Accept Opposite"):
+        return ""
+    versions = outcome.data.get("versions")  # where sessions of 0.1 have it
     last = versions[-1] if isinstance(versions, list) and versions else None
-    taken = isinstance(made, dict) and ReviewResult.from_json(made).decision in ("Compromise", "Accept Opposite")
-    return str(last.get("patch", "")) if taken and isinstance(last, dict) else ""
+    return outcome.review.patch or (str(last.get("patch", "")) if isinstance(last, dict) else "")
 
 
 async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import cut, squeeze
 from rebut.core.types import Changed, Json
 from rebut.domain.gate_policy import Wish
-from rebut.domain.review_result import Held, ReviewResult
+from rebut.domain.review_result import ReviewFinding, ReviewResult
 from rebut.record import folder_claims, sessions as session
 from rebut.setup.config import wish
 from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, RepoFile, parse, validated
@@ -106,7 +106,7 @@ class Dismissal:
         bound = "\0".join((self.path, self.category, self.lines))
         return f"d{hashlib.sha256(bound.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
-    def covers(self, finding: Held, place: Cited | None) -> bool:
+    def covers(self, finding: ReviewFinding, place: Cited | None) -> bool:
         if place is None or not place.lines:
             return False
         return (place.path, finding.category, place.digest) == (self.path, self.category, self.lines)
@@ -116,7 +116,7 @@ class Dismissal:
         return json.dumps(said, ensure_ascii=False) + "\n"
 
 
-def dismissal(finding: Held, target: Target, reason: str, session: str, at: str) -> Dismissal:
+def dismissal(finding: ReviewFinding, target: Target, reason: str, session: str, at: str) -> Dismissal:
     """Dismiss a finding for as long as the lines it cites stay as they are."""
     if not reason.strip():
         raise UsageError(f"say why {finding.id} is dismissed", "Add --reason TEXT.")
@@ -207,7 +207,7 @@ class Cited:
         return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def cited(finding: Held, target: Target) -> Cited | None:
+def cited(finding: ReviewFinding, target: Target) -> Cited | None:
     """Where a finding points first; None if that is no file."""
     found = _place(finding.place, target)
     if found is None:

@@ -12,7 +12,7 @@ from rebut.ci.recorded_reviews import Review
 from rebut.core.types import Json
 from rebut.domain.gate_policy import Policy, Wish, settled
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Held, ReviewResult
+from rebut.domain.review_result import ReviewFinding, ReviewResult
 from rebut.setup.config import Config
 from rebut.workspace.targets.target import Target
 
@@ -25,7 +25,7 @@ class GateRuling:
 
     code: int
     policy: Policy
-    failing: tuple[Held, ...] = ()
+    failing: tuple[ReviewFinding, ...] = ()
     """Findings at or above the threshold."""
     doubts: tuple[str, ...] = ()
     """Why the review is inconclusive."""
@@ -52,7 +52,7 @@ class GateRuling:
         }
 
 
-def stands(finding: Held, *, applied: bool = False) -> bool:
+def stands(finding: ReviewFinding, *, applied: bool = False) -> bool:
     """Whether a finding holds against the change.
 
     What only a later version mends still stands in the change, unless that version is what is there now. Then a
@@ -129,8 +129,7 @@ class GatedReview:
 
     @property
     def outcome(self) -> Outcome:
-        data = {**self.review.outcome.data, "contract": self.contract.to_json()}
-        return self.review.outcome.filled(data=data)
+        return self.review.outcome.with_review(self.contract)
 
 
 async def grounds(workspace: Path, sessions: Path, target: Target, config: Config, flags: Wish) -> GateGrounds:

@@ -13,7 +13,7 @@ from rebut.ci.recorded_reviews import Review
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean, fingerprint, mend, squeeze
 from rebut.core.types import Json
-from rebut.domain.review_result import Held
+from rebut.domain.review_result import ReviewFinding
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"P1": "error", "P2": "warning", "P3": "note"}
@@ -55,7 +55,7 @@ def log(standing: GatedReview) -> dict[str, Json]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _category(finding: Held) -> str:
+def _category(finding: ReviewFinding) -> str:
     return squeeze(clean(finding.category)) or "other"
 
 
@@ -67,7 +67,7 @@ def _rule(category: str) -> dict[str, Json]:
     }
 
 
-def _result(finding: Held, place: Cited | None, categories: list[str], seen: Counter[str]) -> dict[str, Json]:
+def _result(finding: ReviewFinding, place: Cited | None, categories: list[str], seen: Counter[str]) -> dict[str, Json]:
     category = _category(finding)
     action = f"\n\nTo do: {finding.action}" if finding.action else ""
     bound = [place.path, place.digest] if place and place.lines else [finding.place, finding.text]
@@ -109,7 +109,7 @@ def _region(place: Cited) -> dict[str, Json]:
     return {"startLine": place.first, "endLine": max(place.first, place.last)}
 
 
-def _fixes(finding: Held, place: Cited) -> list[Json]:
+def _fixes(finding: ReviewFinding, place: Cited) -> list[Json]:
     """The proposed text, where the lines that it replaces are known for sure."""
     sure = place.changed and place.first and finding.mark in ("found", "moved")
     # Where a secret was taken out, the lines are not known as they are.
@@ -146,7 +146,7 @@ def commands(standing: GatedReview) -> str:
     return "\n".join(lines)
 
 
-def _annotation(finding: Held, review: Review) -> str:
+def _annotation(finding: ReviewFinding, review: Review) -> str:
     place = cited(finding, review.target)
     named = {"title": f"{finding.id} {finding.severity} {finding.category}".rstrip()}
     if place is not None:

@@ -22,7 +22,7 @@ from rebut.record.record import Record
 from rebut.record.sessions import FoundSession
 from rebut.setup.config_files import REPO_FILE
 from rebut.workspace.targets.git_change import OUTPUT, STANDS_FOR, is_own
-from rebut.workspace.targets.target import Target, target_of
+from rebut.workspace.targets.target import Target, target_of, text_target
 
 MEDIA = re.compile(
     r"\.(?:avif?|bmp|eot|gif|ico|jpe?g|mov|mp[34]|ogg|otf|pdf|png|psd|tiff?|ttf|wav|webm|webp|woff2?)$", re.I
@@ -42,26 +42,22 @@ class Review:
     @classmethod
     def of(cls, record: Record) -> Review:
         """The review that a session holds, once it has ended."""
-        target = target_of(record)
-        if target is None:
-            raise UsageError(
-                f"session {record.opened.id} is a {record.opened.protocol}, and no review of a change or a proposal",
-                "`rebut list` shows the sessions of this folder.",
-            )
         outcome = outcome_of(record)
         if outcome is None:
             raise RebutError(
-                f"the review {record.opened.id} has not come to its end: {status(record)}",
-                f"Go on with `rebut resume {record.opened.id}`.",
+                f"session {record.opened.id} has not ended: {status(record)}",
+                f"Continue it with `rebut resume {record.opened.id}`.",
             )
-        return cls.ended(record.opened.id, outcome, target)
+        return cls.ended(record.opened.id, outcome, reviewed_target(record))
 
     @classmethod
     def ended(cls, session: str, outcome: Outcome, target: Target) -> Review:
-        made = outcome.data.get("contract")
-        if not isinstance(made, dict):
-            raise UsageError(f"session {session} ended without a review's contract", "It was made by other code.")
-        return cls(session, outcome, ReviewResult.from_json(made), target)
+        if outcome.review is None:
+            raise UsageError(
+                f"session {session} is not a review: it did not end in findings",
+                "`rebut list` shows the sessions of this folder.",
+            )
+        return cls(session, outcome, outcome.review, target)
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -75,6 +71,11 @@ class Review:
         if _sets_its_own_rules(self.target):
             found.append(f"the change edits [limits] or [egress] of {REPO_FILE}, which held for its own review")
         return tuple(found)
+
+
+def reviewed_target(record: Record) -> Target:
+    """What a session reviewed: its target, or its topic where it has none."""
+    return target_of(record) or text_target(record.opened.topic)
 
 
 def _is_unread(line: str) -> bool:

@@ -148,6 +148,10 @@ _rebut() {
     panel:--max-calls) compopt +o default 2>/dev/null || :; return ;;
     run:--seat) compopt +o default 2>/dev/null || :; return ;;
     run:--set) compopt +o default 2>/dev/null || :; return ;;
+    run:--scope) compopt +o default 2>/dev/null || :; return ;;
+    run:--artifact-file) return ;;
+    run:--fail-on) COMPREPLY=($(compgen -W "P1 P2 P3" -- "$cur")); compopt +o default 2>/dev/null || :; return ;;
+    run:--on-inconclusive) COMPREPLY=($(compgen -W "fail pass" -- "$cur")); compopt +o default 2>/dev/null || :; return ;;
     run:--context) return ;;
     run:--fallback) compopt +o default 2>/dev/null || :; return ;;
     run:--temperature) compopt +o default 2>/dev/null || :; return ;;
@@ -207,7 +211,7 @@ _rebut() {
     cross) options="--target --scope --base --commit --uncommitted --artifact-file --context-file --from-transcript --author --critic --judge --intensity --max-rounds --mode --backend-timeout-seconds --skip-materialize-opposite --effort --state-dir --apply --all --fail-on --on-inconclusive --again --sarif --github --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;
     revise) options="--author --synthesizer --scope --base --commit --uncommitted --rounds --phase --strategy --baseline --show-names --effort --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" words="plan review" ;;
     panel) options="--lead --challenger --judge --max-rounds --min-challengers --effort --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;
-    run) options="--seat --set --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;
+    run) options="--seat --set --scope --artifact-file --fail-on --on-inconclusive --json --quiet -q --context --dry-run --fallback --allow-same-model --temperature --seed --repeat --out --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --plain -h --help" ;;
     list) options="--all --json --plain -h --help" ;;
     show) options="--prompts --failures --all --no-pager --json --plain -h --help" words="last $(_rebut_sessions)" ;;
     resume) options="--ask-left --fail-on --on-inconclusive --deadline --timeout --budget-minutes --max-usd --max-tokens --max-calls --json --quiet -q --plain -h --help" words="last $(_rebut_sessions)" ;;

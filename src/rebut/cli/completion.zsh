@@ -285,6 +285,10 @@ _rebut() {
     run) _arguments \
       '*--seat[Fill a seat; repeat for a role with several.]:value: ' \
       '*--set[Change a setting of the protocol.]:value: ' \
+      '--scope[A change to debate; uncommitted, commit;SHA, base;BRANCH, range;A..B or file;PATH.]:value: ' \
+      '--artifact-file[A file to debate.]:value:_files' \
+      '--fail-on[Exit with 1 if a finding this grave stands.]:value:(P1 P2 P3)' \
+      '--on-inconclusive[What an inconclusive review does. (fail)]:value:(fail pass)' \
       '--json[Print one JSON object for machines.]' \
       '(--quiet -q)--quiet[No progress, only the result.]' \
       '(--quiet -q)-q[No progress, only the result.]' \

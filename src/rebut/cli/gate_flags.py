@@ -12,7 +12,7 @@ from rebut.api import Setup
 from rebut.ci import gate, recorded_reviews
 from rebut.ci.gate import GatedReview, GateGrounds, stand
 from rebut.ci.output_formats import commands, log
-from rebut.ci.recorded_reviews import Review
+from rebut.ci.recorded_reviews import Review, reviewed_target
 from rebut.cli.commands.gate import rows
 from rebut.cli.output import say, width
 from rebut.cli.runner import Judged
@@ -31,9 +31,10 @@ from rebut.domain.gate_policy import Wish
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import outcome_of
 from rebut.engine.plan import ASKED, Plan
+from rebut.engine.protocol import Protocol, load
 from rebut.record import sessions
 from rebut.record.record import Record
-from rebut.workspace.targets.target import Target, target_of
+from rebut.workspace.targets.target import Target, text_target
 
 UNDECIDED = (Aborted, ParticipantFailed, TooFewReplies)
 
@@ -81,13 +82,11 @@ class Gating:
 
     async def take_up(self, setup: Setup, record: Record, *, quiet: bool) -> None:
         """Read, while nothing is called yet, by what a review on record is judged. `quiet`: nothing but the result."""
-        # Other protocols have a target, too, and none of them ends in findings: that is told before they are paid for.
-        self.target = target_of(record) if record.opened.protocol == "cross" else None
-        if self.target is None:
-            if self.wanted:
-                no_review = f"session {record.opened.id} is no review that ends in findings"
-                raise UsageError(no_review, f"Leave out {self.wanted}.")
+        made = load(record.opened.source or record.opened.protocol)
+        self._refuse_without_findings(made, f"session {record.opened.id}")
+        if not made.reviews:
             return
+        self.target = reviewed_target(record)
         fact = record.facts.get(ASKED)
         asked = fact.value if fact and isinstance(fact.value, dict) else {}
         told = {name: str(asked[name]) if asked.get(name) else None for name in ("fail_on", "on_inconclusive", "sarif")}
@@ -106,12 +105,13 @@ class Gating:
 
     async def prepare(self, setup: Setup, plan: Plan) -> Outcome | None:
         """Read the policy while nothing is called yet. Gives the ending on record, if the same review has one."""
-        if plan.target is None:
+        self._refuse_without_findings(plan.protocol, plan.protocol.name)
+        if not plan.protocol.reviews:
             return None
-        self.target = plan.target
+        self.target = plan.target or text_target(plan.topic)
         if self.sarif is not None:
             writable(self.sarif)
-        self.held = await gate.grounds(plan.workspace, setup.environment.root, plan.target, setup.config, self.flags)
+        self.held = await gate.grounds(plan.workspace, setup.environment.root, self.target, setup.config, self.flags)
         record = None if self.again else recorded_reviews.find(setup.environment.root, plan)
         if record is None:
             return None
@@ -122,6 +122,11 @@ class Gating:
             say("  review it anew with --again", sys.stderr)
         return outcome_of(record)
 
+    def _refuse_without_findings(self, protocol: Protocol, what: str) -> None:
+        """A gate needs findings. That there will be none is an error before anything is paid for."""
+        if self.wanted and not protocol.reviews:
+            raise UsageError(f"{what} does not end in findings that a gate could judge", f"Leave out {self.wanted}.")
+
     def excuse(self, error: RebutError) -> None:
         """A review that came to no end passes where an inconclusive one may."""
         if isinstance(error, UNDECIDED) and self.held.policy.on_inconclusive == "pass":
@@ -130,7 +135,7 @@ class Gating:
 
     def judge(self, outcome: Outcome) -> Judged:
         """The ending as it stands, and the gate's word on it."""
-        if self.target is None or "contract" not in outcome.data:  # a deadline may leave nothing of it but its record
+        if self.target is None or outcome.review is None:  # a deadline may leave nothing of it but its record
             return Judged(outcome, outcome.exit_code)
         if self.unread:
             return Judged(outcome, outcome.exit_code, failed=self.unread)

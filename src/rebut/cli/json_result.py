@@ -111,8 +111,8 @@ def _within(outcome: Outcome, space: Sizes) -> dict[str, object]:
         full["worth"] = _worth(outcome.worth, space)
     if outcome.session:
         full["all_of_it"] = f"rebut show {outcome.session} --json"
-    if isinstance(contract := outcome.data.get("contract"), dict):
-        full["review"] = _review(ReviewResult.from_json(contract), space, short)
+    if outcome.review:
+        full["review"] = _review(outcome.review, space, short)
     if outcome.rounds.calls:
         full["rounds"] = {name: getattr(outcome.rounds, name) for name in type(spent).__dataclass_fields__}
     if not outcome.complete and outcome.session:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rebut.core.types import Json
@@ -131,6 +131,8 @@ class Ledger:
     unmatched: tuple[Move, ...] = ()
     """What was said on ids that do not exist, repeated points included: kept, never turned into new points."""
     slips: tuple[Slip, ...] = ()
+    noun: str = field(default="point", compare=False)
+    """What the protocol calls a point, for reports."""
 
     def add(self, entries: Iterable[Entry]) -> Ledger:
         ledger = self
@@ -196,8 +198,8 @@ class Ledger:
 
     def upto(self, round: int) -> Ledger:
         """The ledger as it stood at the end of a round."""
-        return Ledger(
-            self.letter,
+        return replace(
+            self,
             claims=tuple(c for c in self.claims if c.round <= round),
             points=tuple(p for p in self.points if p.round <= round),
             moves=tuple(m for m in self.moves if m.round <= round),
@@ -353,10 +355,16 @@ def from_json(data: Mapping[str, Any]) -> Entry:
     return kinds[data["entry"]](**values)
 
 
+def noun_in(data: Mapping[str, Any]) -> str:
+    """What a recorded ledger calls a point. Sessions of 0.1 did not record it; only reviews used the letter F."""
+    return str(data.get("noun") or ("finding" if data.get("letter") == "F" else "point"))
+
+
 def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
     """The folded ledger, with the status of each point, for outcomes and `--json`."""
     return {
         "letter": ledger.letter,
+        "noun": ledger.noun,
         "claims": [_row(c) for c in ledger.claims],
         "points": [{**_row(p), "status": ledger.final_status(p.id)} for p in ledger.points],
         "moves": [_row(m) for m in ledger.moves],
@@ -373,6 +381,7 @@ def ledger_from_json(data: Mapping[str, Any]) -> Ledger:
 
     return Ledger(
         letter=data.get("letter", "P"),
+        noun=noun_in(data),
         claims=all_of("claims", "claim"),
         points=all_of("points", "point"),
         moves=all_of("moves", "move"),

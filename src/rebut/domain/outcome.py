@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rebut.core.types import Json, remade
 from rebut.domain import ledger as ledgers
 from rebut.domain.ledger import Ledger
+from rebut.domain.review_result import ReviewResult
 from rebut.domain.worth import Worth
 from rebut.record.record import Spent
+
+REVIEW = "contract"
+"""The key of a review's result in `Outcome.data`, on record since the first version."""
+_UNRECORDED: Mapping[str, Mapping[str, str]] = {
+    "tradeoff": {"label": "POSITION, CONTESTED", "unsettled": "contested"},
+    "stopped": {"unsettled": "not decided"},
+    "uncontested": {"unsettled": "uncontested"},
+}
+"""Kind → what outcomes of 0.1 did not record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,26 @@ class Seated:
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionNotes:
+    """What a decision record says besides the ledger; every line is a sentence."""
+
+    context: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    consequences: tuple[str, ...] = ()
+    dissent: tuple[str, ...] | None = None
+    """None: the open points are the dissent."""
+
+    def to_json(self) -> dict[str, Json]:
+        data: dict[str, Json] = asdict(self)
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DecisionNotes:
+        rows = {name: None if row is None else tuple(map(str, row)) for name, row in data.items()}
+        return remade(cls, rows)
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """How a debate ended. `heading` is what may be called out; a degraded run has a heading of its own."""
 
@@ -60,6 +90,11 @@ class Outcome:
     """The limit or failure that ended it early."""
     final: str = ""
     """The ending in full, as Markdown."""
+    label: str = ""
+    """What `decision` is called on the screen; empty for the usual word."""
+    unsettled: str = ""
+    """Why a decision record may not call the decision accepted, such as `contested`; empty if it may."""
+    decision_notes: DecisionNotes | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     ledger: Ledger = Ledger()
@@ -81,6 +116,18 @@ class Outcome:
             return 5
         return 0 if self.conclusive else 3
 
+    @property
+    def review(self) -> ReviewResult | None:
+        """The findings that a gate can judge, if this was a review."""
+        made = self.data.get(REVIEW)
+        if not isinstance(made, dict):
+            return None
+        result = ReviewResult.from_json(made)
+        return result if result.session else replace(result, session=self.session)
+
+    def with_review(self, result: ReviewResult) -> Outcome:
+        return replace(self, data={**self.data, REVIEW: result.to_json()})
+
     def filled(self, **changes: Any) -> Outcome:
         return replace(self, **changes)
 
@@ -96,10 +143,13 @@ class Outcome:
                 "basis",
                 "stopped",
                 "final",
+                "label",
+                "unsettled",
                 "session",
             )
         }
         out["verdict"] = _fields(self.verdict) if self.verdict else None
+        out["decision_notes"] = self.decision_notes.to_json() if self.decision_notes else None
         out["data"] = dict(self.data)
         out["notes"] = list(self.notes)
         out["ledger"] = ledgers.ledger_to_json(self.ledger)
@@ -113,9 +163,11 @@ class Outcome:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
+        notes = data.get("decision_notes")
         return remade(
             cls,
-            data,
+            {**_UNRECORDED.get(str(data.get("kind")), {}), **data},
+            decision_notes=DecisionNotes.from_json(notes) if notes else None,
             verdict=remade(Verdict, data["verdict"]) if data.get("verdict") else None,
             ledger=ledgers.ledger_from_json(data.get("ledger", {})),
             seats=tuple(remade(Seated, row) for row in data.get("seats", ())),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from rebut.core.text import cut, squeeze, tame
 from rebut.core.types import Json, remade
+from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
 MOST_SHOWN = 5
@@ -21,9 +22,12 @@ ENDED = {
 }
 """What ended a review, where no choice did."""
 
+MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missing evidence": "maintain"}
+RULINGS: Mapping[MoveKind, str] = {move: ruling for ruling, move in MOVES.items()}
+
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ReviewFinding:
     """A finding as it stands at the end."""
 
     id: str
@@ -105,15 +109,31 @@ class ReviewResult:
     """The session's folder, where its files are."""
     content: str = ""
     """The final artifact itself, where it is a text."""
-    findings: tuple[Held, ...] = ()
+    patch: str = ""
+    """The patch that makes the final artifact, where files change."""
+    findings: tuple[ReviewFinding, ...] = ()
     history: tuple[Recommended, ...] = ()
     unresolved: tuple[str, ...] = ()
     next_actions: tuple[str, ...] = ()
     stopped_by: str = ""
     """agreed, quiet, rounds, minutes, limit, failed, or the choice A, B or E."""
 
+    @classmethod
+    def of(cls, ledger: Ledger, decision: Decision, *, judge: str = "judge", **more: Any) -> ReviewResult:
+        """The result of a review whose findings are the points of a ledger; `more` are other fields.
+
+        Findings of P1 and P2 that stand are unresolved.
+        """
+        findings = findings_of(ledger, judge=judge)
+        rounds = max((point.round for point in ledger.points), default=0)
+        usual: dict[str, Any] = {
+            **{"session": "", "target": "", "artifact": "as it was", "rounds": rounds, "converged": True},
+            "unresolved": tuple(f"{f.id} ({f.severity}): {cut(f.text, 300)}" for f in findings if not f.hidden),
+        }
+        return cls(decision=decision, findings=findings, **{**usual, **more})
+
     @property
-    def shown(self) -> tuple[Held, ...]:
+    def shown(self) -> tuple[ReviewFinding, ...]:
         """P1 and P2 that stand, the gravest first."""
         return tuple(sorted((f for f in self.findings if not f.hidden), key=lambda f: (f.severity, _number(f.id))))
 
@@ -145,11 +165,11 @@ class ReviewResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ReviewResult:
-        findings = tuple(remade(Held, row) for row in data.get("findings", ()))
+        findings = tuple(remade(ReviewFinding, row) for row in data.get("findings", ()))
         history = tuple(remade(Recommended, row) for row in data.get("history", ()))
         return remade(cls, data, findings=findings, history=history)
 
-    def hidden_line(self, shown: Sequence[Held]) -> str:
+    def hidden_line(self, shown: Sequence[ReviewFinding]) -> str:
         """What the reader does not see, counted by reason; empty where nothing is hidden."""
         counts: dict[str, int] = {}
         for finding in self.findings:
@@ -182,7 +202,7 @@ class ReviewResult:
             ) or [""]
         return "\n".join(out)
 
-    def _named(self, shown: Sequence[Held]) -> tuple[str, ...]:
+    def _named(self, shown: Sequence[ReviewFinding]) -> tuple[str, ...]:
         """What is unresolved, findings that stand just above it by their ids alone."""
         named = [f.id for f in shown if any(line.startswith(_heads(f.id)) for line in self.unresolved)]
         rest = tuple(line for line in self.unresolved if not line.startswith(_heads(*named)))
@@ -192,7 +212,7 @@ class ReviewResult:
         return [self.artifact, *([f"in {self.folder}"] if self.folder else [])]
 
     def _rows(
-        self, artifact: Sequence[str], findings: Sequence[Held], hidden: str, most: int | None = None
+        self, artifact: Sequence[str], findings: Sequence[ReviewFinding], hidden: str, most: int | None = None
     ) -> list[str]:
         rows = ["## Debate Summary", "", f"Session: {self.session}", f"Target: {self.target}", f"Rounds: {self.rounds}"]
         rows += [f"Converged: {'yes' if self.converged else 'no'}", "", "### Final Decision", f"- {self.decision}", ""]
@@ -225,3 +245,58 @@ def _heads(*ids: str) -> tuple[str, ...]:
 def _number(id: str) -> int:
     digits = re.sub(r"\D", "", id)
     return int(digits) if digits else 0
+
+
+# From a ledger to findings.
+
+
+def severity(ledger: Ledger, point: Point) -> str:
+    """As the judge weighed it, and never P1 on a citation that is absent, whatever anybody says."""
+    weighed = ledger.severity(point.id)
+    return "P2" if weighed == "P1" and point.struck else weighed
+
+
+def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
+    """The judge's last word that holds; what it raised itself it holds to be valid. A concession is held (C12)."""
+    word = "valid" if judge in point.voices else ""
+    for move in ledger.moves:
+        mine = move.point == point.id and move.by == judge and move.kind in RULINGS
+        if mine and Slip("walked back", point.id, judge, move.round) not in ledger.slips:
+            word = "valid" if word == "valid" and move.kind == "maintain" else RULINGS[move.kind]
+    return word
+
+
+def reason(ledger: Ledger, point: Point, judge: str = "judge") -> str:
+    said = [m.reason for m in ledger.moves if m.point == point.id and m.by == judge and m.reason]
+    return said[-1] if said else ""
+
+
+def findings_of(ledger: Ledger, *, judge: str = "judge", fixed: Collection[str] = ()) -> tuple[ReviewFinding, ...]:
+    """Every point of a ledger as a finding. `judge` is the seat that rules on them; `fixed`: the ids of those whose
+    lines the final version changes."""
+    out = []
+    for p in ledger.points:
+        first = p.evidence[0] if p.evidence else None
+        out.append(
+            ReviewFinding(
+                id=p.id,
+                severity=severity(ledger, p),
+                raised_as=p.severity,
+                category=p.category,
+                text=p.text,
+                place=first.place if first else "",
+                quote=first.quote if first else "",
+                mark=first.mark if first else "",
+                marks=tuple(e.mark for e in p.evidence),
+                ruling=ruling(ledger, p, judge),
+                reason=reason(ledger, p, judge),
+                action=p.action,
+                fix=p.fix,
+                status=ledger.final_status(p.id),
+                voices=p.voices,
+                round=p.round,
+                struck=p.struck,
+                mended=p.id in fixed,
+            )
+        )
+    return tuple(out)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rebut.core.types import ModelSpec
-from rebut.domain.ledger import Ledger, from_json
+from rebut.domain.ledger import Ledger, from_json, noun_in
 from rebut.domain.outcome import Outcome, Seated
-from rebut.domain.review_result import ReviewResult
 from rebut.record.events import Asked
 from rebut.record.record import Record, seat_of
 
@@ -19,13 +18,12 @@ def outcome_of(record: Record) -> Outcome | None:
 def is_review(record: Record) -> bool:
     """Whether it ended with a review's contract."""
     outcome = outcome_of(record)
-    return outcome is not None and "contract" in outcome.data
+    return outcome is not None and outcome.review is not None
 
 
 def headline_of(outcome: Outcome) -> str:
     """Of a review: what stands against it, and what ended it."""
-    made = outcome.data.get("contract")
-    return ReviewResult.from_json(made).headline if isinstance(made, dict) else ""
+    return outcome.review.headline if outcome.review else ""
 
 
 def status(record: Record, running: str = "") -> str:
@@ -127,6 +125,6 @@ def ledger_of(record: Record) -> Ledger:
     ledger: Ledger | None = None
     for event in record.facts.values():  # each key once, with its last value: an upgrade may have made one anew
         if event.key.endswith("#ledger") and isinstance(event.value, dict):
-            ledger = ledger or Ledger(str(event.value["letter"]))
+            ledger = ledger or Ledger(str(event.value["letter"]), noun=noun_in(event.value))
             ledger = ledger.add(from_json(row) for row in event.value["entries"])  # type: ignore[union-attr,arg-type]
     return ledger or Ledger()

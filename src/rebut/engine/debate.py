@@ -543,7 +543,7 @@ async def checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
         if not isinstance(entry, Slip):
             entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), runtime.sides))
         rows.append(ledgers.to_json(entry))
-    return {"letter": runtime.ledger.letter, "entries": rows}
+    return {"letter": runtime.ledger.letter, "noun": runtime.ledger.noun, "entries": rows}
 
 
 def placed(ledger: Ledger, entries: Sequence[Entry]) -> tuple[Ledger, list[tuple[str, Entry]]]:

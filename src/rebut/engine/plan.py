@@ -70,6 +70,8 @@ class Plan:
     placeholder throughout."""
     asked: Mapping[str, Json] = field(default_factory=dict)
     """What is to become of the outcome, for whoever takes the debate up again; the debate itself never looks at it."""
+    checked: bool = False
+    """Whether the protocol has checked it already."""
     searched: bool = False
     """Whether the target's files have been searched for secrets by that key: they are long, and it takes its time."""
 
@@ -87,8 +89,8 @@ def debatable(topic: str) -> None:
 def sound(plan: Plan) -> None:
     """What can be told of a plan before anything is opened: there is a topic, and the seats go with the settings."""
     debatable(plan.topic)
-    if plan.protocol.fits:
-        plan.protocol.fits(plan.settings, plan.seats)
+    if plan.protocol.check and not plan.checked:
+        plan.protocol.check(plan)
 
 
 def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = "") -> Opened:

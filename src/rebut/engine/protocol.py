@@ -8,14 +8,13 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rebut.core.errors import RebutError, UsageError
-from rebut.core.types import Json, Participant
+from rebut.core.types import Json
 from rebut.domain.ledger import Ledger
 from rebut.domain.session_status import ledger_of
 from rebut.engine.steering import added
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from rebut.domain.outcome import Outcome
     from rebut.engine.debate import Debate
-    from rebut.workspace.targets.target import Target
+    from rebut.engine.plan import Plan
 
 BUILT_IN = ("duel", "cross", "revise", "panel", "ask")
 MANY = -1
@@ -60,62 +59,133 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Role:
+    """A role of a protocol: how many seats it has, and what fills them where the user names no model."""
+
+    count: int = 1
+    """Seats; `MANY` for as many as the user names; 0 for a role that stays empty unless a model is named for it."""
+    silent: bool = False
+    """Part of the debate and never asked; a person's where no model is named."""
+    model: str = ""
+    """The spec that fills it where none is named, such as `human`."""
+    program: str = ""
+    """The program that fills it where no model was found, for targets that are code."""
+    stand_in: str = ""
+    """The role whose model takes its place when it fails and no fallback was named."""
+    independent: bool = True
+    """Of the judge: whether a family of its own is looked for; otherwise the model of a party judges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a protocol may look at before its settings are complete."""
+
+    named: Mapping[str, Any]
+    """Seats and settings as the user named them."""
+    workspace: Path
+    env: Mapping[str, str]
+    host_state: str = ""
+    """The state folder of the coding agent that rebut runs under; empty if it runs under none."""
+    dry_run: bool = False
+    """Nothing may be written, not even to find out whether a folder can be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """What a protocol may look at when it chooses a folder for the files of a new session."""
+
+    settings: Any
+    workspace: Path
+    session_folder: Path
+    slug: str
+    """The topic, as a part of a file's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesFolder:
+    """Where a protocol's files go, and the second name that the session gets from it; both may be empty."""
+
+    path: str = ""
+    alias: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Protocol:
-    """The parts of a protocol file."""
+    """The parts of a protocol file. All but `run` and the roles are optional."""
 
     name: str
     version: str
     about: str
-    seats: Mapping[str, int]
-    """Role → how many sit in it, or `MANY`; 0 for a role that stays empty unless somebody is named for it."""
+    roles: Mapping[str, Role]
     settings: type[BaseModel]
     run: Callable[[Debate], Awaitable[Outcome]]
     letter: str = "P"
     """The letter of its points' ids."""
+    noun: str = "point"
+    """What its points are called: point, finding."""
     judge: str = ""
     """The role that is filled by default: with a third family, else a fresh call of a party's model."""
     closing_tokens: int = 0
     """What to set aside at the start for the closing call; 0 for a protocol without one."""
+    reviews: bool = False
+    """Its outcome carries a `ReviewResult`: findings that a gate can judge."""
+    place: str = ""
+    """The setting that names the folder of its files; `-` there means the session's own folder."""
     calls: Callable[[Any], Mapping[str, int]] | None = None
     """Settings → how many calls each role makes when all goes well."""
-    partial: Callable[[Debate], Outcome] | None = None
+    limits: Callable[[Any], Mapping[str, float]] | None = None
+    """Settings → limits that hold where the user set no others."""
+    prepare: Callable[[Preparation], tuple[Mapping[str, Json], Sequence[str]]] | None = None
+    """Settings that follow from workspace and environment, and notices for the user."""
+    seats_for: Callable[[Any], Mapping[str, int | Role]] | None = None
+    """Settings → roles, where these depend on them."""
+    check: Callable[[Plan], Sequence[str]] | None = None
+    """Raises `UsageError` where a plan does not fit together; gives notices for the user. Nothing is open yet."""
+    folder: Callable[[NewSession], FilesFolder] | None = None
+    """Claims a folder for the files of one session."""
     artifacts: Callable[[Ended], Sequence[Artifact]] | None = None
     """The files as they are by now: called at the end, and whenever the protocol publishes."""
-    silent: Sequence[str] = ()
-    """Roles that are part of the debate and never asked anything; a person's, where nobody is named."""
-    third_judges: bool = True
-    """Whether a family of its own is looked for to judge; else a party's model does."""
-    stand_ins: Mapping[str, str] = field(default_factory=dict)
-    """Role → the role whose model takes its place when it fails and no fallback was named."""
-    programs: Mapping[str, str] = field(default_factory=dict)
-    """Role → the program that fills it where no model was found; for targets that are code."""
-    implied: Callable[[Any], Mapping[str, str]] | None = None
-    """Settings → seats that follow from them."""
-    limits: Callable[[Any], Mapping[str, float]] | None = None
-    """Settings → limits that hold where nobody set others."""
-    notices: Callable[[Any, Mapping[str, Json], Target | None], Sequence[str]] | None = None
-    """What to tell the user before anything is asked, from settings, limits and target."""
-    state_dir: Callable[[Mapping[str, str], Path], tuple[str, str]] | None = None
-    """Environment and workspace → where its files go, and what to tell the user about that."""
-    claim: Callable[[Any, datetime, int], str] | None = None
-    """Settings, time and process → the session's second name, whose folder it takes for itself."""
-    prepare: Callable[[Mapping[str, Any], Path], tuple[Mapping[str, Json], Sequence[str]]] | None = None
-    """What was named, and the workspace → settings as that workspace's own files want them, and what to tell."""
-    company: Callable[[Any], Mapping[str, int]] | None = None
-    """Settings → seats, where these depend on them."""
-    fits: Callable[[Any, Sequence[Participant]], None] | None = None
-    """Settings and seats → `UsageError` where they do not go together; asked before anything is opened."""
-    folder: Callable[[Any, Path, Path, str], Path] | None = None
-    """Settings, workspace, the session's own folder and slug → a folder for its files, for this debate alone."""
+    partial: Callable[[Debate], Outcome] | None = None
+    """The best result so far, at a deadline."""
     source: str = ""
 
+    @property
+    def seats(self) -> dict[str, int]:
+        """Role → how many seats it has."""
+        return {name: role.count for name, role in self.roles.items()}
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        return tuple(name for name, role in self.roles.items() if role.silent)
+
+    @property
+    def stand_ins(self) -> dict[str, str]:
+        return {name: role.stand_in for name, role in self.roles.items() if role.stand_in}
+
+    @property
+    def programs(self) -> dict[str, str]:
+        return {name: role.program for name, role in self.roles.items() if role.program}
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Role → the spec that fills it where none is named."""
+        return {name: role.model for name, role in self.roles.items() if role.model}
+
+    @property
+    def third_judges(self) -> bool:
+        return self.roles[self.judge].independent if self.judge in self.roles else True
+
     def with_settings(self, settings: Any) -> Protocol:
-        """The protocol with the seats that it has under these settings."""
-        if self.company is None:
+        """The protocol with the roles that it has under these settings."""
+        if self.seats_for is None:
             return self
-        seats = self.company(settings)
-        judge = self.judge if self.judge in seats else ""
-        return replace(self, seats=seats, judge=judge, closing_tokens=self.closing_tokens if judge else 0)
+        roles = _roles(self.seats_for(settings))
+        judge = self.judge if self.judge in roles else ""
+        return replace(self, roles=roles, judge=judge, closing_tokens=self.closing_tokens if judge else 0)
+
+
+def _roles(seats: Mapping[str, int | Role]) -> dict[str, Role]:
+    return {name: role if isinstance(role, Role) else Role(role) for name, role in seats.items()}
 
 
 def load(name: str | Path) -> Protocol:
@@ -173,15 +243,35 @@ def of_module(module: ModuleType, source: str = "", sha: str = "") -> Protocol:
     if not inspect.iscoroutinefunction(module.run):
         raise UsageError(f"{where}: `run` is not async", "Write `async def run(debate)`.")
     own = {one.name: getattr(module, one.name) for one in fields(Protocol) if hasattr(module, one.name)}
+    _refuse_old_hooks(module, where)
     version = str(own.get("version", "1"))
     return Protocol(
         **{
             "name": Path(where).stem,
             **own,
-            "seats": dict(module.seats),
+            "roles": _roles(module.seats),
             "version": f"{version}+{sha}" if sha else version,
             "about": (module.__doc__ or "").strip().partition("\n")[0],
             "settings": getattr(module, "Settings", None) or create_model("Settings"),
             "source": source,
         }
     )
+
+
+OLD_HOOKS = {
+    **dict.fromkeys(("silent", "third_judges", "stand_ins", "programs"), "a `Role` in `seats`"),
+    **dict.fromkeys(("company", "implied"), "`seats_for(settings)`"),
+    **dict.fromkeys(("fits", "notices"), "`check(plan)`"),
+    "claim": "`folder(session)`",
+    "state_dir": "`prepare(asked)`",
+}
+"""Names of hooks in 0.1, and what does their work now."""
+
+
+def _refuse_old_hooks(module: ModuleType, where: str) -> None:
+    """A hook under its old name would be passed over in silence: say what took its place."""
+    for name, now in OLD_HOOKS.items():
+        if callable(getattr(module, name, None)) or isinstance(getattr(module, name, None), Mapping | tuple | bool):
+            raise UsageError(
+                f"{where}: `{name}` is no longer a part of a protocol", f"Use {now}: docs/writing-a-protocol.md."
+            )

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import os
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +25,7 @@ from rebut.domain.ledger import Ledger
 from rebut.domain.limits import MAX_OUTPUT, Limits
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import ASKED, Environment, Plan, opened, sound
-from rebut.engine.protocol import Protocol
+from rebut.engine.protocol import FilesFolder, NewSession, Protocol
 from rebut.engine.resume import AGAIN, amend, ask_again, end_orphans, parent_of
 from rebut.engine.run import as_decided, close, debate_of, filled, keys_of, redactor_of, run, snapshot, view_of
 from rebut.engine.runtime import Runtime
@@ -57,9 +55,10 @@ async def start(plan: Plan, environment: Environment) -> Outcome:
         view = await snapshot(plan, folder, redactor.door, environment, facts)
         if plan.target is not None:
             facts["target"] = _entered(plan.target, redactor.door, plan.searched)
-        if plan.protocol.folder:
-            facts["folder"] = await _claimed(plan, folder, topic)
-        journal.write(opened(plan, folder, topic, alias=_alias(plan)))
+        files = await _files_folder(plan, folder, topic)
+        if files.path:
+            facts["folder"] = files.path
+        journal.write(opened(plan, folder, topic, alias=files.alias))
         facts["keys"] = {n: base64.b64encode(k).decode() for n, k in keys.items()}  # last: see `keys_of`
         for name, value in facts.items():
             journal.write(Fact(key=name, cls="input", value=value))
@@ -117,11 +116,12 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
             # A thread of its own: it may take long, and what goes `aside` would wait for it, the records of others too.
             await asyncio.to_thread(_copied, parent / "snapshot", folder / "snapshot")
         topic = redactor_of(old, environment.known_secrets).door(plan.topic).strip()
-        journal.write(opened(plan, folder, topic, old.opened.id, _alias(plan)))
+        files = await _files_folder(plan, folder, topic)
+        journal.write(opened(plan, folder, topic, old.opened.id, files.alias))
         if plan.notes:
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
-        if plan.protocol.folder:
-            journal.write(Fact(key="folder", cls="input", value=await _claimed(plan, folder, topic)))
+        if files.path:
+            journal.write(Fact(key="folder", cls="input", value=files.path))
         if again:
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # for resume, too
         for fact in decisions(old) if plan.decided else ():
@@ -242,7 +242,7 @@ def _runtime(
         target=target,
         root=environment.root,
         never=environment.never,
-        ledger=Ledger(plan.protocol.letter),
+        ledger=Ledger(plan.protocol.letter, noun=plan.protocol.noun),
         folder=str(record.facts["folder"].value) if "folder" in record.facts else "",
         reachability=environment.reachability,
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
@@ -262,14 +262,12 @@ def _entered(target: Target, door: Callable[[str], str], searched: bool) -> Json
     return data
 
 
-async def _claimed(plan: Plan, folder: Path, topic: str) -> str:
-    assert plan.protocol.folder is not None
-    place = plan.protocol.folder
-    return str(await asyncio.to_thread(place, plan.settings, plan.workspace, folder, sessions.slug(topic)))
-
-
-def _alias(plan: Plan) -> str:
-    return plan.protocol.claim(plan.settings, datetime.now(), os.getpid()) if plan.protocol.claim else ""
+async def _files_folder(plan: Plan, folder: Path, topic: str) -> FilesFolder:
+    """The folder that the protocol claims for this session's files, if it wants one."""
+    if plan.protocol.folder is None:
+        return FilesFolder()
+    session = NewSession(plan.settings, plan.workspace, folder, sessions.slug(topic))
+    return await asyncio.to_thread(plan.protocol.folder, session)
 
 
 def _closing(plan: Plan, environment: Environment) -> tuple[Amount, int]:

@@ -20,7 +20,7 @@ from rebut.protocols.duel.forms import Opening
 from rebut.protocols.duel.prompts import EVIDENCE_RULE
 from rebut.protocols.duel.render import LONGEST, moved
 from rebut.protocols.duel.run import DuelState, Turn, claims, contest, partial as of_duel
-from rebut.protocols.shared import prompt_head
+from rebut.protocols.shared import UNCONTESTED, prompt_head
 
 name = "ask"
 version = "3"
@@ -114,6 +114,7 @@ def _agreed(compared: Comparison, texts: dict[str, str], alone: dict[str, str]) 
     pages = [f"## {role}\n\n{texts[role]}" for role in PARTIES]
     return Outcome(
         kind="uncontested",
+        unsettled=UNCONTESTED,
         heading="UNCONTESTED",
         decision=compared.recommendation or compared.first,
         final="\n\n".join([AGREED, compared.reason, *pages]) + "\n",
@@ -126,6 +127,7 @@ def _agreed(compared: Comparison, texts: dict[str, str], alone: dict[str, str]) 
 def _alone(who: str, text: str, why: str) -> Outcome:
     return Outcome(
         kind="uncontested",
+        unsettled=UNCONTESTED,
         heading="ONE ANSWER",
         decision=text.partition("\n")[0],
         conclusive=False,

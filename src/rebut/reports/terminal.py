@@ -10,10 +10,9 @@ from rebut.core.text import cut, squeeze
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain import amounts
 from rebut.domain.amounts import counted, duration as duration, money as money, size as size, spent as spent
-from rebut.domain.ledger import Evidence, Ledger, Point
+from rebut.domain.ledger import Evidence, Ledger, Point, noun_in
 from rebut.domain.limits import shown
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import ReviewResult
 from rebut.domain.session_status import ledger_of
 from rebut.domain.worth import Worth, fate_of
 from rebut.record.events import Answered, Fact, Opened
@@ -150,7 +149,7 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
             _tally(w if m["point"] in known else "on no known point" for m, w in zip(moves, words, strict=True))
         )
     if points:
-        noun = "finding" if isinstance(value, dict) and value.get("letter") == "F" else "point"
+        noun = noun_in(value) if isinstance(value, dict) else "point"
         parts.append(f"{len(points)} {noun}{'' if len(points) == 1 else 's'}: " + _tally(p["severity"] for p in points))
     if claims:
         bare = sum(1 for c in claims if not c["evidence"])
@@ -206,8 +205,7 @@ def ending(
 
     Without `points`, the ledger is left out for a reader who gets it whole.
     """
-    contract = outcome.data.get("contract")
-    made = ReviewResult.from_json(contract) if isinstance(contract, dict) else None
+    made = outcome.review
     said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
     rows = wrapped(f"  {outcome.heading}  {said}".rstrip(), width, 4)
     if outcome.verdict:
@@ -240,8 +238,8 @@ def ending(
 
 
 def _label_of(outcome: Outcome) -> str:
-    if outcome.kind == "tradeoff":
-        return "POSITION, CONTESTED"
+    if outcome.label:
+        return outcome.label
     return "RECOMMENDATION" if outcome.verdict else "DECISION" if outcome.conclusive else "POSITION"
 
 

@@ -30,7 +30,6 @@ from rebut.setup.config_files import (
     LimitsTable,
     ProviderTable,
     RepoFile,
-    SeatsTable,
     UserFile,
     Wire,
     read,
@@ -86,7 +85,7 @@ class Config:
     """`[egress] allow`; None when no list was given, which is not the same as an empty one."""
     repo_allow: tuple[str, ...] | None = None
     never: tuple[str, ...] = ()
-    seats: Mapping[str, ModelSpec] = field(default_factory=dict)
+    seats: Mapping[str, tuple[ModelSpec, ...]] = field(default_factory=dict)
     """Who sits where when the command line does not say."""
     gate: Wish = Wish()
     """The user's alone: what the repository says is read from the base of the change under review."""
@@ -173,6 +172,9 @@ def wish(table: GateTable) -> Wish:
     return Wish(table.fail_on, table.on_inconclusive, table.dismissals)
 
 
+ROLES = ("proposer", "challenger", "judge", "author", "critic", "decider", "synthesizer", "lead")
+"""The roles of the shipped protocols, to tell a slip of the pen from a role of the user's own protocol."""
+
 # Limits, seats, providers. --------------------------------------------------------------------------------------------
 
 
@@ -201,14 +203,17 @@ def _lower(limits: ConfiguredLimits, ceilings: ConfiguredLimits, notices: list[s
     return ConfiguredLimits(**values)
 
 
-def _seats(table: SeatsTable, file: str) -> dict[str, ModelSpec]:
-    parsed: dict[str, ModelSpec] = {}
-    for role, text in table.model_dump(exclude_none=True).items():
+def _seats(table: Mapping[str, str | list[str]], file: str) -> dict[str, tuple[ModelSpec, ...]]:
+    """Role → specs. Any protocol may have any role, so that only a near miss of a shipped one is refused."""
+    out: dict[str, tuple[ModelSpec, ...]] = {}
+    for role, value in table.items():
+        if role not in ROLES and (near := difflib.get_close_matches(role, ROLES, n=1, cutoff=0.8)):
+            raise ConfigError(f"{file}: unknown key seats.{role}", f"Did you mean {near[0]}?")
         try:
-            parsed[role] = ModelSpec.parse(text)
+            out[role] = tuple(ModelSpec.parse(text) for text in ([value] if isinstance(value, str) else value))
         except UsageError as error:
             raise ConfigError(f"{file}: seats.{role}: {error.message}", error.hint) from error
-    return parsed
+    return out
 
 
 def _providers(

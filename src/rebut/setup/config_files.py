@@ -47,15 +47,6 @@ class EgressTable(StrictTable):
     never: list[str] = []
 
 
-class SeatsTable(StrictTable):
-    proposer: str | None = None
-    challenger: str | None = None
-    judge: str | None = None
-    author: str | None = None
-    critic: str | None = None
-    lead: str | None = None
-
-
 class GateTable(StrictTable):
     fail_on: Literal["P1", "P2", "P3"] | None = None
     on_inconclusive: Literal["fail", "pass"] | None = None
@@ -75,7 +66,8 @@ class UserFile(RepoFile):
     """Command-line tools; `rebut.tools` knows what may stand in there."""
     analysers: dict[str, dict[str, object]] = {}
     """What `lint` runs; `rebut.analysers` knows what may stand in there."""
-    seats: SeatsTable = SeatsTable()
+    seats: dict[str, str | list[str]] = {}
+    """Role → spec, or a list of specs for a role with several seats. Any protocol's roles, also of your own."""
 
 
 TABLES: dict[str, type[StrictTable]] = {
@@ -83,7 +75,6 @@ TABLES: dict[str, type[StrictTable]] = {
     "limits": LimitsTable,
     "egress": EgressTable,
     "gate": GateTable,
-    "seats": SeatsTable,
 }
 LARGEST_FILE = 1_000_000
 WHERE_TO = "Move it to your own config (`rebut config path`)."

@@ -15,7 +15,7 @@ from rebut.core.errors import PriceUnknown, UsageError
 from rebut.core.types import ModelSpec, Sampling
 from rebut.domain.limits import RANGES, Limits
 from rebut.engine.plan import Environment, Plan, participants
-from rebut.engine.protocol import Protocol, load
+from rebut.engine.protocol import Preparation, Protocol, load
 from rebut.engine.run import OWN_OUTPUT
 from rebut.engine.runtime import Control
 from rebut.record import sessions
@@ -127,20 +127,17 @@ class Setup:
         wanted = {k: v for k, v in named.items() if k not in made.seats and v is not None}
         told: list[str] = []
         if made.prepare:
-            found, notices = made.prepare({**given, **wanted}, self.workspace)
+            host = state_dir(self.env, self.workspace)
+            asked = Preparation({**given, **wanted}, self.workspace, self.env, host, self.rehearsal)
+            found, notices = made.prepare(asked)
             wanted, told = {**wanted, **found}, list(notices)
-        if "state_dir" in made.settings.model_fields:
-            wanted["state_dir"] = self._state_dir(made, wanted.get("state_dir"), told)
         lowered = self.lowered({**(limits or {}), "rounds": wanted.get("rounds")})
         if "rounds" in made.settings.model_fields and isinstance(wanted.get("rounds"), int):
             wanted["rounds"] = int(self.config.capped("rounds", wanted["rounds"]))
         settings = settings_of(made, {**self._config_settings(made), **wanted})
         made = made.with_settings(settings)
-        if made.implied:
-            given = {**made.implied(settings), **given}
+        given = {**made.models, **given}
         bounds = self._limits({**(usual_limits or {}), **(limits or {})}, made.limits(settings) if made.limits else {})
-        if made.notices:
-            told += made.notices(settings, bounds.to_json(), target)
         seats = seat(
             made,
             given,
@@ -169,23 +166,11 @@ class Setup:
             redaction=redaction,
             searched=target is not None and (target, redaction) == self._resolved,
         )
+        if made.check:
+            plan = replace(plan, notes=(*plan.notes, *made.check(plan)), checked=True)
         self._affordable(plan)
         self._readable(plan)
         return plan
-
-    def _state_dir(self, protocol: Protocol, chosen: object, told: list[str]) -> str:
-        """Where a protocol leaves its files. A relative folder is meant from where the user stands."""
-        if chosen == "-":
-            return ""  # into the session's own folder
-        if chosen:
-            return str((self.workspace / Path(str(chosen)).expanduser()).resolve())
-        if protocol.state_dir is None:
-            return state_dir(self.env, self.workspace)
-        if self.rehearsal:
-            return ""  # nothing is written, and nothing is tried
-        place, note = protocol.state_dir(self.env, self.workspace)
-        told += [note] if note else []
-        return place
 
     async def resolve(self, wanted: Wanted) -> tuple[Target, bytes]:
         """Read what is to be debated, and say by which key its secrets were replaced."""
@@ -240,9 +225,7 @@ class Setup:
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *there)}}
         settings = settings_of(made, values)
         made = made.with_settings(settings)
-        if made.implied:
-            follows = made.implied(settings)
-            specs |= {seat: ModelSpec.parse(text) for seat, text in follows.items() if seat not in specs}
+        specs |= {seat: ModelSpec.parse(text) for seat, text in made.models.items() if seat not in specs}
         # A stand-in that nobody named follows the seat whose model it is.
         kin = {p.seat: str(p.spec) for p in before}
         named = {seat: [str(s) for s in more] for seat, more in fallbacks.items()}

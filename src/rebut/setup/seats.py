@@ -48,7 +48,7 @@ def seat(
     check_effort(effort)
     named: dict[str, list[str]] = {}
     for role, count in protocol.seats.items():
-        by_hand = given.get(role) or (_configured(config, role) if count in (1, MANY) else "") or ()
+        by_hand = given.get(role) or _configured(config, role, count)
         named[role] = [by_hand] if isinstance(by_hand, str) else list(by_hand)
         if role in protocol.silent and not named[role] and _judge_is_named(protocol, given, config):
             named[role] = ["human"]  # nobody is asked here, so nobody needs to be found for it
@@ -168,7 +168,7 @@ UNATTENDED = " Without a terminal, rebut by itself seats only what [egress] allo
 
 
 def _judge_is_named(protocol: Protocol, given: Given, config: Config) -> bool:
-    return bool(protocol.judge and (given.get(protocol.judge) or _configured(config, protocol.judge)))
+    return bool(protocol.judge and (given.get(protocol.judge) or _configured(config, protocol.judge, 1)))
 
 
 def _family(spec: ModelSpec, connect: Callable[[ModelSpec], Connection], silent: bool) -> str:
@@ -207,8 +207,10 @@ def _listed(wanted: Sequence[str], role: str, config: Config) -> None:
             )
 
 
-def _configured(config: Config, role: str) -> str:
-    return config.seats[role].written if role in config.seats else ""
+def _configured(config: Config, role: str, count: int) -> list[str]:
+    """What the user's config has for a role. A list that does not fit the number of seats is for another protocol."""
+    specs = [spec.written for spec in config.seats.get(role, ())]
+    return specs if count == MANY or len(specs) == max(1, count) else []
 
 
 def _whole(spec: ModelSpec, config: Config) -> ModelSpec:

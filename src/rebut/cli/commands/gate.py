@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rebut.ci.recorded_reviews import Review
     from rebut.domain.gate_policy import Wish
     from rebut.domain.outcome import Outcome
-    from rebut.domain.review_result import Held
+    from rebut.domain.review_result import ReviewFinding
     from rebut.record.record import Record
 
 USUAL = "P1"
@@ -245,7 +245,7 @@ def _review(id: str) -> tuple[Review, Path]:
     raise UnknownSession(f"no review has ended in {here}", "Name one with --session ID.")
 
 
-def _finding(review: Review, name: str) -> Held:
+def _finding(review: Review, name: str) -> ReviewFinding:
     from rebut.core.errors import UsageError
 
     for held in review.contract.findings:

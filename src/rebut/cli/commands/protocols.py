@@ -197,13 +197,29 @@ def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
 @click.argument("topic")
 @click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Fill a seat; repeat for a role with several.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a setting of the protocol.")
+@click.option("--scope", metavar="SCOPE", default="", help=f"A change to debate: {SCOPES}.")
+@click.option("--artifact-file", metavar="FILE", default="", help="A file to debate.")
+@gate_options
 @common
-def run_command(file: str, topic: str, seat: tuple[str, ...], settings: tuple[str, ...], **named: Any) -> int:
+def run_command(
+    file: str,
+    topic: str,
+    seat: tuple[str, ...],
+    settings: tuple[str, ...],
+    scope: str,
+    artifact_file: str,
+    fail_on: str | None,
+    on_inconclusive: str | None,
+    **named: Any,
+) -> int:
     """Run a protocol from a Python file, or an installed one by its NAME. TOPIC - is read from standard input.
 
     The file has `seats`, `async def run(debate)` and, if it likes, `Settings`: see docs/writing-a-protocol.md.
     """
+    from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import launch
+    from rebut.domain.gate_policy import Wish
+    from rebut.workspace.targets.target import Wanted
 
     how, seats = shown(named), dict[str, Any]()
     for role, spec in pairs(seat, "--seat", "ROLE=SPEC"):
@@ -213,7 +229,9 @@ def run_command(file: str, topic: str, seat: tuple[str, ...], settings: tuple[st
         _own(name, named)
         seats[name] = value
     named |= seats
-    return launch(file, topic_of(topic), named, **how)
+    wanted = Wanted("auto", scope, artifact_file=artifact_file) if scope or artifact_file else None
+    gating = Gating(Wish(fail_on, on_inconclusive), again=True, quiet=how["quiet"] or how["as_json"])
+    return launch(file, topic_of(topic), named, wanted=wanted, gating=gating, **how)
 
 
 def _own(name: str, named: dict[str, Any]) -> None:

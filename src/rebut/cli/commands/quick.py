@@ -27,8 +27,6 @@ A_PLAN = 120
 """Seconds a call for a text: with less, a review of one says that its time is short, which nobody here asked for."""
 QUICK = {"timeout": 60, "calls": 6, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
-PLACES = {"cross": "state_dir", "panel": "place", "revise": "place"}
-"""The setting by which a protocol is told where its files go; `-` for its session."""
 
 
 def verb(f: F) -> F:
@@ -172,6 +170,7 @@ def _go(
     from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import launch
     from rebut.domain.gate_policy import Wish
+    from rebut.engine.protocol import load
 
     if quick and deep:
         raise click.UsageError("--quick and --deep are two wishes; give one")
@@ -188,13 +187,14 @@ def _go(
     named |= {"effort": "low"} if quick else {}
     if protocol != "panel":
         named["rounds"] = 3 if deep else 1
-    if protocol in PLACES:
-        named[PLACES[protocol]] = str(Path(save).expanduser().absolute()) if save else "-"
+    made = load(protocol)
+    if made.place:
+        named[made.place] = str(Path(save).expanduser().absolute()) if save else "-"
     elif save:
-        raise click.UsageError("ask leaves no files; `rebut export` writes the session")
+        raise click.UsageError(f"{protocol} writes no files; `rebut export` writes the session")
     # A verb hides what was dismissed, and obeys the repository's threshold, as the protocol under it does.
     quiet = how["quiet"] or how["as_json"]
-    gating = Gating(Wish(*gate[:2]), again=gate[2], quiet=quiet) if protocol == "cross" else None
+    gating = Gating(Wish(*gate[:2]), again=gate[2], quiet=quiet) if made.reviews else None
     return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)
 
 

@@ -2,36 +2,34 @@
 
 from rebut.protocols.cross.artifacts import artifacts
 from rebut.protocols.cross.run import partial, run
-from rebut.protocols.cross.settings import Settings, calls, claim, implied, limits, notices, state_dir
+from rebut.protocols.cross.settings import SEATS, Settings, calls, check, folder, limits, prepare, seats_for
 
 name = "cross"
 version = "2"
-seats = {"author": 1, "critic": 1, "judge": 1, "decider": 0}
+seats = SEATS
 judge = "judge"
 letter = "F"
-silent = ("author",)
-third_judges = False
-stand_ins = {"critic": "judge"}
-programs = {"critic": "lint", "judge": "rules"}
+noun = "finding"
+reviews = True
+place = "state_dir"
 
 __all__ = [
     "Settings",
     "artifacts",
     "calls",
-    "claim",
-    "implied",
+    "check",
+    "folder",
     "judge",
     "letter",
     "limits",
     "name",
-    "notices",
+    "noun",
     "partial",
-    "programs",
+    "place",
+    "prepare",
+    "reviews",
     "run",
     "seats",
-    "silent",
-    "stand_ins",
-    "state_dir",
-    "third_judges",
+    "seats_for",
     "version",
 ]

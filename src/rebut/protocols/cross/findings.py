@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rebut.core.types import Finding
-from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
-from rebut.domain.review_result import Held, ReviewResult
+from rebut.domain.ledger import Ledger, Point
+from rebut.domain.review_result import ReviewFinding, ReviewResult, ruling, severity
 from rebut.domain.worth import Worth
 
-MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missing evidence": "maintain"}
-RULINGS: Mapping[MoveKind, str] = {move: ruling for ruling, move in MOVES.items()}
 OVER = ("resolved", "withdrawn")
 GRAVE = ("P1", "P2")
 
@@ -21,27 +19,6 @@ def lines_of(place: str) -> tuple[str, int, int] | None:
     path, _, lines = place.rpartition(":")
     first, _, last = lines.partition("-")
     return (path, int(first), int(last if last.isdecimal() else first)) if first.isdecimal() else None
-
-
-def severity(ledger: Ledger, point: Point) -> str:
-    """As the judge weighed it, and never P1 on a citation that is absent, whatever anybody says."""
-    weighed = ledger.severity(point.id)
-    return "P2" if weighed == "P1" and point.struck else weighed
-
-
-def ruling(ledger: Ledger, point: Point) -> str:
-    """The judge's last word that holds; what it raised itself it holds to be valid. A concession is held (C12)."""
-    word = "valid" if "judge" in point.voices else ""
-    for move in ledger.moves:
-        mine = move.point == point.id and move.by == "judge" and move.kind in RULINGS
-        if mine and Slip("walked back", point.id, "judge", move.round) not in ledger.slips:
-            word = "valid" if word == "valid" and move.kind == "maintain" else RULINGS[move.kind]
-    return word
-
-
-def reason(ledger: Ledger, point: Point) -> str:
-    said = [m.reason for m in ledger.moves if m.point == point.id and m.by == "judge" and m.reason]
-    return said[-1] if said else ""
 
 
 def is_grave(ledger: Ledger, point: Point) -> bool:
@@ -68,36 +45,6 @@ def raised_in(ledger: Ledger, n: int) -> tuple[Point, ...]:
     """What was raised in a round, or raised again."""
     pressed = {m.point for m in ledger.moves if m.round == n and m.by == "critic" and m.kind == "maintain"}
     return tuple(p for p in ledger.points if (p.round == n and "critic" in p.voices) or p.id in pressed)
-
-
-def held(ledger: Ledger, mended: Collection[str] = ()) -> tuple[Held, ...]:
-    """Every finding for the ending. `mended`: those whose lines the final version changes."""
-    out = []
-    for p in ledger.points:
-        first = p.evidence[0] if p.evidence else None
-        out.append(
-            Held(
-                id=p.id,
-                severity=severity(ledger, p),
-                raised_as=p.severity,
-                category=p.category,
-                text=p.text,
-                place=first.place if first else "",
-                quote=first.quote if first else "",
-                mark=first.mark if first else "",
-                marks=tuple(e.mark for e in p.evidence),
-                ruling=ruling(ledger, p),
-                reason=reason(ledger, p),
-                action=p.action,
-                fix=p.fix,
-                status=ledger.final_status(p.id),
-                voices=p.voices,
-                round=p.round,
-                struck=p.struck,
-                mended=p.id in mended,
-            )
-        )
-    return tuple(out)
 
 
 def for_programs(ledger: Ledger, rule_based: bool) -> tuple[Finding, ...]:
@@ -146,7 +93,7 @@ def weighed(made: ReviewResult, versions: int, what: str, caveat: str = "") -> W
     )
 
 
-def _changes(findings: Sequence[Held], versions: int) -> list[str]:
+def _changes(findings: Sequence[ReviewFinding], versions: int) -> list[str]:
     """What the judge and later rounds did to the critic's findings, and to what is reviewed."""
     said = []
     if regraded := [f for f in findings if f.ruling and not f.struck and f.severity != f.raised_as]:
@@ -159,7 +106,7 @@ def _changes(findings: Sequence[Held], versions: int) -> list[str]:
     return said
 
 
-def _fates(findings: Sequence[Held]) -> tuple[tuple[str, int], ...]:
+def _fates(findings: Sequence[ReviewFinding]) -> tuple[tuple[str, int], ...]:
     counts: dict[str, int] = {}
     for finding in findings:
         fate = _fate(finding)
@@ -167,7 +114,7 @@ def _fates(findings: Sequence[Held]) -> tuple[tuple[str, int], ...]:
     return tuple((name, counts[name]) for name in FATES if name in counts)
 
 
-def _fate(f: Held) -> str:
+def _fate(f: ReviewFinding) -> str:
     if f.ruling == "invalid":
         return "invalid"
     if f.status in ("resolved", "withdrawn"):

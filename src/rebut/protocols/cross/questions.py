@@ -8,6 +8,7 @@ from typing import Any
 
 from rebut.core.text import tokens
 from rebut.core.types import Changed, Material
+from rebut.domain import review_result
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Entry, Move, Point, Slip
 from rebut.domain.prompts import FENCES, fill
@@ -111,7 +112,7 @@ async def enter(r: Round, course: CrossState, replies: Sequence[CodeCritique], a
             continue
         if course.changed:
             entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {course.now.n}"))
-        elif agreed and course.rebuttal and weighing.ruling(r.ledger, p) != "valid":
+        elif agreed and course.rebuttal and review_result.ruling(r.ledger, p) != "valid":
             # What the judge holds to be valid stands for as long as no version mends it, whoever loses interest in it.
             entries.append(Move(p.id, "withdraw", "critic", r.n, "the critic agrees after the answer to it"))
         elif Slip("dropped", p.id, "critic", r.n - 1) not in r.ledger.slips:
@@ -145,7 +146,7 @@ async def judge(r: Round, course: CrossState, said: str) -> Answer[Judgement]:
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
     entries: list[Entry] = [
-        Move(w.id, weighing.MOVES[w.ruling], "judge", r.n, w.reason, severity=w.severity) for w in form.findings
+        Move(w.id, review_result.MOVES[w.ruling], "judge", r.n, w.reason, severity=w.severity) for w in form.findings
     ]
     entries += [_point(f, "judge", r.n) for f in form.missed if f.text]
     await r.note("judgement", entries)
@@ -165,7 +166,7 @@ async def decide(r: Round, form: Judgement) -> tuple[str, str]:
     deciders = r.seats("decider")
     if not deciders:
         return form.choice, "judge"
-    findings = [f for f in weighing.held(r.ledger) if f.status not in weighing.OVER]
+    findings = [f for f in review_result.findings_of(r.ledger) if f.status not in weighing.OVER]
     recommends = f"{form.choice}, {prompts.CHOICES[form.choice]}"
     prompt = fill(
         prompts.DECIDER,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rebut.core.text import squeeze, tame
 from rebut.core.types import Changed
 from rebut.domain.ledger import Evidence, Ledger, Point
-from rebut.domain.review_result import Held
+from rebut.domain.review_result import ReviewFinding, reason, ruling, severity
 from rebut.protocols.cross import findings as weighing
 from rebut.protocols.cross.forms import CodeCritique, ProposalCritique
 
@@ -30,9 +30,9 @@ def weighed(ledger: Ledger, points: Iterable[Point]) -> str:
     """Findings with the judge's word on each."""
     rows = []
     for p in points:
-        word = weighing.ruling(ledger, p)
-        said = weighing.reason(ledger, p)
-        judged = f" Judge: {word}, {weighing.severity(ledger, p)}{f', {said}' if said else ''}." if word else ""
+        word = ruling(ledger, p)
+        said = reason(ledger, p)
+        judged = f" Judge: {word}, {severity(ledger, p)}{f', {said}' if said else ''}." if word else ""
         rows.append(f"- {finding(p)}{judged} Status: {ledger.status(p.id)}.")
     return "\n".join(rows) or "none"
 
@@ -83,7 +83,7 @@ def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
     return "\n\n".join(out.values()) or "none of the cited lines could be shown"
 
 
-def table(findings: Sequence[Held]) -> tuple[tuple[str, ...], ...]:
+def table(findings: Sequence[ReviewFinding]) -> tuple[tuple[str, ...], ...]:
     """A round's findings for a person who decides: one row each, below a head."""
     head = ("id", "sev", "where", "finding", "quote", "judge")
     rows = []
@@ -94,8 +94,8 @@ def table(findings: Sequence[Held]) -> tuple[tuple[str, ...], ...]:
 
 
 def _judged(ledger: Ledger, point: Point) -> str:
-    word = weighing.ruling(ledger, point)
-    return f" Judge: {word}, {weighing.severity(ledger, point)}. {weighing.reason(ledger, point)}" if word else ""
+    word = ruling(ledger, point)
+    return f" Judge: {word}, {severity(ledger, point)}. {reason(ledger, point)}" if word else ""
 
 
 def _list(title: str, items: Sequence[str]) -> str:

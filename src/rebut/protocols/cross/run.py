@@ -166,6 +166,7 @@ def ended(debate: Debate, course: CrossState, cause: str) -> Outcome:
     last = course.history[-1].reason if course.history else ""
     return Outcome(
         kind=made.decision.lower(),
+        unsettled="not decided" if made.decision == "Stopped" else "",
         heading=heading,
         decision=f"{made.decision}: {WHY.get(cause, debate.stopped)}." + (f" {last}" if last else ""),
         conclusive=whole and not (stand_in or alone or course.unread or unweighed),

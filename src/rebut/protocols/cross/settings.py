@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,10 +13,18 @@ from typing import Literal
 from pydantic import BaseModel, Field, model_validator
 
 from rebut.core.types import Json
+from rebut.engine.plan import Plan
+from rebut.engine.protocol import FilesFolder, NewSession, Preparation, Role
+from rebut.protocols.shared import chosen_folder
 from rebut.workspace.targets.split import split, told as told_of
-from rebut.workspace.targets.target import Target
 
 SHORT_TIMEOUT = 120
+SEATS = {
+    "author": Role(silent=True),
+    "critic": Role(program="lint", stand_in="judge"),
+    "judge": Role(program="rules", independent=False),
+    "decider": Role(0),
+}
 DIFF_TOKENS = 40_000
 """A larger change is split by file into critiques that run side by side."""
 
@@ -61,9 +70,10 @@ def limits(settings: Settings) -> dict[str, float]:
     return {"minutes": profile.minutes, "timeout": profile.timeout}
 
 
-def implied(settings: Settings) -> dict[str, str]:
-    """Manual mode is a seat: a person decides where else the judge's word would be taken."""
-    return {"decider": "human"} if settings.mode == "manual" else {}
+def seats_for(settings: Settings) -> dict[str, Role]:
+    """Manual mode is a seat: a person decides; otherwise the judge's choice is taken."""
+    decider = Role(0, model="human") if settings.mode == "manual" else Role(0)
+    return {**SEATS, "decider": decider}
 
 
 def calls(settings: Settings) -> dict[str, int]:
@@ -72,12 +82,13 @@ def calls(settings: Settings) -> dict[str, int]:
     return {"author": 0, "critic": rounds, "judge": 2 * rounds, "decider": rounds if settings.mode == "manual" else 0}
 
 
-def notices(settings: Settings, limits: Mapping[str, Json], target: Target | None) -> list[str]:
+def check(plan: Plan) -> list[str]:
+    """Notices about the target: a time-out that is short for it, that it is split, and what of it is not read."""
     told: list[str] = []
-    timeout = limits.get("timeout")
+    target, timeout = plan.target, plan.limits.timeout
     if target is None:
         return told
-    if target.kind != "code" and isinstance(timeout, int | float) and timeout < SHORT_TIMEOUT:
+    if target.kind != "code" and timeout < SHORT_TIMEOUT:
         told.append(f"{timeout:g} s a call is short for a {target.kind} target; {SHORT_TIMEOUT} s or more is advisable")
     if large := told_of(split(target, DIFF_TOKENS)):
         told.append(large)
@@ -88,6 +99,10 @@ def notices(settings: Settings, limits: Mapping[str, Json], target: Target | Non
 # Where the session's files go: into git's own folder, which nothing is ever staged from, else the user's state.
 
 FOLDER = "review-loop"
+
+
+def folder(session: NewSession) -> FilesFolder:
+    return FilesFolder(alias=claim(session.settings, datetime.now(), os.getpid()))
 
 
 def claim(settings: Settings, now: datetime, pid: int) -> str:
@@ -105,6 +120,15 @@ def claim(settings: Settings, now: datetime, pid: int) -> str:
         except OSError:
             return name  # told when its files cannot be written
         return name
+
+
+def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
+    """The folder that holds session folders: the user's choice, else the first of ours that can be written."""
+    chosen = chosen_folder(asked, "state_dir")
+    if chosen is not None or asked.dry_run:
+        return {"state_dir": chosen or ""}, []
+    place, notice = state_dir(asked.env, asked.workspace)
+    return {"state_dir": place}, [notice] if notice else []
 
 
 def state_dir(env: Mapping[str, str], workspace: Path) -> tuple[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from rebut.core.text import cut
-from rebut.domain.review_result import Recommended, ReviewResult
+from rebut.domain import review_result
+from rebut.domain.review_result import Recommended, ReviewResult, findings_of
 from rebut.engine.debate import Debate, Round
 from rebut.protocols.cross import findings, reply_checks, versions as mending
 from rebut.protocols.cross.forms import Judgement
@@ -58,7 +59,7 @@ def contract(debate: Debate, course: CrossState, cause: str) -> ReviewResult:
     left = [p for p in ledger.points if findings.stands(ledger, p) and not p.struck]
     grave = [p for p in left if findings.is_grave(ledger, p)]
     # What an accepted or a last version mends, nobody has looked at again: it is said to be open.
-    unresolved = [f"{p.id} ({findings.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]
+    unresolved = [f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
     actions = list(judge.next_actions) if judge else []
@@ -74,7 +75,8 @@ def contract(debate: Debate, course: CrossState, cause: str) -> ReviewResult:
         artifact=reference(debate.target, final, decision, course),
         folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
         content=final.text if final.n > 1 else "",
-        findings=findings.held(ledger, mending.mended(ledger, course.versions, final)),
+        patch=final.patch,
+        findings=findings_of(ledger, fixed=mending.mended(ledger, course.versions, final)),
         history=tuple(course.history),
         unresolved=tuple(dict.fromkeys(unresolved)),
         next_actions=tuple(dict.fromkeys(actions)),

@@ -9,6 +9,7 @@ from typing import Any
 
 from rebut.core.text import tokens
 from rebut.core.types import Changed, Json, ModelSpec, Participant
+from rebut.domain import review_result
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Ask, Debate
@@ -239,7 +240,7 @@ def mended(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactV
         p.id
         for p in ledger.points
         if p.id not in again
-        and weighing.ruling(ledger, p) == "valid"
+        and review_result.ruling(ledger, p) == "valid"
         and _changes(p, _reviewed_in(p.round, versions), final, whole)
     )
 

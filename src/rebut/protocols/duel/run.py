@@ -11,14 +11,15 @@ from rebut.core.text import squeeze, tokens
 from rebut.core.types import Json
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Move, MoveKind, Point, Slip
-from rebut.domain.outcome import Outcome, Verdict
+from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
 from rebut.domain.prompts import FENCES, fill
 from rebut.domain.worth import Worth, fates
 from rebut.engine.debate import Debate, Failure, Round
+from rebut.engine.protocol import Preparation
 from rebut.protocols.duel import prompts, render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
 from rebut.protocols.duel.render import weighed
-from rebut.protocols.shared import prompt_head
+from rebut.protocols.shared import UNCONTESTED, chosen_folder, prompt_head
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {
@@ -41,6 +42,12 @@ def calls(settings: Settings) -> dict[str, int]:
     """How many calls a whole duel makes."""
     rounds = settings.rounds
     return {"proposer": rounds, "challenger": rounds, "judge": 1 + max(0, rounds - 2)}
+
+
+def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
+    """The state file goes where the user says, else where the coding agent that rebut runs under looks for it."""
+    chosen = chosen_folder(asked, "state_dir")
+    return {"state_dir": asked.host_state if chosen is None else chosen}, []
 
 
 async def run(debate: Debate) -> Outcome:
@@ -167,6 +174,7 @@ def uncontested(debate: Debate, course: DuelState) -> Outcome:
     text = course.said[0].text
     return Outcome(
         kind="uncontested",
+        unsettled=UNCONTESTED,
         heading="UNCONTESTED",
         decision=course.said[0].quotable,
         conclusive=False,
@@ -233,6 +241,9 @@ async def verdict(debate: Debate, course: DuelState) -> Outcome:
         stopped=debate.stopped,
         final=render.report(debate, ledger, answer.value, rounds, course.notes),
         data={**data, "decision": answer.value.model_dump(mode="json")},
+        decision_notes=DecisionNotes(
+            alternatives=tuple(f"{d.point}: {d.proposer}, or {d.challenger}" for d in answer.value.disagreements)
+        ),
         notes=tuple(course.notes),
         worth=weighed(
             debate.answers, ledger, answer.value.winner, "" if rounds == asked else f"{rounds} of {asked} rounds"

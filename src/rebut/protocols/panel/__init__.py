@@ -4,7 +4,7 @@ from rebut.engine.protocol import MANY
 from rebut.protocols.panel.ending import partial
 from rebut.protocols.panel.render import artifacts
 from rebut.protocols.panel.run import run
-from rebut.protocols.panel.settings import Settings, calls, fits, folder, limits
+from rebut.protocols.panel.settings import Settings, calls, check, folder, limits
 
 name = "panel"
 version = "3"
@@ -12,19 +12,21 @@ seats = {"lead": 1, "challenger": MANY, "judge": 1}
 judge = "judge"
 letter = "B"
 closing_tokens = 16_000
+place = "place"
 
 __all__ = [
     "Settings",
     "artifacts",
     "calls",
+    "check",
     "closing_tokens",
-    "fits",
     "folder",
     "judge",
     "letter",
     "limits",
     "name",
     "partial",
+    "place",
     "run",
     "seats",
     "version",

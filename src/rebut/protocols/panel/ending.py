@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rebut.core.text import cut, squeeze, tame
 from rebut.core.types import Json
 from rebut.domain.ledger import Ledger, Slip
-from rebut.domain.outcome import Outcome
+from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.worth import Worth, fates
 from rebut.engine.debate import Debate
 from rebut.protocols.panel.state import Challenger, PanelState, Position
@@ -39,6 +40,9 @@ def outcome(debate: Debate, course: PanelState) -> Outcome:
         heading=heading,
         decision=course.position.text,
         conclusive=conclusive,
+        label="POSITION, CONTESTED" if kind == "tradeoff" else "",
+        unsettled="contested" if kind == "tradeoff" else "",
+        decision_notes=decision_notes(course),
         stopped=(debate.stopped or course.unsaid) if course.dissenters else "",
         final=final,
         data={
@@ -49,6 +53,39 @@ def outcome(debate: Debate, course: PanelState) -> Outcome:
         notes=tuple(course.notes),
         rows=tuple(_rows(course, ledger)),
         worth=weighed(course, ledger, _lacking(course, debate.stopped)),
+    )
+
+
+def decision_notes(course: PanelState) -> DecisionNotes:
+    """What a decision record says of a panel besides its points."""
+    alternatives = []
+    for old, new in pairwise(course.positions):
+        why = [f"{cause.lens} raised {cause.point}" for cause in new.causes]
+        if squeeze(old.text) != squeeze(new.text):
+            given_up = "; ".join(why) or "no point was named"
+            alternatives.append(f"v{old.version}: {old.text} Given up: {given_up}.")
+    grounds = [one for one in course.grounds if isinstance(one, dict)]
+    against = "what would speak against the decision, says the"
+    alternatives += [f"{against} {one.get('party')}: {one.get('other_right')}" for one in grounds]
+    consequences = [f"weak by its author's own account: {text}" for text in course.weaknesses if text]
+    for one in grounds:
+        for crux in _rows_of(one.get("cruxes")):
+            if isinstance(crux, dict) and crux.get("checkable"):
+                consequences.append(f"[ ] find out: {crux.get('question')} ({crux.get('how')})")
+    dissent = []
+    for c in course.challengers:
+        if c.stand == "dissent":
+            dissent.append(f"{c.shown}: {c.strength}: {c.concern}")
+        elif not c.content:
+            dissent.append(f"{c.shown} did not answer: {c.why}")
+    return DecisionNotes(
+        context=(
+            *([f"field: {course.domain}"] if course.domain else []),
+            *(f"taken for granted at the start: {text}" for text in course.assumptions if text),
+        ),
+        alternatives=tuple(alternatives),
+        consequences=tuple(consequences),
+        dissent=tuple(dissent),
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, Field
 
 from rebut.core.errors import UsageError
-from rebut.core.types import Participant
+from rebut.engine.plan import Plan
+from rebut.engine.protocol import FilesFolder, NewSession
 from rebut.protocols.panel.personas import LENSES
 
 TIMEOUT = 120.0
@@ -36,14 +37,15 @@ def calls(settings: Settings) -> dict[str, int]:
     return {"lead": settings.rounds + 1, "challenger": settings.rounds + 2, "judge": 2}
 
 
-def fits(settings: Settings, seats: Sequence[Participant]) -> None:
-    """As many challengers as there are lenses, and no more needed than are seated."""
-    count, least = sum(1 for p in seats if p.seat.startswith("challenger.")), settings.min_challengers
+def check(plan: Plan) -> list[str]:
+    """At most as many challengers as there are lenses, and no more needed than are seated."""
+    count, least = sum(1 for p in plan.seats if p.seat.startswith("challenger.")), plan.settings.min_challengers
     if count > len(LENSES):
         raise UsageError(f"a panel has at most {len(LENSES)} challengers, got {count}", "Name fewer.")
     if least > count:
         seated = f"{count} {'is' if count == 1 else 'are'} seated"
         raise UsageError(f"at least {least} challengers must answer, and {seated}", "Seat more, or ask for fewer.")
+    return []
 
 
 # Where a panel's files go: `debates/NNN-slug` in the workspace, the number claimed for it alone.
@@ -52,14 +54,15 @@ PARENT = "debates"
 _NUMBERED = re.compile(r"(\d{3,9})(?:-.*)?", re.S)
 
 
-def folder(settings: Settings, workspace: Path, own: Path, slug: str) -> Path:
+def folder(session: NewSession) -> FilesFolder:
     """Claim the next free number. Two panels that start at once get two."""
-    parent = (own if settings.place == OWN else workspace / settings.place) / PARENT
+    place = session.settings.place
+    parent = (session.session_folder if place == OWN else session.workspace / place) / PARENT
     try:
         if parent.is_symlink():
             raise UsageError(f"{parent} is a link, which may lead anywhere", "Make it a folder, or start elsewhere.")
         parent.mkdir(parents=True, exist_ok=True)
-        return _claimed(parent, slug)
+        return FilesFolder(str(_claimed(parent, session.slug)))
     except OSError as error:
         raise UsageError(
             f"the panel's files cannot be kept in {parent}: {error.strerror}",

@@ -1,7 +1,7 @@
 """Two authors critique each other's plan or review, revise their own, converge, and one result is made of both."""
 
 from rebut.protocols.revise.run import partial, run
-from rebut.protocols.revise.settings import Settings, calls, company, prepare
+from rebut.protocols.revise.settings import Settings, calls, prepare, seats_for
 
 name = "revise"
 version = "3"
@@ -9,18 +9,20 @@ seats = {"author": 2, "synthesizer": 1}
 judge = "synthesizer"
 letter = "W"
 closing_tokens = 24_000
+place = "place"
 
 __all__ = [
     "Settings",
     "calls",
     "closing_tokens",
-    "company",
     "judge",
     "letter",
     "name",
     "partial",
+    "place",
     "prepare",
     "run",
     "seats",
+    "seats_for",
     "version",
 ]

@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator
 
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.types import Json
+from rebut.engine.protocol import Preparation
 
 TRACKS = ".kiln/tracks"
 DEFAULT_ROUNDS = 2
@@ -49,8 +50,9 @@ class Settings(BaseModel):
         return self.strategy == "debate"
 
 
-def prepare(given: Mapping[str, Any], workspace: Path) -> tuple[dict[str, Json], list[str]]:
-    """Settings as the workspace's preferences want them; what was named wins over these."""
+def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
+    """Settings as the workspace's preferences want them; what the user named wins over these."""
+    given, workspace = asked.named, asked.workspace
     stage = STAGES.get(str(given.get("stage") or "plan"))
     if stage is None:
         raise UsageError(f"there is no stage {given['stage']!r}", f"Stages are {' and '.join(STAGES)}.")
@@ -86,8 +88,8 @@ def prepare(given: Mapping[str, Any], workspace: Path) -> tuple[dict[str, Json],
     return found, told
 
 
-def company(settings: Settings) -> dict[str, int]:
-    """Who sits: a single review has one author, and nothing to synthesize."""
+def seats_for(settings: Settings) -> dict[str, int]:
+    """A single review has one author, and nothing to synthesize."""
     return {"author": 1} if settings.strategy == "single" else {"author": 2, "synthesizer": 1}
 
 

@@ -186,6 +186,11 @@ def tally(diff: str) -> tuple[int, int]:
     return added, sum(1 for line in lines if line.startswith("-") and not line.startswith("--- "))
 
 
+def text_target(text: str) -> Target:
+    """A text alone as a target."""
+    return Target("proposal", "high", "the topic itself", text=text)
+
+
 def target_of(record: Record) -> Target | None:
     """What is debated, for protocols that have a target."""
     fact = record.facts.get("target")

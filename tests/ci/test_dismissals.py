@@ -264,7 +264,7 @@ def test_dismissing_twice_keeps_the_later_reason(reviewed: Path, capsys: pytest.
 FIRST = """
 import sys
 from pathlib import Path
-from rebut import dismissals
+from rebut.ci import dismissals
 
 load = dismissals.load
 def loaded(file):
@@ -279,7 +279,7 @@ dismissals.add(Path(sys.argv[1]), Dismissal("a.py", "style", "1", "first"), priv
 SECOND = """
 import fcntl, sys
 from pathlib import Path
-from rebut import dismissals
+from rebut.ci import dismissals
 from rebut.ci.dismissals import Dismissal
 
 flock = fcntl.flock

@@ -246,7 +246,7 @@ def test_limits_in_range_are_taken_without_a_word(setup: Desk) -> None:  # C4
 
 def test_default_seats_are_specs_and_a_bad_one_is_named(setup: Desk) -> None:  # C1
     seats = setup.load('[seats]\nproposer = "openai:gpt-5@high"\njudge = "human"').seats
-    assert seats == {"proposer": ModelSpec("openai", "gpt-5", "high"), "judge": ModelSpec("human")}
+    assert seats == {"proposer": (ModelSpec("openai", "gpt-5", "high"),), "judge": (ModelSpec("human"),)}
     error = setup.refusal('[seats]\njudge = "openai@huge"')
     assert "config.toml: seats.judge: unknown effort" in error.message and "low" in error.hint
 
@@ -348,3 +348,12 @@ def test_show_tells_what_both_files_come_to(setup: Desk) -> None:  # C16
         "never        *.sql",
     ):
         assert f"  {row}\n" in said
+
+
+def test_seats_may_name_the_roles_of_any_protocol_and_lists_for_roles_with_several_seats(setup: Desk) -> None:
+    seats = setup.load('[seats]\nowner = "human"\nauthor = ["claude", "codex"]\nsynthesizer = "claude"').seats
+    assert {role: [str(spec) for spec in specs] for role, specs in seats.items()} == {
+        "owner": ["human"],
+        "author": ["claude", "codex"],
+        "synthesizer": ["claude"],
+    }

@@ -208,7 +208,10 @@ def _seats(table: Mapping[str, str | list[str]], file: str) -> dict[str, tuple[M
     out: dict[str, tuple[ModelSpec, ...]] = {}
     for role, value in table.items():
         if role not in ROLES and (near := difflib.get_close_matches(role, ROLES, n=1, cutoff=0.8)):
-            raise ConfigError(f"{file}: unknown key seats.{role}", f"Did you mean {near[0]}?")
+            raise ConfigError(
+                f"{file}: unknown key seats.{role}",
+                f"Did you mean {near[0]}? Known here: {', '.join(ROLES)}, and those of your own protocols.",
+            )
         try:
             out[role] = tuple(ModelSpec.parse(text) for text in ([value] if isinstance(value, str) else value))
         except UsageError as error:

@@ -38,7 +38,7 @@ def config_command(what: str, as_json: bool) -> int:
         "providers": {
             p.name: {"wire": p.wire, "base_url": p.base_url, "api_key_env": p.api_key_env} for p in found.providers
         },
-        "seats": {role: str(spec) for role, spec in found.seats.items()},
+        "seats": {role: ", ".join(map(str, specs)) for role, specs in found.seats.items()},
         "limits": _set(found.limits),
         "allow": _allowed(found),
         "never": list(found.never),

@@ -508,8 +508,7 @@ def test_the_same_end_comes_out_of_a_replay(hold: Hold) -> None:  # C13
 def test_a_session_whose_personas_were_written_in_other_words_is_replayed(
     hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C3 C13
-    from rebut.engine.protocol import NewSession
-from rebut.protocols.panel import personas
+    from rebut.protocols.panel import personas
 
     line, quoted = personas._line, panels.personas(domain="the «web»")
     with monkeypatch.context() as before:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rebut.core.types import Json
-from rebut.engine.live_answer import DEEPEST, LONGEST, MOST_ELEMENTS as MOST, Stream
+from rebut.engine.live_answer import DEEPEST, FREE, LONGEST, MOST_ELEMENTS as MOST, PASSES, AnswerStream
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -20,7 +20,7 @@ ANSWERS = st.dictionaries(NAMES, VALUES | st.lists(VALUES, max_size=4), max_size
 
 
 def fed(text: str, cuts: list[int], lists: tuple[str, ...] = ("flaws", "claims")) -> list[tuple[str, Json]]:
-    stream, out = Stream(lists), []
+    stream, out = AnswerStream(lists), []
     ends = sorted({min(cut, len(text)) for cut in cuts})
     for start, end in zip([0, *ends], [*ends, len(text)], strict=True):
         out += stream.take(text[start:end])
@@ -63,7 +63,7 @@ def test_prose_and_fences_around_the_object_are_passed_over(before: str, after: 
 
 def test_an_element_is_handed_out_with_the_very_piece_that_completes_it() -> None:
     # C14
-    stream = Stream(["flaws"])
+    stream = AnswerStream(["flaws"])
     assert stream.take('{"flaws": [{"text": "one"') == []
     assert stream.take("}") == [("flaws", {"text": "one"})]
     assert stream.take(', {"text": "tw') == []
@@ -89,14 +89,32 @@ def test_slips_that_may_be_mended_later_cost_at_most_their_own_element() -> None
     assert fed(text, [12, 30]) == [("flaws", {"text": "a\nb"}), ("flaws", {"text": "d"})]
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        '{"text": "a", "cites": [{"place": }, {"place": "b"}]}',
+        '{"text": "He said "no" here", "cites": []}',
+        '{"text": True}',
+        "{'text': 'a'}",
+    ],
+)
+def test_a_slip_anywhere_in_an_element_costs_that_element_alone(broken: str) -> None:
+    for first in ("", '{"text": "first"}, '):
+        text = f'{{"agrees": True, "flaws": [{first}{broken}, {{"text": "next"}}], "claims": ["last"]}}'
+        wanted = [("flaws", {"text": "first"})] if first else []
+        wanted += [("flaws", {"text": "next"}), ("claims", "last")]
+        for size in (1, 5, len(text)):
+            assert fed(text, list(range(0, len(text), size))) == wanted
+
+
 def test_the_words_are_those_of_the_text_that_is_being_written_and_never_a_name_or_a_sign() -> None:
     # C14: no raw JSON on screen
-    stream = Stream(["flaws"])
+    stream = AnswerStream(["flaws"])
     seen = set()
     text = json.dumps({"position": 'Use "Redis"\nnow \U0001f600', "flaws": [{"text": "no replica", "severity": "P1"}]})
     for char in text:
         stream.take(char)
-        seen.add(stream.words)
+        seen.add(stream.last_text()[0])
     assert 'Use "Redis"\nnow \U0001f600' in seen and "no replica" in seen
     assert not any(sign in words for words in seen for sign in ("{", "}", "[", "]", "\\", ":"))
     assert not seen & {"flaws", "severity", "position", "text"}
@@ -113,3 +131,23 @@ def test_five_megabytes_and_any_depth_are_taken_and_what_is_beyond_reading_is_dr
     assert len(fed(many, [50])) == MOST
     deep = json.dumps({"flaws": ["a", json.loads("[" * (DEEPEST - 2) + "]" * (DEEPEST - 2))]})
     assert fed(deep, [20]) == expected(deep)
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        (json.dumps({"flaws": [{"text": "word " * 50, "cites": [{"place": "a:1"}] * 3}] * 200}), 8),
+        (json.dumps({"document": "[a](b) {c} " * 5000, "flaws": [{"text": "after it"}]}), 8),
+        (json.dumps({"flaws": [{"cites": [{}] * 20_000}]}), PASSES),
+        (json.dumps({"other": {"field": [{}] * 20_000}}), PASSES),
+        ('{"' + "[]" * 50_000, PASSES),
+        ('{"flaws": [' + "{]" * 50_000, PASSES),
+        ('{"flaws": [{"text": "a" b"}, ' + '{"text": "c"}, ' * 5_000, PASSES),
+        ("} ] [ { " * 20_000, PASSES),
+    ],
+)
+def test_the_work_grows_with_the_length_of_the_answer_whatever_is_in_it(text: str, passes: int) -> None:
+    stream = AnswerStream(["flaws"])
+    for at in range(0, len(text), 25):
+        stream.take(text[at : at + 25])
+    assert stream._read <= FREE + passes * len(text)

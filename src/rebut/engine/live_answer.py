@@ -1,7 +1,7 @@
-"""Hearing: an answer while it is being written, point by point, each with its mark.
+"""`LiveAnswer`: an answer while it streams in, for the screen: its points, each with its citation checked.
 
-Provisional, all of it: nothing here is on record, and an answer may yet be sent back or cut off. What is shown of it
-has passed the door, as everything has that is kept.
+All of it is provisional: nothing here is recorded, and the answer may still be sent back or cut off. What is shown has
+been cleaned and redacted like everything that is recorded.
 """
 
 from __future__ import annotations
@@ -27,9 +27,27 @@ if TYPE_CHECKING:
     from rebut.engine.runtime import Runtime
 
 MOST_POINTS = 60
-"""Points of one answer that are shown and looked up as they come."""
+"""Points of one answer that are shown, and whose citations are checked, as they arrive."""
 FEWEST_WORDS = 3
-"""A text of fewer is a name, a place or a grade: nothing to read along."""
+"""A text with fewer words is a name, a place or a grade, and not shown while it is being written."""
+MOST_ELEMENTS = 1_000
+"""Elements, false beginnings and syntax errors in one answer beyond which the rest is not read."""
+DEEPEST = 100
+LONGEST = 200_000
+"""Characters of an element beyond which it is not shown."""
+LONGEST_WORDS = 16_000
+"""Characters of a text beyond which it is not shown while it is being written."""
+PASSES, FREE = 32, 100_000
+"""An answer of n characters costs at most PASSES * n + FREE characters of reading, whatever a model writes."""
+
+_PARTS = re.compile(r"[^\[\]}]*+[\[\]}]|[^\[\]}]++")
+"""Pieces that end with a bracket, and what follows the last one."""
+_START = re.compile(r'\{\s*+(?:["}]|\Z)')
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.S)
+_LIST = re.compile(r'("\w+")\s*:\s*\[\Z')
+"""A list that has just begun, and its name."""
+_CONTROLS = dict.fromkeys(range(32), " ")
+"""Raw control characters, which some models write into strings; the partial parser rejects them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +59,20 @@ class LivePoint:
     about: str = ""
     place: str = ""
     mark: str = ""
-    """What looking its citation up showed; empty while that goes on."""
+    """The result of checking its citation; empty until then."""
     looked_up: bool = False
 
 
 class LiveAnswer:
-    """One call's answer as it comes in."""
+    """The answer of one call while it streams in."""
 
     def __init__(self, runtime: Runtime, key: str, form: type[BaseModel] | None) -> None:
         self.points: list[LivePoint] = []
         self.size = 0
-        """Characters so far."""
+        """Characters received."""
         self._runtime, self._key = runtime, key
         self._lists: Mapping[str, tuple[type[BaseModel], Glance]] = forms.lists(form) if form else {}
-        self._stream = Stream(self._lists) if form else None
+        self._stream = AnswerStream(self._lists) if form else None
         self._prose: list[str] = []
         self._prose_size = 0
         self._muted = False
@@ -62,11 +80,11 @@ class LiveAnswer:
 
     @property
     def stays(self) -> bool:
-        """Whether its points are worth keeping on screen once they are on record."""
-        return all(told.stays for _, told in self._lists.values())
+        """Whether its points stay on the screen once they are recorded."""
+        return all(glance.stays for _, glance in self._lists.values())
 
     def take(self, piece: str) -> None:
-        """Text came in. Nothing is waited for: what must be looked up is looked up aside."""
+        """Add a piece. Never blocks: citations are checked in tasks of their own."""
         self.size += len(piece)
         before = len(self.points)
         if self._stream is not None:
@@ -78,10 +96,10 @@ class LiveAnswer:
             if self._prose_size > LONGEST_WORDS:
                 self._prose.clear()
         if len(self.points) > before:
-            self._tell()
+            self._report()
 
     def words(self) -> str:
-        """The text that is being written, in one line, its end held back; empty when there is nothing to read along."""
+        """The text being written, in one line, without its end; empty if there is none to show."""
         if self._shown[0] != self.size:
             self._shown = (self.size, self._readable())
         return self._shown[1]
@@ -89,16 +107,18 @@ class LiveAnswer:
     def _readable(self) -> str:
         if self._muted:
             return ""
-        said = self._stream.words if self._stream and self._stream.began else "".join(self._prose)
-        if LATE.search(said):
+        text, writing = "".join(self._prose), True
+        if self._stream is not None and self._stream.began:
+            text, writing = self._stream.last_text()
+        if LATE.search(text):
             return ""
-        safe = self._runtime.door(said) if said else ""
-        if self._stream is None or not self._stream.began or self._stream.writing:
-            # The redactor sees more than is shown: what it cannot know yet lies in the end that is held back.
+        safe = self._runtime.door(text) if text else ""
+        if writing:
+            # The end may be the first half of a secret, which the redactor cannot recognise yet.
             safe = safe[: -self._runtime.reach]
             safe = safe[: len(safe) - len(safe.split(" ")[-1].split("\n")[-1])]
         words = squeeze(safe.replace("`", ""))
-        # Until there is more to read, what was to be read last stands.
+        # Keep showing the previous text until there is more to read.
         return words if len(words.split()) >= FEWEST_WORDS else self._shown[1]
 
     # points
@@ -106,272 +126,173 @@ class LiveAnswer:
     def _point(self, name: str, value: Json) -> None:
         if len(self.points) >= MOST_POINTS or self._muted or not isinstance(value, dict):
             return
-        spelt = json.dumps(value, ensure_ascii=False)
-        # What may go on in the next point, and cannot be told before that, ends the reading along.
-        self._muted = LATE.search(spelt) is not None
-        element, told = self._lists[name]
-        filled = None if self._muted else _filled(element, spelt, self._runtime.door)
-        text = squeeze(str(getattr(filled, told.words, ""))) if filled is not None else ""
+        spelled = json.dumps(value, ensure_ascii=False)
+        # A secret that ends in a later point cannot be recognised before that, so nothing more of this answer is shown.
+        self._muted = LATE.search(spelled) is not None
+        element, glance = self._lists[name]
+        filled = None if self._muted else _filled(element, spelled, self._runtime.door)
+        text = squeeze(str(getattr(filled, glance.words, ""))) if filled is not None else ""
         if filled is None or not text:
             return
-        tag = squeeze(str(getattr(filled, told.tag, ""))) if told.tag else ""
-        about = squeeze(str(getattr(filled, told.about, ""))) if told.about else ""
-        cited = [cite.evidence() for cite in getattr(filled, told.cites, ()) if hasattr(cite, "evidence")]
+        tag = squeeze(str(getattr(filled, glance.tag, ""))) if glance.tag else ""
+        about = squeeze(str(getattr(filled, glance.about, ""))) if glance.about else ""
+        cited = [cite.evidence() for cite in getattr(filled, glance.cites, ()) if hasattr(cite, "evidence")]
         cited = [one for one in cited if one.place]
         self.points.append(LivePoint(text, tag, about, cited[0].place if cited else ""))
-        looking = asyncio.ensure_future(self._look(len(self.points) - 1, cited, told))
-        self._runtime.aside.add(looking)
-        looking.add_done_callback(self._runtime.aside.discard)
+        checking = asyncio.ensure_future(self._check(len(self.points) - 1, cited, glance))
+        self._runtime.aside.add(checking)
+        checking.add_done_callback(self._runtime.aside.discard)
 
-    async def _look(self, number: int, cited: list[Evidence], told: Glance) -> None:
+    async def _check(self, number: int, cited: list[Evidence], glance: Glance) -> None:
+        """Check a point's citations and show the mark."""
         from rebut.evidence.marks import marked
 
-        heard = self.points[number]
+        point = self.points[number]
         try:
-            found = await marked(cited, heard.text, self._runtime.sides)
-        except RebutError:  # git was gone just now; when the answer is on record, that is said
+            found = await marked(cited, point.text, self._runtime.sides)
+        except RebutError:  # git failed; if it still does when the answer is recorded, that is an error
             found = ()
-        # Of several, the one that counts against it.
+        # Of several citations, show one that counts against the point.
         first = next((one for one in found if one.mark == "absent"), found[0] if found else None)
         if first is not None:
-            heard = replace(heard, place=first.place, mark=first.mark)
+            point = replace(point, place=first.place, mark=first.mark)
         elif not cited:
-            heard = replace(heard, mark=told.bare)
-        self.points[number] = replace(heard, looked_up=True)
-        self._tell()
+            point = replace(point, mark=glance.bare)
+        self.points[number] = replace(point, looked_up=True)
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._runtime.control.on_heard:
             self._runtime.control.on_heard(self._key, self)
 
 
-def _filled(element: type[BaseModel], spelt: str, door: Callable[[str], str]) -> BaseModel | None:
-    """An element as its form reads it, without secrets: neither those that its own names give away nor the others."""
+def _filled(element: type[BaseModel], spelled: str, door: Callable[[str], str]) -> BaseModel | None:
+    """An element as its form reads it, redacted: first its JSON, whose field names reveal secrets, then each text."""
     from pydantic import ValidationError
 
     try:
-        return element.model_validate(at_the_door(json.loads(door(spelt)), door))
+        return element.model_validate(at_the_door(json.loads(door(spelled)), door))
     except (ValidationError, ValueError, RecursionError):
         return None
 
 
 def listen(runtime: Runtime, key: str, form: type[BaseModel] | None) -> Callable[[str], None] | None:
-    """Who hears an answer as it is written; None if nobody does."""
+    """What to call with each piece of an answer; None if the caller asked for neither text nor points."""
     on_text, on_heard = runtime.control.on_text, runtime.control.on_heard
     if on_heard is None:
         return (lambda piece: on_text(key, piece)) if on_text else None
-    hearing = LiveAnswer(runtime, key, form)
-    on_heard(key, hearing)
+    answer = LiveAnswer(runtime, key, form)
+    on_heard(key, answer)
 
     def take(piece: str) -> None:
-        hearing.take(piece)
+        answer.take(piece)
         if on_text:
             on_text(key, piece)
 
     return take
 
 
-# A JSON answer read while it is being written: each element of the lists that matter, as soon as it is whole.
-#
-# Every character is looked at once, wherever the pieces are cut. Nothing here is an answer: that is read by `parsing`
-# when all of it has come.
+class AnswerStream:
+    """Reads a JSON answer while it streams in: gives the elements of the named lists, and the text being written.
 
-LONGEST = 200_000
-"""Characters of an element beyond which it is no point that anybody could read in a line."""
-LONGEST_WORDS = 16_000
-"""Characters of a text up to which its words are kept while it is being written."""
-DEEPEST = 100
-MOST_ELEMENTS = 1_000
-"""Elements, and false beginnings: an answer that has more of either is not being written for a reader."""
-
-_OUTSIDE = re.compile(r'["{}\[\],:]|\s+|[^\s"{}\[\],:]+')
-_INSIDE = re.compile(r'"|(?:[^"\\]++|\\.)++|\\', re.S)
-_WHOLE = re.compile(r"(?:[^\\]++|\\[^u]|\\u[0-9a-fA-F]{4})*+", re.S)
-"""A string as far as its escapes are whole."""
-
-
-class Stream:
-    """One answer. Prose and fences before, between and after its object are passed over."""
+    Text before, between and after objects is ignored. Only the field or element being written is kept and read again,
+    and only when a bracket comes in, so the cost grows with the length of the answer. A syntax error costs its own
+    element: the whole answer may still be repaired by `parse`.
+    """
 
     def __init__(self, lists: Collection[str]) -> None:
         self.began = False
-        """An object has begun: what comes is no prose any more."""
+        """Whether an object has begun; until then the answer is prose."""
         self._lists = frozenset(lists)
-        self._within = bytearray()
-        """The brackets that are open, outermost first; none while an object is looked for."""
-        self._quoted = self._escaped = False
-        self._is_key = False
-        self._colon = False
-        """The value of a field comes next."""
-        self._field = ""
-        self._name: list[str] = []
-        self._string: list[str] = []
-        """The text that is being written, or was last, as it is spelt."""
-        self._length = 0
-        self._element: list[str] | None = None
-        self._size = 0
-        self._bare = False
-        """The element is a number or a word, which only what follows can end."""
+        self._head = ""
+        """What encloses the text that is kept: nothing, `{`, or `{"name":[`."""
+        self._parts: list[str] = []
+        self._inside = self._quoted = False
+        """Whether the text so far is in an object; whether it ended in a string when it was last read."""
+        self._received = self._read = self._length = 0
         self._left = MOST_ELEMENTS
 
     def take(self, piece: str) -> list[tuple[str, Json]]:
-        """One more piece; gives the elements that it completes, each with the name of its list."""
+        """Add a piece. Returns the elements that it completes, each with the name of its list."""
         done: list[tuple[str, Json]] = []
-        at = 0
-        while at < len(piece) and self._left:
-            if not self._within:
-                at = piece.find("{", at)
-                if at < 0:
-                    break
-                self._open("{")
-                at += 1
+        for part in map(re.Match.group, _PARTS.finditer(piece)):
+            if self._left <= 0:
+                break
+            self._parts.append(part)
+            self._length += len(part)
+            self._received += len(part)
+            self._quoted = self._quoted and '"' not in part
+            if not (self._inside or self._begins()) or part[-1] not in "[]}" or self._quoted:
                 continue
-            found = (_INSIDE if self._quoted else _OUTSIDE).match(piece, at)
-            assert found is not None  # between them, the alternatives take any character
-            if self._quoted:
-                at = self._in_string(piece, at, found[0], done)
-            elif self._in_object(found[0], done):
-                at = found.end()
+            if self._read + self._length <= FREE + PASSES * self._received:
+                self._read += self._length
+                done += self._complete()
         return done
 
-    @property
-    def writing(self) -> bool:
-        """Whether the text of `words` goes on."""
-        return self._quoted and not self._is_key
+    def last_text(self) -> tuple[str, bool]:
+        """The last text value so far, and whether it is still being written. Empty if there is none or it is long."""
+        from pydantic_core import from_json
 
-    @property
-    def words(self) -> str:
-        """The text that is being written, or was last: values alone, never names or signs. Empty when it is too long.
-
-        Some of it may be half of something: whoever shows it has to hold its end back.
-        """
-        if self._length > LONGEST_WORDS:
-            return ""
-        return _said("".join(self._string))
-
-    def _in_string(self, piece: str, at: int, token: str, done: list[tuple[str, Json]]) -> int:
-        """Inside of a string, up to its end or the end of the piece. Gives the place to go on from."""
-        if self._escaped:
-            self._escaped = False
-            self._keep(piece[at])  # whatever it is, it ends nothing
-            return at + 1
-        if token == "\\":
-            self._escaped = True
-        elif token == '"':
-            self._quoted = False
-            if self._is_key and len(self._within) == 1:
-                self._field = _said("".join(self._name))
-            if self._element is not None or self._size:
-                self._add(token)
-                self._ended(done)
-            return at + 1
-        self._keep(token)
-        return at + len(token)
-
-    def _keep(self, text: str) -> None:
-        if self._is_key:
-            if len(self._within) == 1:
-                self._name.append(text)
-        elif (longer := self._length + len(text)) <= LONGEST_WORDS:
-            self._string.append(text)
-            self._length = longer
-        else:
-            self._string.clear()
-            self._length = LONGEST_WORDS + 1
-        if self._element is not None or self._size:
-            self._add(text)
-
-    def _in_object(self, token: str, done: list[tuple[str, Json]]) -> bool:
-        """Outside of strings. False if this was no JSON after all and the same token is to be looked at again."""
-        if self._bare and (token.isspace() or token in ",]}"):
-            self._ended(done, at_once=True)
-        wants_key = self._within[-1] == ord("{") and not self._colon
-        if token == '"':
-            self._start(token)
-            self._quoted, self._is_key, self._name = True, wants_key, []
-            if not wants_key:
-                self._string, self._length = [], 0
-        elif token in "{[":
-            if wants_key:
-                return self._give_up()
-            self._start(token)
-            self._open(token)
-        elif token in "}]":
-            if self._within[-1] != (ord("{") if token == "}" else ord("[")):
-                return self._give_up()
-            self._within.pop()
-            self._colon = False
-            if self._element is not None or self._size:
-                self._add(token)
-                self._ended(done)
-        elif token == ":":
-            self._colon = True
-            self._in_element(token)
-        elif token == ",":
-            self._colon = False
-            self._in_element(token)
-        elif token.isspace():
-            self._in_element(token)
-        elif wants_key:
-            return self._give_up()
-        else:
-            fresh = self._element is None and not self._size
-            self._start(token)
-            self._bare = self._bare or (fresh and self._element is not None)
-        return True
-
-    def _open(self, bracket: str) -> None:
-        self.began = True
-        self._within.append(ord(bracket))
-        self._colon = False
-        if len(self._within) > DEEPEST:
-            self._left = 0
-
-    def _give_up(self) -> bool:
-        """What began like an object was prose, or is broken: look for the next one."""
-        self._within.clear()
-        self._element, self._size, self._bare, self._colon = None, 0, False, False
-        self._left -= 1
-        return False
-
-    # the element that is being written
-
-    def _start(self, token: str) -> None:
-        """A value begins. It is an element if it stands in one of the lists."""
-        if self._element is None and not self._size:
-            if bytes(self._within[:3]) != b"{[" or self._field not in self._lists:
-                return
-            self._element = []
-        self._add(token)
-
-    def _in_element(self, token: str) -> None:
-        if self._element is not None or self._size:
-            self._add(token)
-
-    def _add(self, text: str) -> None:
-        self._size += len(text)
-        if self._element is not None:
-            self._element.append(text)
-            if self._size > LONGEST:
-                self._element = None  # it is only waited for from here on
-
-    def _ended(self, done: list[tuple[str, Json]], *, at_once: bool = False) -> None:
-        if len(self._within) != 2 or (self._bare and not at_once):
-            return
-        spelt, self._element, self._size, self._bare = self._element, None, 0, False
-        self._left -= 1
-        if spelt is None:
-            return
+        if not self._inside or self._length > LONGEST:
+            return "", False
+        data = self._text().translate(_CONTROLS)
         try:
-            done.append((self._field, json.loads("".join(spelt), strict=False)))
+            whole, cut = from_json(data, allow_partial=True), from_json(data, allow_partial="trailing-strings")
+        except ValueError:
+            return "", False
+        text = _last_text(cut)
+        return (text if len(text) <= LONGEST_WORDS else ""), whole != cut
+
+    def _text(self) -> str:
+        return self._head + "".join(self._parts).lstrip(" \t\r\n,")
+
+    def _restart(self, head: str, rest: str = "") -> None:
+        self._head, self._parts, self._length, self._inside = head, [rest], len(rest), bool(head)
+
+    def _begins(self) -> bool:
+        """Look for the object's first bracket. Each bracket that begins no object counts towards the limit."""
+        text = "".join(self._parts)
+        found = _START.search(text)
+        self._left -= text.count("{", 0, found.start() if found else len(text))
+        whole = found is not None and found[0][-1] in '"}'
+        self._restart("", text[found.start() :] if found and whole else "{" if found else "")
+        self._inside = whole
+        self.began = self.began or self._inside
+        return self._inside
+
+    def _complete(self) -> list[tuple[str, Json]]:
+        """The elements that are complete, now that a bracket has come in; what is kept begins again behind them."""
+        text = self._text()
+        plain = _STRING.sub("", text)
+        self._quoted = '"' in plain
+        depth = sum(map(plain.count, "{[")) - sum(map(plain.count, "}]"))
+        if self._quoted:
+            return []
+        if depth > 2:
+            self._left = self._left if depth <= DEEPEST else 0
+            return []
+        try:
+            found = json.loads(text + ("", "}", "]}")[max(0, depth)], strict=False)
         except (ValueError, RecursionError):
-            return  # a slip that the whole answer may yet be mended of
+            found = {}
+            self._left -= 1
+        if depth == 2:
+            opened = _LIST.search(text)
+            if not (found or opened or self._head.endswith("[")):
+                return []  # in an object of the object
+            name = json.dumps(next(reversed(found))) if found else opened[1] if opened else ""
+            self._restart(f"{{{name}:[" if name else self._head)
+        else:
+            self._restart("{" if depth == 1 else "")
+        lists = {name: value for name, value in found.items() if name in self._lists and isinstance(value, list)}
+        done = [(name, one) for name, value in lists.items() for one in value if len(str(one)) <= LONGEST]
+        done, self._left = done[: self._left], self._left - len(done)
+        return done
 
 
-def _said(spelt: str) -> str:
-    """The text that a string spells, as far as it is whole; empty for one that is none."""
-    whole = _WHOLE.match(spelt)
-    try:
-        return str(json.loads(f'"{whole[0] if whole else ""}"', strict=False))
-    except ValueError:
-        return ""
+def _last_text(value: Json) -> str:
+    """The last text value in document order."""
+    if isinstance(value, str):
+        return value
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return next(filter(None, map(_last_text, reversed(inner))), "")

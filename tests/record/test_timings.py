@@ -2,88 +2,96 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import os
 import re
+import subprocess
+import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_screen import command, enough, unfinished
 
+import rebut
 from rebut.cli.screen.live_rows import LiveRows, expected as told, roughly
+from rebut.core.types import Request
 from rebut.record import sessions, timings
-from rebut.record.events import Asked
-from rebut.record.timings import Expected, History, Took, look_back
-from tests import console, duels
+from rebut.record.events import Answered, Asked, Event, Line
+from rebut.record.record import Record, seat_of
+from rebut.record.timings import Expected, History, Timings, Took
+from tests import console, duels, voices
 
 SEATS = {"proposer": "a", "challenger": "b", "judge": "c"}
 PLANNED = {"proposer": 2, "challenger": 2, "judge": 1}
 
 
-def kept(*calls: tuple[str, str, float], name: str = "aaaaaaaa", more: Sequence[dict[str, Any]] = ()) -> Path:
-    """A session on this machine, as far as it tells how long calls took: spec, key and seconds."""
-    folder = sessions.home() / name
-    folder.mkdir(parents=True)
-    events: list[dict[str, Any]] = []
+def took(*calls: tuple[str, str, float]) -> Record:
+    """The record of a session whose calls took so long: spec, key and seconds."""
+    record = Record()
     for spec, key, seconds in calls:
-        events += [
-            {"kind": "asked", "key": key, "spec": spec},
-            {"kind": "answered", "key": key, "ms": int(seconds * 1000)},
-        ]
-    lines = [json.dumps({"seq": n, "prev": "x", "at": "y", **e}, separators=(",", ":")) for n, e in enumerate(events)]
-    lines += [json.dumps(e, separators=(",", ":")) for e in more]
-    (folder / "journal.jsonl").write_text("\n".join(lines) + "\n")
-    return folder
+        add(record, Asked(key=key, seat=seat_of(key), fp="", spec=spec), answer(key, seconds))
+    return record
+
+
+def answer(key: str, seconds: float, copied_from: str = "") -> Answered:
+    return Answered(key=key, seat=seat_of(key), fp="", value="", ms=int(seconds * 1000), copied_from=copied_from)
+
+
+def add(record: Record, *events: Event) -> None:
+    for event in events:
+        record.add(Line(len(record.lines) + 1, "2026-01-01T00:00:00.000+00:00", event))
+
+
+def known() -> Timings:
+    return Timings.beside(sessions.home())
 
 
 def test_the_nearest_kind_of_call_tells_what_is_usual() -> None:
     # C14
-    known = History(
+    history = History(
         (
             *(Took("a", "opening", "proposer", s) for s in (10, 20, 90)),
             Took("a", "defense", "proposer", 40),
             *(Took("b", "challenge", "challenger", s) for s in (5, 0.01, 7)),
         )
     )
-    usual = known.usual("a", step="opening")
+    usual = history.usual("a", step="opening")
     assert usual and (usual.seconds, len(usual.by)) == (20, 3), "this model in this step"
-    usual = known.usual("a", step="verdict")
+    usual = history.usual("a", step="verdict")
     assert usual and (usual.seconds, len(usual.by)) == (30, 4), "else this model"
-    usual = known.usual("new", step="challenge")
+    usual = history.usual("new", step="challenge")
     assert usual and (usual.seconds, len(usual.by)) == (6, 2), "else this step, of those that took a model's time"
-    assert known.usual("new", step="verdict") is None
+    assert history.usual("new", step="verdict") is None
 
 
 def test_the_rest_is_what_runs_and_what_may_yet_be_asked() -> None:
     # C14
-    known = History(
+    history = History(
         (
             Took("a", "opening", "proposer", 30),
             Took("b", "challenge", "challenger", 40),
             Took("c", "verdict", "judge", 20),
         )
     )
-    assert known.expected(PLANNED, SEATS, [], {}) == Expected(30 * 2 + 40 * 2 + 20, by=3)
+    assert history.expected(PLANNED, SEATS, [], {}) == Expected(30 * 2 + 40 * 2 + 20, by=3)
     running = {"r1/challenge@challenger": 25.0}
-    assert known.expected(PLANNED, SEATS, ["r1/opening@proposer"], running) == Expected(15 + 30 + 40 + 20, by=3)
+    assert history.expected(PLANNED, SEATS, ["r1/opening@proposer"], running) == Expected(15 + 30 + 40 + 20, by=3)
     running = {"r1/challenge@challenger": 41.0}
-    late = known.expected(PLANNED, SEATS, ["r1/opening@proposer"], running)
+    late = history.expected(PLANNED, SEATS, ["r1/opening@proposer"], running)
     assert late == Expected(30 + 40 + 20, by=3, late=40)
-    assert known.expected({}, SEATS, [], running) is None, "a protocol that does not say what it asks"
-    assert known.expected(PLANNED, SEATS | {"judge": "new"}, [], {}) is not None, "another judge took its time"
-    assert known.expected({"lead": 1}, {"lead": "new"}, [], {}) is None, "nobody knows how long it takes"
+    assert history.expected({}, SEATS, [], running) is None, "a protocol that does not say what it asks"
+    assert history.expected(PLANNED, SEATS | {"judge": "new"}, [], {}) is not None, "another judge took its time"
+    assert history.expected({"lead": 1}, {"lead": "new"}, [], {}) is None, "nobody knows how long it takes"
     assert History().expected(PLANNED, SEATS, [], {}) is None
 
 
 def test_seats_of_one_role_speak_together_and_the_slowest_counts() -> None:
-    known = History((Took("a", "challenge", "challenger", 10), Took("b", "challenge", "challenger", 50)))
+    history = History((Took("a", "challenge", "challenger", 10), Took("b", "challenge", "challenger", 50)))
     seats = {"challenger.1": "a", "challenger.2": "b"}
-    assert known.expected({"challenger": 2}, seats, [], {}) == Expected(100, by=2)
+    assert history.expected({"challenger": 2}, seats, [], {}) == Expected(100, by=2)
     running = {"r1/challenge.one@challenger.1": 4.0, "r1/challenge@challenger.2": 20.0}
-    assert known.expected({"challenger": 1}, seats, [], running) == Expected(30, by=2)
+    assert history.expected({"challenger": 1}, seats, [], running) == Expected(30, by=2)
 
 
 def test_what_is_expected_is_said_as_what_is_usual_and_overrun_it_says_so() -> None:
@@ -94,34 +102,83 @@ def test_what_is_expected_is_said_as_what_is_usual_and_overrun_it_says_so() -> N
     assert [roughly(s) for s in (0.2, 9.4, 14, 94, 100, 3600)] == ["1 s", "9 s", "10 s", "90 s", "2 min", "60 min"]
 
 
-def test_sessions_are_looked_at_newest_first_and_no_more_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timings, "MOST_SESSIONS", 2)
-    for n, name in enumerate(("oldest", "middle", "newest")):
-        folder = kept((name, "r1/opening@proposer", 5), name=name)
-        os.utime(folder / "journal.jsonl", (n, n))
-    assert [t.spec for t in look_back(sessions.home()).took] == ["newest", "middle"]
-    assert [t.spec for t in look_back(sessions.home(), without="newest").took] == ["middle", "oldest"]
-    monkeypatch.setattr(timings, "ALL_BYTES", 10)
-    assert look_back(sessions.home()).took == (), "half a line tells nothing"
+def test_a_session_adds_its_calls_when_it_closes_and_once_only(workspace: Path, tmp_path: Path) -> None:
+    # C14
+    assert known().history() == History(), "no session was held here yet"
+
+    def slowly(request: Request) -> str:
+        time.sleep(0.002)  # an answer within the same millisecond says nothing
+        return json.dumps(duels.answers()[request.key])
+
+    seats = {role: f"fake:{role}" for role in ("proposer", "challenger", "judge")}
+    outside = {"backends": {"fake": voices.Voice(slowly)}}
+    outcome = rebut.run("duel", "Redis?", **outside, **seats)
+    calls = {(c.spec, c.step, c.role) for c in known().history().took}
+    assert ("fake:judge", "verdict", "judge") in calls and ("fake:proposer", "opening", "proposer") in calls
+    assert len(known().history().took) == len(voices.record().calls)
+    before = known().path.read_bytes()
+    asyncio.run(rebut.resume(outcome.session, **outside))
+    asyncio.run(rebut.replay(outcome.session, **outside))
+    assert known().path.read_bytes() == before
 
 
-def test_what_is_no_time_of_a_model_and_what_cannot_be_read_is_passed_over() -> None:
-    assert look_back(sessions.home()) == History(), "no session was ever held here"
-    more = [
-        {"kind": "asked", "key": "k@decider", "spec": "human", "patient": True},
-        {"kind": "answered", "key": "k@decider", "ms": 99_000},
-        {"kind": "asked", "key": "r1/b@judge", "spec": "m"},
-        {"kind": "answered", "key": "r1/b@judge", "ms": 5000, "copied_from": "another"},
-        {"kind": "answered", "key": "never asked@x", "ms": 5000},
-        {"kind": "asked", "key": ["odd"]},
-        {"kind": "answered"},
-    ]
-    folder = kept(("m", "r2/b.part@judge.2", 3), more=more)
-    with (folder / "journal.jsonl").open("ab") as file:
-        file.write(b'\xff{"kind":"answered" no json\n[1, "kind":"asked"]\n{"kind":"answered","key":"r2/b.p')
-    (sessions.home() / "empty").mkdir()
-    (sessions.home() / "a file").write_text("x")
-    assert look_back(sessions.home()).took == (Took("m", "b", "judge", 3.0),)
+def test_what_no_model_took_is_not_added() -> None:
+    record = took(("m", "r2/b.part@judge.2", 3), ("instant", "r1/a@judge", 0))
+    add(record, Asked(key="k@decider", seat="decider", fp="", spec="human", patient=True), answer("k@decider", 99))
+    add(record, Asked(key="r1/b@judge", seat="judge", fp="", spec="m"), answer("r1/b@judge", 5, copied_from="another"))
+    add(record, Asked(key="r3/b@judge", seat="judge", fp="", spec="m"), answer("never asked@x", 5))
+    known().add(record)
+    assert known().history().took == (Took("m", "b", "judge", 3.0),)
+
+
+def test_the_model_that_answered_is_the_one_that_is_timed() -> None:
+    record = Record()
+    key = "r1/a@judge"
+    add(record, *(Asked(key=key, seat="judge", fp="", spec=s, attempt=n) for n, s in ((1, "dead"), (2, "fallback"))))
+    add(record, answer(key, 4))
+    known().add(record)
+    assert [call.spec for call in known().history().took] == ["fallback"]
+
+
+def test_the_file_stays_small_and_keeps_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timings, "MOST_BYTES", 1000)
+    for n in range(200):
+        known().add(took((f"model {n}", "r1/opening@proposer", 5)))
+        assert known().path.stat().st_size <= 1000
+    specs = [call.spec for call in known().history().took]
+    assert specs == [f"model {n}" for n in range(200 - len(specs), 200)] and len(specs) >= 10
+    assert known().path.stat().st_mode & 0o777 == 0o600
+    assert [one.name for one in known().path.parent.iterdir()] == [timings.NAME]
+
+
+def test_garbage_in_the_file_is_ignored_and_the_rest_still_counts() -> None:
+    known().add(took(("first", "r1/a@judge", 3)))
+    with known().path.open("ab") as file:
+        file.write(
+            b'\xff\xfe\n{"spec": 1}\n[1, 2]\n["m", "s", "r", NaN]\n["m", "s", "r", -1]\n["m", "s", "r", 1e999]\n'
+        )
+        file.write(b'["m", "s", "r", "x"]\n' + b"[" * 20_000 + b'\n["cut", "s", "r", 1')
+    known().add(took(("last", "r1/a@judge", 4)))
+    assert [call.spec for call in known().history().took] == ["first", "last"]
+    known().path.unlink()
+    known().path.mkdir()
+    known().add(took(("m", "r1/a@judge", 3)))
+    assert known().history() == History(), "a place that cannot be written or read costs the estimate alone"
+
+
+def test_processes_add_at_once_and_lose_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path[:0] = sys.argv[2:]\n"
+        "from tests.record.test_timings import known, took\n"
+        "for n in range(50): known().add(took((f'{sys.argv[1]}.{n}', 'r1/a@judge', 2), ('x', 'r1/b@judge', 2)))"
+    )
+    root = Path(__file__).parents[2]
+    paths = [str(root), str(root / "tests"), *sys.path]
+    at_once = [subprocess.Popen([sys.executable, "-c", code, str(n), *paths]) for n in range(4)]
+    assert [one.wait(60) for one in at_once] == [0] * 4
+    specs = [call.spec for call in known().history().took]
+    assert sorted(set(specs) - {"x"}) == sorted(f"{n}.{m}" for n in range(4) for m in range(50))
+    assert len(specs) == 400
 
 
 def test_a_rehearsal_says_what_to_expect_once_something_is_known(workspace: Path, tmp_path: Path) -> None:
@@ -130,8 +187,10 @@ def test_a_rehearsal_says_what_to_expect_once_something_is_known(workspace: Path
     shown = console.piped(*words, cwd=workspace)
     assert shown.returncode == 0 and "expected" not in shown.stdout
     spec = {role: words[words.index(f"--{role}") + 1] for role in duels.seats(tmp_path)}
-    kept((spec["proposer"], "r1/opening@proposer", 50), (spec["challenger"], "r1/challenge@challenger", 60))
-    kept((spec["judge"], "verdict@judge", 20), name="bbbbbbbb")
+    known().add(
+        took((spec["proposer"], "r1/opening@proposer", 50), (spec["challenger"], "r1/challenge@challenger", 60))
+    )
+    known().add(took((spec["judge"], "verdict@judge", 20)))
     line = "  expected      about 4 min at most, by 3 earlier calls on this machine; no promise"
     assert line in console.piped(*words, cwd=workspace).stdout.splitlines()
     told_to_machines = json.loads(console.piped(*words, "--json", cwd=workspace).stdout)
@@ -153,7 +212,7 @@ def test_the_moving_part_says_how_long_it_may_yet_take(workspace: Path, tmp_path
     # C14
     words = unfinished(tmp_path)
     for role, seat_spec in zip(("proposer", "challenger", "judge"), words[3::2], strict=True):
-        kept((seat_spec, f"r1/x@{role}", 3000), name=role)
+        known().add(took((seat_spec, f"r1/x@{role}", 3000)))
     line = r"about \d+ min left at most, by 3 earlier calls"
     seen = console.at_a_terminal(*words, columns=columns, keys=enough(f"challenge .*{line}"))
     assert seen.code == 130, seen.text
@@ -163,6 +222,6 @@ def test_the_moving_part_says_how_long_it_may_yet_take(workspace: Path, tmp_path
 def test_what_takes_longer_than_usual_is_no_longer_counted_down(workspace: Path, tmp_path: Path) -> None:
     words = unfinished(tmp_path)
     for role, seat_spec in zip(("proposer", "challenger", "judge"), words[3::2], strict=True):
-        kept((seat_spec, f"r1/x@{role}", 0.001), name=role)
+        known().add(took((seat_spec, f"r1/x@{role}", 0.001)))
     seen = console.at_a_terminal(*words, keys=enough(r"challenge .*past the usual 0\.0 s"))
     assert seen.code == 130, seen.text

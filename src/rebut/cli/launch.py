@@ -199,7 +199,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
         left_out += [
             f"{path} ({why})" for path, why in given.left_out if not any(row.startswith(f"{path} ") for row in left_out)
         ]
-    from rebut.record.timings import look_back
+    from rebut.record.timings import Timings
 
     rounds = int(getattr(plan.settings, "rounds", 1) or 1)
     planned = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
@@ -223,7 +223,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
         if p.seat != plan.protocol.judge or plan.target is not None:
             row["files"], row["bytes"] = len(files), max(row["bytes"], whole)
     speaking = {p.seat: str(p.spec) for p in plan.seats if p.seat not in plan.protocol.silent}
-    found = (await asyncio.to_thread(look_back, setup.environment.root)).expected(planned, speaking, (), {})
+    found = Timings.beside(setup.environment.root).history().expected(planned, speaking, (), {})
     out["expected"] = {"seconds": round(found.seconds), "by": found.by} if found else None
     return out
 

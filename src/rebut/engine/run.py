@@ -25,6 +25,7 @@ from rebut.engine.steering import Steering, added, settled
 from rebut.record import sessions
 from rebut.record.events import Closed
 from rebut.record.record import Record
+from rebut.record.timings import Timings
 
 if TYPE_CHECKING:
     from rebut.workspace.tree import View
@@ -76,6 +77,7 @@ async def played(runtime: Runtime, plan: Plan) -> Outcome:
     notes = await _leave(runtime, plan, ended)
     outcome = outcome.filled(notes=(*outcome.notes, *notes))
     await runtime.append(Closed(outcome=outcome.to_json()))
+    Timings.beside(runtime.root).add(runtime.record)
     return outcome
 
 

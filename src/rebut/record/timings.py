@@ -1,31 +1,32 @@
-"""How long calls took on this machine before: a look at the latest sessions, to say what may be expected of the next.
+"""How long calls took in earlier sessions, to estimate how long the next ones may take.
 
-Never a promise, and never needed: where nothing is known, nothing is said.
+One small file in the user's state folder holds a line per answered call, added when a session closes. No other part of
+rebut needs it: without the file, no estimate is shown.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
-from rebut.record import journal
-from rebut.record.record import name_of_step, seat_of
+from rebut.core import files
+from rebut.record.record import Record, name_of_step, seat_of
 
-MOST_SESSIONS = 40
-MOST_BYTES = 4_000_000
-"""Of one journal; what stands further down is not looked at."""
-ALL_BYTES = 24_000_000
+NAME = "timings.jsonl"
+MOST_BYTES = 32_000
+"""About five hundred calls. A file that grows beyond this is cut to its newer half."""
 QUICKEST = 0.5
-"""Seconds. What answers faster is a program or a script, and says nothing about how long another model takes."""
+"""Seconds. A faster answer comes from a program or a script, and says nothing about how long another model takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """One call of an earlier session."""
+    """How long one call of an earlier session took."""
 
     spec: str
     step: str
@@ -35,7 +36,7 @@ class Took:
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What calls of a kind usually took, and by which of the earlier ones that is told."""
+    """How long a kind of call usually takes, and which of the earlier calls that is based on."""
 
     seconds: float
     by: frozenset[int]
@@ -47,9 +48,9 @@ class Expected:
 
     seconds: float
     by: int
-    """By how many earlier calls that is told."""
+    """The number of earlier calls that this is based on."""
     late: float = 0.0
-    """What a call usually takes that is taking longer now; 0 while none does."""
+    """The usual time of a call that is taking longer than that now; 0 if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class History:
     _known: dict[tuple[str, str, str], Usual | None] = field(default_factory=dict, compare=False, repr=False)
 
     def usual(self, spec: str, step: str = "", role: str = "") -> Usual | None:
-        """The median of this model in this step or role; else of this model; else of that step or role, of anybody."""
+        """The median of this model in this step or role; else of this model; else of any model in that step or role."""
         key = (spec, step, role)
         if key not in self._known:
             every = dict(enumerate(self.took))
@@ -74,11 +75,11 @@ class History:
     def expected(
         self, planned: Mapping[str, int], seats: Mapping[str, str], made: Iterable[str], running: Mapping[str, float]
     ) -> Expected | None:
-        """How long the rest may take; None where it cannot be told.
+        """How long the rest may take; None if that is unknown.
 
-        `planned` is how many calls each seat of a role may make, `seats` who sits where, `made` the keys that came to
-        an answer or a failure, `running` those in flight, with the seconds they have taken. Seats of one role speak
-        together, so the slowest of them counts.
+        `planned` is how many calls each seat of a role may make, `seats` the model spec of each seat, `made` the keys
+        that have an answer or a failure, `running` the calls in flight with the seconds they have taken. Seats of one
+        role are asked at the same time, so the slowest of them counts.
         """
         usual = {
             key: self.usual(seats[seat_of(key)], step=name_of_step(key)) for key in running if seat_of(key) in seats
@@ -107,50 +108,69 @@ class History:
         return Expected(now + later, len(by), max(late, default=0.0))
 
 
-def look_back(root: Path, without: str = "") -> History:
-    """Read the latest sessions, but not this one. Bounded in number and bytes; what cannot be read is passed over."""
-    took: list[Took] = []
-    left = ALL_BYTES
-    for path in _latest(root, without):
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """The file. Several processes may add to it at once; a line that cannot be read is ignored."""
+
+    path: Path
+
+    @classmethod
+    def beside(cls, sessions: Path) -> Timings:
+        """The timings that belong to a folder of sessions."""
+        return cls(sessions.parent / NAME)
+
+    def add(self, record: Record) -> None:
+        """Add the calls of a session. If the file cannot be written, later estimates know less; nothing else fails."""
+        lines = [json.dumps(astuple(call), ensure_ascii=False) for call in _calls(record)]
+        if not lines:
+            return
+        # One write at the end of the file, which the system does not mix with that of another process. The line break
+        # before it ends a line that was cut off.
+        data = "\n".join(["", *lines, ""]).encode("utf-8", "replace")
         try:
-            with path.open("rb") as file:
-                raw = file.read(min(MOST_BYTES, left))
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, data)
+                size = os.fstat(fd).st_size
+            finally:
+                os.close(fd)
+            if size > MOST_BYTES:
+                # What another process adds at this very moment is lost, which an estimate can bear.
+                files.write(self.path, self._tail(MOST_BYTES // 2), 0o600)
         except OSError:
-            continue
-        left -= len(raw)
-        took += _calls(raw)
-        if left <= 0:
-            break
-    return History(tuple(took))
+            return
 
-
-def _latest(root: Path, without: str) -> list[Path]:
-    """The journals that were written to last."""
-    found: list[tuple[float, Path]] = []
-    try:
-        folders = [one for one in root.iterdir() if one.name != without and not one.name.startswith(".")]
-    except OSError:
-        return []
-    for path in (folder / journal.NAME for folder in folders):
-        with suppress(OSError):  # one that is just being taken away
-            found.append((path.stat().st_mtime, path))
-    return [path for _, path in sorted(found, reverse=True)[:MOST_SESSIONS]]
-
-
-def _calls(raw: bytes) -> Iterator[Took]:
-    """The answers in a journal that took a model some time. A line that was cut, or is no event, tells nothing."""
-    specs: dict[str, str] = {}
-    for line in raw.split(b"\n"):
-        asked = b'"kind":"asked"' in line[:400]
-        if not asked and b'"kind":"answered"' not in line[:400]:
-            continue
+    def history(self) -> History:
+        """The calls of earlier sessions, the oldest first."""
         try:
-            event = json.loads(line)
-            key = event["key"]
-            if asked:
-                specs[key] = "" if event.get("patient") else event.get("spec", "")
-            elif (spec := specs.get(key)) and event.get("ms") and not event.get("copied_from"):
-                role = seat_of(key).partition(".")[0]
-                yield Took(spec, name_of_step(key), role, event["ms"] / 1000)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue
+            data = self._tail(MOST_BYTES)
+        except OSError:
+            return History()
+        return History(tuple(filter(None, map(_read, data.split(b"\n")))))
+
+    def _tail(self, most: int) -> bytes:
+        """The last lines of the file, at most so many bytes."""
+        with self.path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most))
+            data = file.read(most)
+        return data if size <= most else data.partition(b"\n")[2]
+
+
+def _calls(record: Record) -> Iterator[Took]:
+    """The calls that took a model some time: not the copied answers of a fork, and not those of people."""
+    for key, call in record.calls.items():
+        asked = call.asked[max(call.asked)] if call.asked else None
+        answered = call.answered
+        if asked and asked.spec and not asked.patient and answered and answered.ms and not answered.copied_from:
+            yield Took(asked.spec, name_of_step(key), seat_of(key).partition(".")[0], answered.ms / 1000)
+
+
+def _read(line: bytes) -> Took | None:
+    try:
+        spec, step, role, seconds = json.loads(line)
+        call = Took(str(spec), str(step), str(role), float(seconds))
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        return None
+    return call if math.isfinite(call.seconds) and call.seconds > 0 else None

@@ -20,7 +20,7 @@ from rebut.domain.session_status import ledger_of
 from rebut.engine.live_answer import LiveAnswer
 from rebut.record.events import Answered, Asked, Attempt, Fact, Failed, Line
 from rebut.record.record import Record, seat_of, step_of
-from rebut.record.timings import look_back
+from rebut.record.timings import Timings
 from rebut.reports import terminal
 
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ class Screen:
         self.record = record
         if folder is not None and self._moves:
             self.moving.planned = planned or {}
-            # Aside: nobody waits for it, and a debate that ends first ends without it.
-            threading.Thread(target=self._look_back, args=(folder,), daemon=True).start()
+            self.moving.history = Timings.beside(folder.parent).history()
         self.told = record.notes
         self._line("")
         for row in terminal.header(record, width=width()):
@@ -226,9 +225,6 @@ class Screen:
     @property
     def _moves(self) -> bool:
         return sys.stderr.isatty() and not plain() and os.environ.get("TERM") != "dumb"
-
-    def _look_back(self, folder: Path) -> None:
-        self.moving.history = look_back(folder.parent, without=folder.name)
 
     def _rows(self) -> Text:
         from rich.text import Text

@@ -1,4 +1,4 @@
-"""The public door: start, resume, fork and replay a debate (async), or `run` one and wait.
+"""The public functions: start, resume, fork and replay a debate (async), or `run` one and wait.
 
     outcome = rebut.run("duel", "Redis or Memcached?", proposer="openai:a", challenger="openai:b", rounds=2)
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from rebut.core.errors import DeadlineReached, UsageError
 from rebut.domain.outcome import Outcome, nothing_yet
-from rebut.engine import start as engine
+from rebut.engine import fork as forking, resume as resuming, run as running, start as starting
 from rebut.engine.plan import Plan, participants
 from rebut.engine.protocol import load
 from rebut.record import sessions
@@ -26,7 +26,7 @@ Desk = Setup
 
 
 async def start(protocol: str | Path, topic: str = "", *, setup: Setup | None = None, **named: Any) -> Outcome:
-    """Open a new debate and see it through. Raises `RebutError`; whatever was said by then is on record.
+    """Start a debate and run it to its end. Raises `RebutError`; every answer received by then is on record.
 
     `target` is what is debated, for protocols that have one: a `Target`, or a `Wanted` that is read first.
     """
@@ -39,17 +39,7 @@ async def _start(setup: Setup, protocol: str | Path, topic: str, **named: Any) -
 
         if isinstance(named["target"], Wanted):
             named["target"], named["redaction"] = await setup.resolve(named["target"])
-    return await engine.start(setup.plan(protocol, topic, **named), setup.environment)
-
-
-async def _in_time(
-    act: Callable[..., Coroutine[Any, Any, Outcome]], setup: Setup, *words: Any, **named: Any
-) -> Outcome:
-    """An act under the setup's deadline; where the time is gone before there is a debate, that is its result."""
-    try:
-        return await setup.environment.control.bounded(act(setup, *words, **named))
-    except DeadlineReached as late:
-        return nothing_yet(late.message)
+    return await starting.start(setup.plan(protocol, topic, **named), setup.environment)
 
 
 async def resume(
@@ -60,50 +50,50 @@ async def resume(
     ask_left: bool = False,
     **named: Any,
 ) -> Outcome:
-    """Go on with a session. `limits` raises or lowers limits; it is on record as amended.
+    """Resume a session. `limits` raises or lowers limits, which is recorded.
 
-    With `ask_left`, those are asked again who were left behind by hand and are still awaited.
+    With `ask_left`, calls that the user skipped are made again, unless the debate has continued without them.
     """
     setup = _setup(setup, named)
-    _nothing_left(named, "resume", "limits; other changes need a fork")
+    _refuse_others(named, "resume", "limits; other changes need a fork")
     return await _in_time(_resume, setup, name, limits, ask_left)
 
 
 async def _resume(setup: Setup, name: str, limits: Mapping[str, float] | None, ask_left: bool) -> Outcome:
     setup, folder, record = setup.taken_up(name)
-    narrowed = {} if record.closed else setup.narrowed(record)  # the repository's, which may be stricter by now
+    narrowed = {} if record.closed else setup.narrowed(record)  # the repository may be stricter by now
     raised = {**narrowed, **setup.permitted_limits(limits or {})}
     plan = setup.plan_of(record, {"limits": raised})
-    return await engine.resume(plan, setup.environment, folder, raised, ask_left=ask_left)
+    return await resuming.resume(plan, setup.environment, folder, raised, ask_left=ask_left)
 
 
 async def fork(name: str, *, setup: Setup | None = None, again: bool = False, **changes: Any) -> Outcome:
-    """Branch a session with another seat, setting, limit or topic; what still fits is reused, or `again` asked for."""
+    """Fork a session with another seat, setting, limit or topic. Reuses answers that still fit; with `again`, none."""
     return await _in_time(_fork, _setup(setup, changes), name, again, **changes)
 
 
 async def _fork(setup: Setup, name: str, again: bool, **changes: Any) -> Outcome:
     setup, folder, record = setup.taken_up(name)
-    return await engine.fork(setup.plan_of(record, changes), setup.environment, folder, again=again)
+    return await forking.fork(setup.plan_of(record, changes), setup.environment, folder, again=again)
 
 
 async def fork_plan(name: str, *, setup: Setup | None = None, **changes: Any) -> tuple[int, int]:
-    """How many answers that fork would reuse, and about how many it would ask anew."""
+    """How many answers that fork would reuse, and about how many questions it would ask."""
     setup, folder, record = _setup(setup, changes).taken_up(name)
-    return await engine.fork_plan(setup.plan_of(record, changes), setup.environment, folder)
+    return await forking.fork_plan(setup.plan_of(record, changes), setup.environment, folder)
 
 
 async def replay(name: str, *, setup: Setup | None = None, **named: Any) -> Outcome:
-    """Run a session again from its record alone: offline, free, nothing written."""
+    """Run a session again from its record alone: offline, free, nothing is written."""
     setup = _setup(setup, named)
-    _nothing_left(named, "replay", "nothing; changes need a fork")
+    _refuse_others(named, "replay", "nothing; changes need a fork")
     folder = setup.find(name)
     record = sessions.load(folder)
-    return await engine.replay(replay_plan(record), setup.environment, record)
+    return await running.replay(replay_plan(record), setup.environment, record)
 
 
 def replay_plan(record: Record) -> Plan:
-    """A plan that can be run over its record without reaching any model."""
+    """A plan that runs over its record without reaching any model."""
     made = load(record.opened.source or record.opened.protocol)
     seats, fallbacks = participants(record)
     return Plan(
@@ -120,8 +110,8 @@ def run(protocol: str | Path, topic: str = "", **named: Any) -> Outcome:
     """`start`, for code that is not async."""
     if _in_a_loop():
         raise UsageError(
-            "rebut.run waits, and cannot where a loop is running already, as in a notebook",
-            "Write `await rebut.start(…)` there: it takes the same words.",
+            "rebut.run waits, which is impossible where a loop is running already, as in a notebook",
+            "Write `await rebut.start(…)` there, with the same arguments.",
         )
     return asyncio.run(start(protocol, topic, **named))
 
@@ -134,14 +124,24 @@ def _in_a_loop() -> bool:
     return True
 
 
+async def _in_time(
+    act: Callable[..., Coroutine[Any, Any, Outcome]], setup: Setup, *words: Any, **named: Any
+) -> Outcome:
+    """Do something under the setup's deadline. If the time is up before there is a debate, the outcome says so."""
+    try:
+        return await setup.environment.control.bounded(act(setup, *words, **named))
+    except DeadlineReached as late:
+        return nothing_yet(late.message)
+
+
 def _setup(setup: Setup | None, named: dict[str, Any]) -> Setup:
-    """The setup that was given, or one made of its own keywords, which are taken out of the others."""
+    """The given setup, or one made from its own keywords, which are removed from the others."""
     known = ("workspace", "env", "config", "backends", "control", "listener", "on_ready")
     own = {name: named.pop(name) for name in known if name in named}
     given: Setup | None = setup or named.pop("desk", None)  # `desk` is what `setup` was called in 0.1
     return given or Setup(**own)
 
 
-def _nothing_left(named: Mapping[str, Any], act: str, takes: str) -> None:
+def _refuse_others(named: Mapping[str, Any], act: str, takes: str) -> None:
     if named:
         raise UsageError(f"{act} has no {next(iter(named))!r}", f"A {act} changes {takes}.")

@@ -539,9 +539,9 @@ def test_a_session_that_died_half_opened_is_told_so_and_not_run_without_its_file
     run(path, Voice(), context=["src/session.py"], workspace=workspace)
     voices.crash_at(voices.is_("opened") if last == "opened" else voices.is_("fact", last))
     voice = Voice()
-    with pytest.raises(rebut.RecordError, match="died while it was being opened") as caught:
+    with pytest.raises(rebut.RecordError, match="ended while it was being opened") as caught:
         resume(voice)
-    assert "anew" in caught.value.hint and voice.asked == []
+    assert "Start a new one" in caught.value.hint and voice.asked == []
 
 
 def test_a_usage_error_in_the_middle_of_a_debate_does_not_take_the_record_with_it(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class Debate:
         return self.stage.screen.moving.heard[request.key]
 
     async def looked_up(self, request: Request) -> None:
-        await asyncio.gather(*self.hearing(request)._runtime.aside)  # until git and files have answered
+        await asyncio.gather(*self.hearing(request)._runtime.background)  # until git and files have answered
 
     def rows(self, width: int = 80) -> list[str]:
         return self.stage.screen.moving.rows(width)

@@ -256,7 +256,7 @@ class Watching:
         ("r1/opening@proposer", "more", {"rounds": 2, "limits": {"calls": 2}}, "the limit of 2 calls leaves no room"),
         ("verdict@judge", "more", {"rounds": 1}, "the rounds are over; this is the closing"),
         ("verdict@judge", "settle", {"rounds": 1}, "the rounds are over; this is the closing"),
-        ("r1/opening@proposer", "leave", {"rounds": 1}, "nobody beside the proposer has answered yet"),
+        ("r1/opening@proposer", "leave", {"rounds": 1}, "no model beside the proposer has answered yet"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(

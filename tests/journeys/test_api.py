@@ -271,9 +271,9 @@ def test_a_fork_with_a_long_copy_to_make_holds_up_nobody_else(
     tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # C13
-    from rebut.engine import start
+    from rebut.engine import fork as forking
 
-    copied, others_are_done = start._copied, threading.Event()
+    copied, others_are_done = forking._copy_snapshot, threading.Event()
     in_time: list[bool] = []
 
     def long(kept: Path, into: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_fork_with_a_long_copy_to_make_holds_up_nobody_else(
     async def both() -> None:
         first = await rebut.start("duel", "Redis?", **duels.seats(tmp_path))
         (voices.folder(first.session) / "snapshot").mkdir(exist_ok=True)
-        monkeypatch.setattr(start, "_copied", long)
+        monkeypatch.setattr(forking, "_copy_snapshot", long)
         fork = asyncio.ensure_future(rebut.fork(first.session))
         while not in_time and not fork.done() and len(sessions.sessions(sessions.home())) < 2:
             await rebut.start("duel", "Memcached?", **duels.seats(tmp_path))

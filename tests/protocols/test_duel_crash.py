@@ -157,7 +157,7 @@ def test_a_crash_before_the_opening_is_whole_costs_nothing_and_says_to_start_ane
     assert len(jobs) >= 2 and all(r.died for r in play(jobs, **FIRST))
     for job, result in zip(jobs, play([resumed(job) for job in jobs], **SECOND), strict=True):
         assert result.error == "RecordError" and "while it was being opened" in result.message
-        assert "Start it anew" in result.hint and wire(job) == []
+        assert "Start a new one" in result.hint and wire(job) == []
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

@@ -402,7 +402,7 @@ def test_an_unknown_id_is_sent_back_then_kept_as_unmatched(workspace: Path) -> N
     outcome = run(workspace, said, rounds=1)
     assert any("there is no point W8" in note for note in outcome.notes)
     assert len(outcome.ledger.points) == 2 and [m.point for m in outcome.ledger.unmatched] == ["W8"]
-    assert not outcome.conclusive and any("nobody weighed" in note and "Old." in note for note in outcome.notes)  # C6
+    assert not outcome.conclusive and any("was not weighed" in note and "Old." in note for note in outcome.notes)  # C6
     assert "- no such point (high, correctness) Old." in (phase(workspace) / "critique_of_codex_r1.md").read_text()
 
 

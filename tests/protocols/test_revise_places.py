@@ -321,7 +321,7 @@ def test_a_debate_that_was_refused_holds_no_phase(workspace: Path) -> None:  # K
     flags = [f"--author={spec}" for spec in revisions.seats(workspace.parent / "s", revisions.answers(1))["author"]]
     refused = cli("revise", "plan", "T", *flags, "--phase", "1", cwd=workspace)
     assert refused.returncode == 2 and "not UTF-8" in refused.stderr
-    assert "was not kept: nobody was asked" in refused.stderr, "its id stands in the lines above"
+    assert "was removed: no model was asked" in refused.stderr, "its id stands in the lines above"
     assert "rebut resume" not in refused.stderr, "there is nothing that could be resumed"
     draft.write_text(document("somebody"))
     outcome = run(workspace, rounds=1, phase=1)

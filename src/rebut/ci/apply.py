@@ -17,7 +17,7 @@ from rebut.core.errors import RebutError
 from rebut.core.redaction import Redactor
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Environment
-from rebut.engine.run import redactor_of, view_of
+from rebut.engine.runtime import redactor_of, view_of
 from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.workspace import exact_patch

@@ -266,7 +266,7 @@ class Debate:
                 continue
             if copied:
                 runtime.write(fact)
-            if (why := runtime.elder if copied else runtime.upgraded) and fact.cls == "derived":
+            if (why := runtime.parent_upgraded if copied else runtime.upgraded) and fact.cls == "derived":
                 runtime.carried[full] = why
             return fact.value
         if runtime.offline and runtime.parent is None:

@@ -140,8 +140,8 @@ class LiveAnswer:
         cited = [one for one in cited if one.place]
         self.points.append(LivePoint(text, tag, about, cited[0].place if cited else ""))
         checking = asyncio.ensure_future(self._check(len(self.points) - 1, cited, glance))
-        self._runtime.aside.add(checking)
-        checking.add_done_callback(self._runtime.aside.discard)
+        self._runtime.background.add(checking)
+        checking.add_done_callback(self._runtime.background.discard)
 
     async def _check(self, number: int, cited: list[Evidence], glance: Glance) -> None:
         """Check a point's citations and show the mark."""

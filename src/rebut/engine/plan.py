@@ -26,30 +26,41 @@ TOPIC_LIMIT = 100_000
 ASKED = "asked"
 """The fact that holds `Plan.asked`."""
 
+DRAFTS = ("plan_*.md", "review*.md", "critique_of_*.md", "debate_log*.md")
+"""Files in the tracks of `revise`, except the final plan: an author must not see the other author's drafts."""
+PANEL = ("context.md", "state.json", "transcript.md", "rounds/r[0-9][0-9][0-9]_*.md")
+OWN_OUTPUT = (
+    *("debate/last-debate*.json", "*/debate/last-debate*.json"),
+    *(f"{above}.kiln/tracks/phase-*/{name}" for name in DRAFTS for above in ("", "*/")),
+    *(f"{above}debates/[0-9][0-9][0-9]*-*/{name}" for name in PANEL for above in ("", "*/")),
+)
+"""Files that earlier debates wrote. They are no evidence for the next one, so they are never read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The outside of a debate, none of it on record: how to reach models, what is secret, who listens."""
+    """What a debate needs from outside and does not record: connections, secrets, callbacks."""
 
     connect: Callable[[ModelSpec], Connection]
     root: Path
     """The folder of all sessions."""
     known_secrets: Sequence[str] = ()
     never: Sequence[str] = ()
+    """Patterns of files that are never read."""
     control: Control = field(default_factory=Control)
     listener: Callable[[Line], None] | None = None
     on_ready: Callable[[Record, Path], None] | None = None
-    """Called once the debate is on record and before anything is asked."""
+    """Called when the debate's opening is on record, before any model is asked."""
 
     @property
     def reachability(self) -> Reachability:
-        """Who answered a few minutes ago."""
+        """Which models answered a few minutes ago."""
         return Reachability(self.root.parent / "trips.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A debate as asked for, everything checked."""
+    """A debate as the user asked for it, checked."""
 
     protocol: Protocol
     topic: str
@@ -62,18 +73,17 @@ class Plan:
     notes: Sequence[str] = ()
     target: Target | None = None
     decided: bool = True
-    """Of a fork: what was decided by hand on rounds still holds, since nobody asks for another number of them."""
+    """For a fork: whether the user's decisions on rounds still apply. They do unless other rounds are asked for."""
     most_rounds: int | None = None
-    """What the repository permits at most, also where somebody adds rounds by hand."""
+    """The most rounds that the repository permits, including those that the user adds during the debate."""
     redaction: bytes = b""
-    """The key by which the target's secrets were replaced; the session goes on with it, so that one secret has one
-    placeholder throughout."""
+    """The key with which the target was redacted. The session uses it too, so that a secret has one placeholder."""
     asked: Mapping[str, Json] = field(default_factory=dict)
-    """What is to become of the outcome, for whoever takes the debate up again; the debate itself never looks at it."""
+    """What to do with the outcome, recorded for resume. The debate itself never reads it."""
     checked: bool = False
-    """Whether the protocol has checked it already."""
+    """Whether the protocol has already checked the plan."""
     searched: bool = False
-    """Whether the target's files have been searched for secrets by that key: they are long, and it takes its time."""
+    """Whether the target's files are already redacted with that key. They are long, and redaction takes time."""
 
 
 def debatable(topic: str) -> None:
@@ -87,13 +97,14 @@ def debatable(topic: str) -> None:
 
 
 def sound(plan: Plan) -> None:
-    """What can be told of a plan before anything is opened: there is a topic, and the seats go with the settings."""
+    """Check a plan before a session is opened: there is a topic, and the seats fit the settings."""
     debatable(plan.topic)
     if plan.protocol.check and not plan.checked:
         plan.protocol.check(plan)
 
 
 def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = "") -> Opened:
+    """The first event of a session."""
     seats: list[dict[str, Json]] = [
         {
             "seat": p.seat,
@@ -124,7 +135,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
 
 
 def participants(record: Record) -> tuple[list[Participant], dict[str, list[ModelSpec]]]:
-    """The seats as they were filled when the debate opened."""
+    """The participants as recorded when the debate opened, and the fallbacks of each seat."""
     seats, fallbacks = [], {}
     for row in record.opened.seats:
         seat = str(row["seat"])

@@ -1,65 +1,99 @@
-"""What resume does before the coroutine runs again: end orphans, change limits, find the parent of a fork."""
+"""Resuming a session: the coroutine runs again from the top, and only what is not on record is asked.
+
+Before that, resume ends tools that a dead process left running, changes limits, and reopens skipped calls on request.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import cast
+from pathlib import Path
 
+from rebut import __version__
 from rebut.core.errors import RecordError, UsageError
 from rebut.core.process import end_orphan, started
 from rebut.core.types import LEFT
-from rebut.engine.plan import Environment
+from rebut.domain.outcome import Outcome
+from rebut.engine.fork import parent_of
+from rebut.engine.plan import Environment, Plan
+from rebut.engine.run import run
+from rebut.engine.runtime import keys_of, runtime_of, view_of
 from rebut.engine.steering import LEFT_FACT
-from rebut.record import sessions
-from rebut.record.events import Amended, Asked, Fact, Failed
+from rebut.record.events import Amended, Asked, Fact, Failed, Resumed
 from rebut.record.journal import Journal
 from rebut.record.record import Record, seat_of, step_of
 
-AGAIN = "again"
-"""The fact of a fork that takes nothing over."""
 
-
-def parent_of(record: Record, environment: Environment) -> Record | None:
-    """The session that this one was forked from: a fork that died before it had taken all over goes on doing so."""
-    if not record.opened.forked_from or AGAIN in record.facts:
-        return None
+async def resume(
+    plan: Plan,
+    environment: Environment,
+    folder: Path,
+    raised: Mapping[str, float] | None = None,
+    *,
+    ask_left: bool = False,
+) -> Outcome:
+    """Resume a session. `raised` changes its limits; `ask_left` asks again what the user skipped."""
+    journal = Journal.open(folder, environment.listener)
     try:
-        return sessions.load(environment.root / record.opened.forked_from)
-    except RecordError:
-        return None  # deleted since: the fork needs it no more than for what it has not yet copied
+        record = journal.record
+        if not record.lines:
+            raise RecordError(
+                f"session {folder.name} is empty: its process ended before anything was on record",
+                f"Start a new one; `rebut delete {folder.name}` removes the remains.",
+            )
+        if record.closed:
+            if raised:
+                raise UsageError(
+                    f"session {folder.name} is closed, so its limits can no longer change",
+                    f"Use `rebut fork {folder.name}` with the new limits: answers that still fit are reused.",
+                )
+            return Outcome.from_json(record.closed.outcome)
+        keys_of(record)
+        orphans = end_orphans(record)
+        journal.write(
+            Resumed(rebut=__version__, protocol_version=plan.protocol.version, torn=journal.torn, orphans=orphans)
+        )
+        if raised:
+            amend(journal, raised)
+        if ask_left:
+            reopen_skipped(journal)
+        await journal.sync()
+        view, parent = view_of(record, folder, environment), parent_of(record, environment)
+        runtime = runtime_of(record, plan, environment, journal=journal, view=view, parent=parent)
+        return await run(runtime, plan, environment, folder)
+    finally:
+        journal.close()
 
 
 def end_orphans(record: Record) -> list[str]:
-    """End the tools that a dead process of ours left running."""
-    ended: list[str] = []
-    for key, fact in record.facts.items():
-        name, mark, _ = key.partition("#process.")
-        if not mark or not isinstance(fact.value, dict):
-            continue
-        pid, since, attempt = fact.value["pid"], fact.value["started"], fact.value["attempt"]
-        if attempt not in record.call(name).attempts and end_orphan(cast(int, pid), str(since)):
-            ended.append(f"{name} (process {pid})")
-    return ended
+    """End the tools that a dead process of this session left running. Returns which."""
+    return [f"{key} (process {pid})" for key, pid, since in _unfinished(record) if end_orphan(pid, since)]
 
 
 def kill_all(record: Record) -> None:
-    """End at once whatever a debate has started and not seen end, for a process that has no time left itself."""
-    for key, fact in list(record.facts.items()):
-        name, mark, _ = key.partition("#process.")
-        if not mark or not isinstance(fact.value, dict) or fact.value["attempt"] in record.call(name).attempts:
-            continue
-        pid = fact.value["pid"]
-        if isinstance(pid, int) and pid > 1 and started(pid) == fact.value["started"]:
+    """Kill every tool that the debate started and that has not returned, for a process that must exit at once."""
+    for _, pid, since in list(_unfinished(record)):
+        if pid > 1 and started(pid) == since:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
 
 
+def _unfinished(record: Record) -> Iterator[tuple[str, int, str]]:
+    """Processes whose call has not returned: the call's key, the process id and when it was started."""
+    for name, fact in list(record.facts.items()):
+        key, mark, _ = name.partition("#process.")
+        if not mark or not isinstance(fact.value, dict) or fact.value["attempt"] in record.call(key).attempts:
+            continue
+        pid, since = fact.value["pid"], fact.value["started"]
+        if isinstance(pid, int):
+            yield key, pid, str(since)
+
+
 def amend(journal: Journal, raised: Mapping[str, float]) -> None:
-    """Change limits, and open again what an old limit ended, unless the debate has already gone on from there."""
+    """Change limits, and reopen what an old limit ended, unless the debate has already continued without it."""
     record = journal.record
     journal.write(Amended(limits=dict(raised)))
     later: set[str] = set()
@@ -75,8 +109,8 @@ def amend(journal: Journal, raised: Mapping[str, float]) -> None:
                 pass
 
 
-def ask_again(journal: Journal) -> None:
-    """Open again what was left behind by hand, unless the debate has already gone on from there."""
+def reopen_skipped(journal: Journal) -> None:
+    """Reopen the calls that the user skipped, unless the debate has already continued without them."""
     record = journal.record
     later, gone, opened = set[str](), set[str](), 0
     for line in reversed(list(record.lines)):
@@ -96,6 +130,6 @@ def ask_again(journal: Journal) -> None:
                 pass
     if gone and not opened:
         raise UsageError(
-            f"the debate has gone on without {', '.join(sorted(gone))}, so it cannot be asked again in this session",
-            f"Resume it without --ask-left, or ask all over with a fork: rebut fork {record.opened.id}.",
+            f"the debate has continued without {', '.join(sorted(gone))}, so it cannot be asked again in this session",
+            f"Resume without --ask-left, or ask again in a fork: rebut fork {record.opened.id}.",
         )

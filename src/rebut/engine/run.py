@@ -1,17 +1,13 @@
-"""Playing: one run of a protocol over a runtime, to its outcome, its best result so far, or what stopped it."""
+"""One run of a protocol over a runtime: live, to its outcome or the best result so far; or replayed from the record."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
 
-from rebut.core.errors import Aborted, DeadlineReached, ParticipantFailed, ProtocolError, RecordError, TooFewReplies
-from rebut.core.redaction import Redactor
+from rebut.core.errors import Aborted, DeadlineReached, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.core.text import cut
-from rebut.core.types import Json
 from rebut.domain.ledger import NOTHING_KEPT, Move
 from rebut.domain.outcome import Outcome, so_far
 from rebut.domain.session_status import ALONE, caveats, described, seated, unread
@@ -20,99 +16,74 @@ from rebut.engine.debate import Debate
 from rebut.engine.output_files import write_files
 from rebut.engine.plan import Environment, Plan
 from rebut.engine.protocol import Ended
-from rebut.engine.runtime import Runtime
-from rebut.engine.steering import Steering, added, settled
-from rebut.record import sessions
+from rebut.engine.runtime import Runtime, runtime_of
+from rebut.engine.steering import as_decided, settled, steering_of
 from rebut.record.events import Closed
 from rebut.record.record import Record
 from rebut.record.timings import Timings
 
-if TYPE_CHECKING:
-    from rebut.workspace.tree import View
-
-MOST_ROUNDS = 20
-"""No protocol of ours has as many; the search for a bound ends there."""
-
 
 async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Path) -> Outcome:
-    environment.control.calls = (
-        plan.protocol.calls(as_decided(plan.settings, runtime.record)) if plan.protocol.calls else {}
-    )
+    """Run a debate whose opening is on record, under the user's control."""
+    control = environment.control
+    control.calls = plan.protocol.calls(as_decided(plan.settings, runtime.record)) if plan.protocol.calls else {}
     if environment.on_ready:
         environment.on_ready(runtime.record, folder)
-    control = environment.control
     control.begin()
-    steering = _steering(runtime, plan)
+    steering = steering_of(runtime, plan)
     control.under_way.append(steering)
 
     async def publish() -> list[str]:
-        return await _leave(runtime, plan, Ended(runtime.record, plan.settings))
+        return await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings))
 
     runtime.publish = publish
     try:
-        return await played(runtime, plan)
+        return await _to_the_end(runtime, plan)
     finally:
         control.under_way.remove(steering)
 
 
-async def played(runtime: Runtime, plan: Plan) -> Outcome:
+async def replay(plan: Plan, environment: Environment, record: Record) -> Outcome:
+    """Run the protocol again over the record alone: no model is called, nothing is written."""
+    runtime = runtime_of(record, plan, environment, view=None)
+    try:
+        outcome = await plan.protocol.run(debate_of(runtime, plan))
+    finally:
+        await finish(runtime)
+    return _filled(outcome, runtime, plan) if outcome.complete else outcome
+
+
+async def _to_the_end(runtime: Runtime, plan: Plan) -> Outcome:
+    """Run the protocol, write its files and close the session. A deadline gives a partial outcome instead."""
     debate = debate_of(runtime, plan)
     try:
         outcome = await plan.protocol.run(debate)
     except DeadlineReached as error:
         partial = _partial(runtime, plan, debate, str(error.message))
-        await _leave(runtime, plan, Ended(runtime.record, plan.settings, outcome=partial))
+        await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, outcome=partial))
         await runtime.sync()
         return partial
     except (ParticipantFailed, TooFewReplies, Aborted) as error:
-        for note in await _leave(runtime, plan, Ended(runtime.record, plan.settings, error=error)):
+        for note in await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, error=error)):
             error.add_note(note)
         raise
     finally:
-        await close(runtime)
+        await finish(runtime)
     if not isinstance(outcome, Outcome):
-        raise ProtocolError(f"{plan.protocol.name} returned {outcome!r:.60}, not an Outcome", "Mend it, then resume.")
-    outcome = filled(outcome, runtime, plan)
-    ended = Ended(runtime.record, plan.settings, outcome=outcome)
-    notes = await _leave(runtime, plan, ended)
+        raise ProtocolError(
+            f"the protocol {plan.protocol.name} returned {outcome!r:.60} instead of an Outcome",
+            "Fix the protocol and resume.",
+        )
+    outcome = _filled(outcome, runtime, plan)
+    notes = await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, outcome=outcome))
     outcome = outcome.filled(notes=(*outcome.notes, *notes))
     await runtime.append(Closed(outcome=outcome.to_json()))
     Timings.beside(runtime.root).add(runtime.record)
     return outcome
 
 
-def _steering(runtime: Runtime, plan: Plan) -> Steering:
-    """The hand on this debate. How many rounds it may have at most, its own settings know."""
-    name, planned = plan.protocol.name, _rounds(plan.settings)
-    most, why = planned, ""
-    while planned and most < MOST_ROUNDS:
-        if plan.most_rounds is not None and most >= plan.most_rounds:
-            why = f"this repository permits at most {most} rounds"
-            break
-        try:
-            wider = type(plan.settings).model_validate({**plan.settings.model_dump(), "rounds": most + 1})
-        except ValueError:
-            break
-        if _rounds(wider) != most + 1:
-            break
-        most += 1
-    return Steering(runtime, name, planned, most, why)
-
-
-def as_decided(settings: Any, record: Record) -> Any:
-    """The settings with as many rounds as there will be by what was decided by hand; for counting calls, no more."""
-    planned, by_hand = _rounds(settings), settled(record)
-    rounds = planned + added(record)
-    rounds = max(1, min(rounds, by_hand.round)) if by_hand else rounds
-    return settings.model_copy(update={"rounds": rounds}) if planned and rounds != planned else settings
-
-
-def _rounds(settings: Any) -> int:
-    rounds = getattr(settings, "rounds", 0)
-    return rounds if isinstance(rounds, int) else 0
-
-
 def debate_of(runtime: Runtime, plan: Plan) -> Debate:
+    """The debate that the protocol's coroutine gets."""
     fact = runtime.record.facts.get("context") or (runtime.parent.facts.get("context") if runtime.parent else None)
     context = ""
     if fact and isinstance(fact.value, dict):
@@ -122,19 +93,44 @@ def debate_of(runtime: Runtime, plan: Plan) -> Debate:
     return Debate(runtime.record.opened.topic, plan.settings, runtime, context)
 
 
-def filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
+async def finish(runtime: Runtime) -> None:
+    """Stop checks that were for the screen only, and close the views of the workspace."""
+    for check in list(runtime.background):
+        check.cancel()
+    await asyncio.gather(*runtime.background, return_exceptions=True)
+    await runtime.sides.close()
+
+
+async def _write_artifacts(runtime: Runtime, plan: Plan, ended: Ended) -> list[str]:
+    """Write the protocol's files. Returns what the user must know about them."""
+    files = plan.protocol.artifacts(ended) if plan.protocol.artifacts else ()
+    return (await write_files(runtime, files))[1] if files else []
+
+
+# the outcome
+
+
+def _partial(runtime: Runtime, plan: Plan, debate: Debate, why: str) -> Outcome:
+    """The best result so far, at a deadline. The session stays open."""
+    outcome = plan.protocol.partial(debate) if plan.protocol.partial else so_far(runtime.record.answers)
+    worth = outcome.worth or Worth(caveat="the debate is not over")
+    return _filled(outcome.filled(complete=False, conclusive=False, stopped=why, worth=worth), runtime, plan)
+
+
+def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
+    """A protocol's outcome with what the engine knows: ledger, seats, cost, caveats and notes."""
     record = runtime.record
     found = caveats(record, plan.protocol.judge or "", plan.protocol.silent)
-    told = [one for one in found if one != ALONE or not outcome.caveats]  # a protocol may have said it in its own words
+    told = [one for one in found if one != ALONE or not outcome.caveats]  # the protocol may have worded it itself
     notes = [*outcome.notes, *described(record), *runtime.notes]
     if carried := list(runtime.carried):
         more = f" and {len(carried) - 3} more" if len(carried) > 3 else ""
         why = runtime.carried[carried[-1]]
         notes.append(f"{', '.join(carried[:3])}{more}: as an earlier version worked it out ({why})")
-    if (by_hand := settled(record)) and not runtime.rounds.cut:
-        notes.append(f"settled by hand in round {by_hand.round}, which was the last one: nothing was left out")
+    if (ended := settled(record)) and not runtime.rounds.cut:
+        notes.append(f"settled by hand in round {ended.round}, which was the last one: nothing was left out")
     if any(e.note == NOTHING_KEPT for e in runtime.ledger.evidence):
-        notes.append("citations of files were not looked up: this is no git repository, and no --context was given")
+        notes.append("citations of files were not checked: this is not a git repository, and no --context was given")
     unplaced = runtime.ledger.unplaced
     if unplaced:
         notes.append(_unplaced(unplaced))
@@ -153,84 +149,7 @@ def filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
 
 
 def _unplaced(objections: Sequence[Move]) -> str:
-    """An objection that cannot be placed is not a new point, and a run that lost one is not a clean one."""
+    """The note on objections to points that do not exist. They are not new points, and the run is not conclusive."""
     count = f"{len(objections)} objections name" if len(objections) > 1 else "1 objection names"
     said = "; ".join(f"{m.by} on {cut(m.point, 20)}: {cut(m.reason, 80)}" for m in objections[:5])
-    return f"{count} a point that does not exist, and nobody weighed what it says: {said}"
-
-
-def _partial(runtime: Runtime, plan: Plan, debate: Debate, why: str) -> Outcome:
-    """The best typed result at a deadline. The session stays open."""
-    outcome = plan.protocol.partial(debate) if plan.protocol.partial else so_far(runtime.record.answers)
-    worth = outcome.worth or Worth(caveat="the debate is not over")
-    return filled(outcome.filled(complete=False, conclusive=False, stopped=why, worth=worth), runtime, plan)
-
-
-async def _leave(runtime: Runtime, plan: Plan, ended: Ended) -> list[str]:
-    """Write the protocol's artifacts, and record which files are ours."""
-    files = plan.protocol.artifacts(ended) if plan.protocol.artifacts else ()
-    return (await write_files(runtime, files))[1] if files else []
-
-
-async def close(runtime: Runtime) -> None:
-    for looking in list(runtime.aside):  # what was looked up for the screen alone is wanted no longer
-        looking.cancel()
-    await asyncio.gather(*runtime.aside, return_exceptions=True)
-    await runtime.sides.close()
-
-
-# What a debate is opened with: its keys, the workspace as it stood, the context that the user gave.
-
-DRAFTS = ("plan_*.md", "review*.md", "critique_of_*.md", "debate_log*.md")
-"""In the tracks of `revise`, all but the plan that came out: an author who could ask for the other's is not blind."""
-PANEL = ("context.md", "state.json", "transcript.md", "rounds/r[0-9][0-9][0-9]_*.md")
-OWN_OUTPUT = (
-    *("debate/last-debate*.json", "*/debate/last-debate*.json"),
-    *(f"{above}.kiln/tracks/phase-*/{name}" for name in DRAFTS for above in ("", "*/")),
-    *(f"{above}debates/[0-9][0-9][0-9]*-*/{name}" for name in PANEL for above in ("", "*/")),
-)
-
-
-def keys_of(record: Record) -> Mapping[str, str]:
-    """The session's own keys. They are the last fact of an opening: where they stand, all of it stands."""
-    if "keys" not in record.facts:
-        raise RecordError(
-            f"session {record.opened.id} died while it was being opened, before anything was asked", "Start it anew."
-        )
-    return cast(Mapping[str, str], record.facts["keys"].value)
-
-
-def redactor_of(record: Record, known: Sequence[str]) -> Redactor:
-    return Redactor(base64.b64decode(keys_of(record)["redaction"]), known)
-
-
-async def snapshot(
-    plan: Plan, folder: Path, door: Callable[[str], str], environment: Environment, facts: dict[str, Json]
-) -> View | None:
-    """Keep the workspace as it stands, and read the context that the user gave."""
-    if not (sessions.repository(plan.workspace) / ".git").exists() and not plan.context:
-        return None
-    from rebut.workspace.context import gather
-    from rebut.workspace.snapshot import take
-    from rebut.workspace.tree import View
-
-    keep = folder / "snapshot"
-    # What debates leave behind is no evidence for the next one.
-    never = (*environment.never, *OWN_OUTPUT)
-    taken = await take(plan.workspace, keep, door, include=plan.context, never=never)
-    facts["snapshot"] = taken.to_json()
-    view = View(taken, keep, door)
-    if plan.context:
-        facts["context"] = (await gather(view, taken.included, never=never)).to_json()
-    return view
-
-
-def view_of(record: Record, folder: Path, environment: Environment) -> View | None:
-    fact = record.facts.get("snapshot")
-    if fact is None:
-        return None
-    from rebut.workspace.snapshot import Snapshot
-    from rebut.workspace.tree import View
-
-    taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
-    return View(taken, folder / "snapshot", redactor_of(record, environment.known_secrets).door)
+    return f"{count} a point that does not exist, and was not weighed: {said}"

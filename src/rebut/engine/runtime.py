@@ -1,30 +1,39 @@
-"""The runtime: what one run of a debate shares, behind the `Debate` that the protocol sees."""
+"""`Runtime`: what one run of a debate works with, behind the `Debate` that the protocol sees.
+
+`runtime_of` builds it from the record, the plan and the environment, in the same way for a new, a resumed, a forked and
+a replayed debate.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from rebut import __version__
+from rebut.core.errors import RecordError
+from rebut.core.redaction import Redactor
 from rebut.core.text import clean
-from rebut.core.types import Backend, ModelSpec, Participant
+from rebut.core.types import Backend, Json, ModelSpec, Participant
 from rebut.domain.ledger import Ledger
-from rebut.domain.limits import Limits
+from rebut.domain.limits import MAX_OUTPUT, Limits
 from rebut.engine.steering import Control as Control
 from rebut.record.events import Event, Line
 from rebut.record.reachability import Reachability
 from rebut.record.record import Amount, Record
 
 if TYPE_CHECKING:
-    from rebut.core.errors import RecordError
+    from rebut.engine.plan import Environment, Plan
+    from rebut.engine.protocol import Protocol
     from rebut.record.journal import Journal
     from rebut.workspace.targets.target import Target
-    from rebut.workspace.tree import DebatedVersions, Workspace
+    from rebut.workspace.tree import DebatedVersions, View, Workspace
 
 
 def price_unknown(input_tokens: int, output_tokens: int) -> float | None:
@@ -33,56 +42,56 @@ def price_unknown(input_tokens: int, output_tokens: int) -> float | None:
 
 @dataclass(frozen=True)
 class Connection:
-    """A backend as the engine needs it: the call, the price of its worst case, and whether a person is behind it."""
+    """A backend with what the engine must know about it: its price, and whether a person answers."""
 
     backend: Backend
     price: Callable[[int, int], float | None] = price_unknown
     patient: bool = False
     family: str = ""
     thinking: int = 0
-    """Tokens that a reply may have beyond what was asked for, because thinking counts as output and effort was set."""
+    """Extra output tokens for thinking, which providers count as output, if an effort is set."""
     context_file: str = ""
-    """The file by which the backend itself hands a participant's persona over; without one, it leads the prompt."""
+    """The file through which the backend passes the persona to the model; if empty, the persona begins the prompt."""
     far: bool = False
-    """Something outside of this process may not be there: worth a round trip before a debate counts on it."""
+    """Whether it is outside of this process and may be unreachable, so that a debate tries it first."""
     whole_files: bool = False
-    """It reads files, and the text of a diff says nothing to it."""
+    """Whether it reads files, and cannot use the text of a diff."""
 
     @cached_property
     def _usual(self) -> float | None:
-        """What a call costs, roughly. Looked up once, since the price table of all models loads slowly."""
+        """Roughly what a call costs. Looked up once, because the price table of all models loads slowly."""
         return self.price(1000, 1000)
 
     @property
     def free(self) -> bool:
-        """Known to cost nothing, which is not the same as a price that nobody knows."""
+        """Whether calls are known to cost nothing. An unknown price is not free."""
         return self._usual == 0.0
 
     def handed(self, who: Participant, prompt: str) -> tuple[Participant, str]:
-        """Participant and prompt as they go to the backend: a persona that it cannot hand over leads the prompt."""
+        """Participant and prompt as the backend gets them: a persona that it cannot pass on begins the prompt."""
         if not who.persona or self.context_file:
             return who, prompt
         return replace(who, persona=""), f"{who.persona}\n\n{prompt}"
 
     def worst(self, sent: int, back: int) -> float:
-        """The most that a call can cost, as far as that is known."""
+        """The most that a call can cost; 0 if the price is unknown."""
         return self.price(sent, back) or 0.0 if self._usual else 0.0
 
 
 @dataclass(slots=True)
 class Rounds:
-    """Where a debate stands in its rounds."""
+    """Which round a debate is in."""
 
     now: int = 0
-    """The round that is under way; 0 before the first."""
+    """The current round; 0 before the first."""
     over: bool = False
     cut: str = ""
-    """Says that they were ended by hand, if that left anything out."""
+    """When the user ended the rounds, as text; empty if that skipped nothing."""
 
 
 @dataclass(slots=True)
 class Runtime:
-    """Shared by a debate and all its scopes; nothing here is seen by a protocol."""
+    """Shared by a debate and all its scopes. Protocols never see it."""
 
     record: Record
     seats: Sequence[Participant]
@@ -90,28 +99,28 @@ class Runtime:
     redact: Callable[[str], str]
     fence_key: bytes
     sides: DebatedVersions
-    """What citations are looked up in."""
+    """The versions of the workspace and the target that citations are checked against."""
     root: Path
     """The folder of all sessions."""
     reachability: Reachability
     reach: int
-    """Characters at the end of a text in the making that may be half of a secret."""
+    """Characters at the end of a streaming text that may be the first half of a secret."""
     limits: Limits = Limits()
     closing: Amount = Amount()
-    """Set aside for the closing call until it is made."""
+    """Reserved for the closing call until it is made."""
     closing_thinking: int = 0
-    """How much of that is for thinking."""
+    """How many tokens of that are for thinking."""
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
     journal: Journal | None = None
     """None for an offline replay, which writes nothing."""
     parent: Record | None = None
-    """The record that a fork takes over what still fits from."""
+    """The record from which a fork copies what still fits."""
     upgraded: str = ""
-    """Says what changed, when rebut or the protocol is not the version that began this debate."""
-    elder: str = ""
-    """The same of the debate that this one was forked from."""
+    """What changed, if another version of rebut or of the protocol began this debate."""
+    parent_upgraded: str = ""
+    """The same for the parent of a fork."""
     carried: dict[str, str] = field(default_factory=dict)
-    """What an earlier version derived and this one goes by: key → what changed."""
+    """Facts that an earlier version derived and this run uses: key → what changed."""
     control: Control = field(default_factory=Control)
     target: Target | None = None
     never: Sequence[str] = ()
@@ -119,16 +128,16 @@ class Runtime:
     notes: list[str] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     failed_before: frozenset[str] = frozenset()
-    """Keys whose failure an earlier run left on record."""
+    """Keys whose failure an earlier run recorded."""
     folder: str = ""
-    """Where the protocol's own files go, if it claimed a place for them."""
+    """The folder for the protocol's own files, if it claimed one."""
     publish: Callable[[], Awaitable[Sequence[str]]] | None = None
-    """Writes the protocol's files as they are by now, and says what could not be written."""
+    """Writes the protocol's files as they are now, and returns what could not be written."""
     rounds: Rounds = field(default_factory=Rounds)
     waited: float = 0.0
     """Seconds that people took to answer in this run."""
-    aside: set[asyncio.Future[None]] = field(default_factory=set)
-    """What is looked up for whoever listens, beside the debate itself."""
+    background: set[asyncio.Future[None]] = field(default_factory=set)
+    """Checks of citations for the screen, which the debate does not wait for."""
     _connections: dict[str, Connection] = field(default_factory=dict)
     _began: float = field(default_factory=time.monotonic)
     _before: float = 0.0
@@ -138,7 +147,7 @@ class Runtime:
 
     @property
     def view(self) -> Workspace | None:
-        """What is debated as it stands now, and all around it."""
+        """The workspace with the version under discussion."""
         return self.sides.new
 
     @property
@@ -146,7 +155,7 @@ class Runtime:
         return self.journal is None
 
     def door(self, text: str) -> str:
-        """The one way by which text from outside enters a debate: cleaned, then without its secrets (C8)."""
+        """Clean and redact text from outside. Every such text passes through here before it enters a debate (C8)."""
         return self.redact(clean(text))
 
     def connection(self, spec: ModelSpec) -> Connection:
@@ -156,7 +165,7 @@ class Runtime:
         return self._connections[key]
 
     def write(self, event: Event) -> None:
-        """Record an event; it is durable with the next `append` or `sync`."""
+        """Record an event. It is durable after the next `append` or `sync`."""
         if self.journal is not None:
             self.journal.write(event)
         else:
@@ -173,17 +182,114 @@ class Runtime:
             await self.journal.sync()
 
     def no_room(self) -> RecordError | None:
-        """Why what a call brings back would find no room on the disk, if so."""
+        """The error to raise if the disk has no room for the reply of a call."""
         return self.journal.no_room() if self.journal is not None else None
 
     def active_seconds(self) -> float:
-        """Time worked on this debate over all its runs, without the time that people took."""
+        """How long all runs of this debate took, without the time that people took to answer."""
         return self._before + max(0.0, time.monotonic() - self._began - self.waited)
 
     def seconds_left(self, *, closing: bool = False) -> float:
-        """What the minutes limit leaves for a call. A quarter, at most one call's time, is kept for the closing one."""
+        """Seconds that the minutes limit leaves for a call. Up to a quarter is kept for the closing call."""
         if self.limits.minutes is None:
             return float("inf")
         whole = self.limits.minutes * 60
         kept = 0.0 if closing else min(self.limits.timeout, whole / 4)
         return whole - kept - self.active_seconds()
+
+
+def runtime_of(
+    record: Record,
+    plan: Plan,
+    environment: Environment,
+    *,
+    view: View | None,
+    journal: Journal | None = None,
+    parent: Record | None = None,
+) -> Runtime:
+    """The runtime of a run over this record. Without a journal it is offline and writes nothing."""
+    from rebut.workspace.targets.target import target_of
+    from rebut.workspace.tree import DebatedVersions
+
+    keys = keys_of(parent or record)
+    redactor = redactor_of(parent or record, environment.known_secrets)
+    target = target_of(parent or record)
+    closing, thinking = _closing(plan, environment)
+    return Runtime(
+        record=record,
+        seats=plan.seats,
+        connect=environment.connect,
+        redact=redactor.redact,
+        reach=redactor.reach,
+        fence_key=base64.b64decode(keys["fence"]),
+        limits=Limits.from_json(record.limits) if record.lines else plan.limits,
+        closing=closing,
+        closing_thinking=thinking,
+        fallbacks=plan.fallbacks,
+        journal=journal,
+        parent=parent,
+        upgraded=_upgraded(record, plan.protocol),
+        parent_upgraded=_upgraded(parent, plan.protocol) if parent else "",
+        control=environment.control,
+        sides=DebatedVersions.of(view, target, redactor.door, str(plan.workspace), environment.never),
+        target=target,
+        root=environment.root,
+        never=environment.never,
+        ledger=Ledger(plan.protocol.letter, noun=plan.protocol.noun),
+        folder=str(record.facts["folder"].value) if "folder" in record.facts else "",
+        reachability=environment.reachability,
+        failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
+    )
+
+
+def keys_of(record: Record) -> Mapping[str, str]:
+    """The session's own keys. They are the last fact that opening writes: with them, the opening is complete."""
+    if "keys" not in record.facts:
+        raise RecordError(
+            f"session {record.opened.id} ended while it was being opened, before any model was asked",
+            f"Start a new one; `rebut delete {record.opened.id}` removes the remains.",
+        )
+    return cast(Mapping[str, str], record.facts["keys"].value)
+
+
+def redactor_of(record: Record, known: Sequence[str]) -> Redactor:
+    """The session's redactor: one secret has the same placeholder in all its runs."""
+    return Redactor(base64.b64decode(keys_of(record)["redaction"]), known)
+
+
+def view_of(record: Record, folder: Path, environment: Environment) -> View | None:
+    """The snapshot that was taken when the debate opened; None if there is none."""
+    fact = record.facts.get("snapshot")
+    if fact is None:
+        return None
+    from rebut.workspace.snapshot import Snapshot
+    from rebut.workspace.tree import View
+
+    taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
+    return View(taken, folder / "snapshot", redactor_of(record, environment.known_secrets).door)
+
+
+def _closing(plan: Plan, environment: Environment) -> tuple[Amount, int]:
+    """The worst case of the closing call, reserved from the start, and how many of its tokens are for thinking."""
+    size = plan.protocol.closing_tokens
+    if not size:
+        return Amount(), 0
+    closer = next((p for p in plan.seats if p.seat == plan.protocol.judge), None)
+    limited = plan.limits.usd is not None or plan.limits.tokens is not None
+    connection = environment.connect(closer.spec) if closer and limited else None
+    if connection is None:
+        return Amount(1, size), 0
+    usd = connection.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT + connection.thinking)
+    return Amount(1, size + connection.thinking, usd or 0.0), connection.thinking
+
+
+def _upgraded(record: Record, protocol: Protocol) -> str:
+    """What changed since the debate began; empty if neither rebut nor the protocol did."""
+    if not record.lines:
+        return ""
+    was = record.opened
+    if was.rebut != __version__:
+        return f"rebut was {was.rebut}, is {__version__}"
+    if was.protocol_version != protocol.version:
+        return f"the protocol was {was.protocol_version}, is {protocol.version}"
+    return ""

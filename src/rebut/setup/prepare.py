@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from rebut.core.errors import PriceUnknown, UsageError
 from rebut.core.types import ModelSpec, Sampling
 from rebut.domain.limits import RANGES, Limits
-from rebut.engine.plan import Environment, Plan, participants
+from rebut.engine.plan import OWN_OUTPUT, Environment, Plan, participants
 from rebut.engine.protocol import Preparation, Protocol, load
-from rebut.engine.run import OWN_OUTPUT
 from rebut.engine.runtime import Control
 from rebut.record import sessions
 from rebut.record.events import Line

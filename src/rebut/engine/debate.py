@@ -1,4 +1,4 @@
-"""The debate: all that a protocol sees. Ask, note what was said, look at the ledger, go round, stop."""
+"""`Debate`: all that a protocol sees. Ask participants, derive facts, hold rounds, enter points, write files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
 from rebut.core.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.core.text import as_recorded, at_the_door, fingerprint
@@ -30,31 +30,42 @@ if TYPE_CHECKING:
     from rebut.workspace.patch import Patched
     from rebut.workspace.targets.target import Target
 
-CLOSING_WORDS = 3000
+CLOSING_TOKENS = 3000
+"""What the prompt of a closing call needs beside the debate itself."""
+RESUME_OR_FORK = "Continue with `rebut resume`, or fork."
 V = TypeVar("V")
 F = TypeVar("F", bound="Form")
 
 
+class AskOptions(TypedDict, total=False):
+    """What `ask` and `try_ask` take beside a form."""
+
+    check: Check | None
+    closing: bool
+    material: Material
+    max_output: int
+
+
 @dataclass
-class _Course:
-    """Where a debate and its scopes stand; shared by them all."""
+class _Shared:
+    """What a debate shares with its rounds and scopes."""
 
     stopped: str = ""
-    minutes: object = None
+    state: object = None
 
 
 @dataclass
 class Debate:
-    """One debate, or one scope of it. Between asks, look only at topic, settings, seats and earlier answers."""
+    """One debate, or one scope of it. Between asks, a protocol uses only topic, settings, seats and earlier answers."""
 
     topic: str
     settings: Any
     """The protocol's `Settings`, validated."""
     _runtime: Runtime
     context: str = ""
-    """The files that the user gave, as text with line numbers; empty for none."""
+    """The context files that the user gave, as text with line numbers; empty if there are none."""
     _prefix: str = ""
-    _course: _Course = field(default_factory=_Course)
+    _shared: _Shared = field(default_factory=_Shared)
 
     # seats
 
@@ -63,7 +74,10 @@ class Debate:
         found = self.seats(role)
         if len(found) != 1:
             seats = ", ".join(p.seat for p in self._runtime.seats)
-            raise ProtocolError(f"{len(found)} seats are called {role!r}; there are {seats}")
+            raise ProtocolError(
+                f"{len(found)} seats are called {role!r}; the seats are {seats}",
+                "Use `debate.seats(role)` for a role with several seats." if found else "Name one of these roles.",
+            )
         return found[0]
 
     def seats(self, role: str) -> list[Participant]:
@@ -74,29 +88,11 @@ class Debate:
 
     @overload
     async def ask(
-        self,
-        who: Participant,
-        step: str,
-        prompt: str,
-        *,
-        schema: type[F],
-        check: Check | None = ...,
-        closing: bool = ...,
-        material: Material = ...,
-        max_output: int = ...,
+        self, who: Participant, step: str, prompt: str, *, schema: type[F], **options: Unpack[AskOptions]
     ) -> Answer[F]: ...
     @overload
     async def ask(
-        self,
-        who: Participant,
-        step: str,
-        prompt: str,
-        *,
-        schema: None = ...,
-        check: Check | None = ...,
-        closing: bool = ...,
-        material: Material = ...,
-        max_output: int = ...,
+        self, who: Participant, step: str, prompt: str, *, schema: None = None, **options: Unpack[AskOptions]
     ) -> Answer[str]: ...
     async def ask(
         self,
@@ -110,7 +106,7 @@ class Debate:
         material: Material = NO_MATERIAL,
         max_output: int = MAX_OUTPUT,
     ) -> Answer[Any]:
-        """Ask one participant. Raises `ParticipantFailed`; then the question is open again for resume."""
+        """Ask one participant. Raises `ParticipantFailed`; resume then asks the question again."""
         ask = Ask(who, prompt, schema, check, "", material, max_output)
         got = await self._one(self._question(ask, step, closing), reopen=True)
         if isinstance(got, Failure):
@@ -119,29 +115,11 @@ class Debate:
 
     @overload
     async def try_ask(
-        self,
-        who: Participant,
-        step: str,
-        prompt: str,
-        *,
-        schema: type[F],
-        check: Check | None = ...,
-        closing: bool = ...,
-        material: Material = ...,
-        max_output: int = ...,
+        self, who: Participant, step: str, prompt: str, *, schema: type[F], **options: Unpack[AskOptions]
     ) -> Answer[F] | Failure: ...
     @overload
     async def try_ask(
-        self,
-        who: Participant,
-        step: str,
-        prompt: str,
-        *,
-        schema: None = ...,
-        check: Check | None = ...,
-        closing: bool = ...,
-        material: Material = ...,
-        max_output: int = ...,
+        self, who: Participant, step: str, prompt: str, *, schema: None = None, **options: Unpack[AskOptions]
     ) -> Answer[str] | Failure: ...
     async def try_ask(
         self,
@@ -155,17 +133,17 @@ class Debate:
         material: Material = NO_MATERIAL,
         max_output: int = MAX_OUTPUT,
     ) -> Answer[Any] | Failure:
-        """Ask one participant; a failure comes back as a value, is on record, and stays one on resume."""
+        """Ask one participant. A failure is returned as a value and recorded; resume does not ask again."""
         ask = Ask(who, prompt, schema, check, "", material, max_output)
         return await self._one(self._question(ask, step, closing), reopen=False)
 
     async def ask_all(
         self, step: str, asks: Sequence[Ask[V]], *, need: int = 1, unreadable: bool = False
     ) -> Answers[V]:
-        """Ask several at once. With fewer than `need` answers: `TooFewReplies`, and the failed are open for resume.
+        """Ask several at once. With fewer than `need` answers: `TooFewReplies`, and resume asks the failed ones again.
 
-        Siblings finish and are kept before a fatal error leaves. With `unreadable`, a reply that could not be read
-        counts towards `need` too.
+        All calls finish and are recorded before an error is raised. With `unreadable`, a reply that could not be read
+        counts towards `need`, too.
         """
 
         def count() -> int:
@@ -174,7 +152,7 @@ class Debate:
         questions = [self._question(ask, step) for ask in asks]
         got = await self._gather(questions)
         if count() < need and not self._runtime.offline:
-            # Failures that an earlier run left on record, and that would end this one: ask again at once.
+            # Failures that an earlier run recorded and that would end this one, too: ask again now.
             old = self._runtime.failed_before
             again = [n for n, g in enumerate(got) if isinstance(g, Failure) and g.key in old and g.kind != LEFT]
             if again:
@@ -220,30 +198,23 @@ class Debate:
         return _answer(q, got)
 
     def _fail(self, q: Question, f: Failure, *, reopened: bool) -> None:
-        if not self._runtime.offline:
-            self._runtime.write(
-                Failed(
-                    key=q.key,
-                    seat=q.who.seat,
-                    fp=q.fp,
-                    failure=f.kind,
-                    message=f.message,
-                    hint=f.hint,
-                    reopened=reopened,
-                )
-            )
+        if self._runtime.offline:
+            return
+        seat, fp = q.who.seat, q.fp
+        failed = Failed(key=q.key, seat=seat, fp=fp, failure=f.kind, message=f.message, hint=f.hint, reopened=reopened)
+        self._runtime.write(failed)
 
     @property
     def answers(self) -> Mapping[str, Json]:
-        """Every answer on record so far by its key; for the result at a deadline, when the protocol was cut short."""
+        """Every answer on record so far by its key, for the partial outcome at a deadline."""
         return {key: c.answered.value for key, c in self._runtime.record.calls.items() if c.answered}
 
     def stand_in(self, who: Participant) -> str:
-        """The fallback that spoke for a seat; empty while its own model did."""
+        """The fallback that answers for a seat; empty while its own model does."""
         return self._runtime.record.stand_in(who.seat)
 
     def speaker(self, who: Participant) -> str:
-        """Who speaks for a seat now, for messages: its own model, or the fallback that took its place."""
+        """Which model answers for a seat now, for messages: its own, or the fallback that replaced it."""
         other = self.stand_in(who)
         return f"{other}, in place of {who.label}" if other else who.label
 
@@ -252,13 +223,13 @@ class Debate:
     async def once(
         self, key: str, fn: Callable[[], Json | Awaitable[Json]], *, of: Json = None, cls: FactClass = "derived"
     ) -> Json:
-        """The one way to look at anything besides answers: computed once, then read from the record.
+        """Compute a fact once and read it from the record afterwards: the only way to use anything besides answers.
 
-        `of` names the inputs: when they differ, a derived fact is computed anew.
+        `of` names the inputs: when they differ, a derived fact is computed again.
         """
         runtime, full, print_of = self._runtime, self._prefix + key, fingerprint(of)
         if f"#{full}" in runtime.keys:
-            raise DuplicateKey(f"{full} is settled twice in one run", "Give the second one another key.")
+            raise DuplicateKey(f"the fact {full} is computed twice in one run", "Give the second one another key.")
         runtime.keys.add(f"#{full}")
         for record, copied in ((runtime.record, False), (runtime.parent, True)):
             fact = record.facts.get(full) if record else None
@@ -271,35 +242,34 @@ class Debate:
             return fact.value
         if runtime.offline and runtime.parent is None:
             was = runtime.record.facts.get(full)
-            if (
-                was and was.cls == cls == "derived" and runtime.upgraded
-            ):  # of what this version would not have made of it
+            if was and was.cls == cls == "derived" and runtime.upgraded:
+                # This version would derive it from other inputs; the recorded value counts.
                 runtime.carried[full] = runtime.upgraded
                 return was.value
             why = f" ({runtime.upgraded})" if runtime.upgraded else ""
-            raise NotOnRecord(f"{full} was never settled on this record{why}")
+            raise NotOnRecord(f"the fact {full} is not on this record{why}", RESUME_OR_FORK)
         value = fn()
         if inspect.isawaitable(value):
             value = await value
         if cls == "input":
             value = at_the_door(value, runtime.door)
-        value = as_recorded(value)  # else the first run would see a tuple where a resumed one sees a list
+        value = as_recorded(value)  # or the first run would see a tuple where a resumed one sees a list
         runtime.write(Fact(key=full, cls=cls, of=print_of, value=value))
         return value
 
     # rounds
 
     def rounds(self, limit: int, *, least: int = 1) -> Iterator[Round]:
-        """Rounds 1 to `limit`, until one stops, a limit leaves no room for another, or they are settled by hand.
+        """Rounds 1 to `limit`, until one stops, a limit leaves no room for another, or the user ends them.
 
-        At least `least` are held before that. Rounds that are added by hand come on top: `planned` counts them in.
+        At least `least` rounds take place before the user's decision ends them. Rounds that the user adds come on top.
         """
         runtime, n = self._runtime, 0
         runtime.rounds = Rounds()
         try:
             while (n := n + 1) <= self.planned(limit):
-                by_hand = settled(runtime.record)
-                if by_hand and n > max(by_hand.round, least):
+                ended = settled(runtime.record)
+                if ended and n > max(ended.round, least):
                     self.settle(f"after round {n - 1}" if n > 1 else "before round 1")
                     return
                 if reason := self._limit_reached(n):
@@ -307,11 +277,46 @@ class Debate:
                     return
                 runtime.rounds.now = n
                 own = f"{self._prefix}r{n}/"
-                yield Round(self.topic, self.settings, runtime, self.context, own, self._course, n=n)
-                if self._course.stopped:
+                yield Round(self.topic, self.settings, runtime, self.context, own, self._shared, n=n)
+                if self._shared.stopped:
                     return
         finally:
             runtime.rounds.over = True
+
+    def _limit_reached(self, n: int) -> str:
+        runtime, key = self._runtime, f"{self._prefix}r{n}/limits"
+        fact = runtime.record.facts.get(key)
+        if fact is None:
+            if runtime.offline and runtime.parent is None:
+                raise NotOnRecord(f"the fact {key} is not on this record", RESUME_OR_FORK)
+            name = "minutes" if runtime.seconds_left() <= 0 else ""
+            reason = f"the limit of {shown(name, getattr(runtime.limits, name))} was reached" if name else ""
+            fact = Fact(key=key, cls="limit", value=reason)
+            runtime.write(fact)
+        return str(fact.value or "")
+
+    def planned(self, limit: int) -> int:
+        """`limit` rounds, and those that the user added."""
+        return limit + added(self._runtime.record)
+
+    def stop(self, reason: str) -> None:
+        """End the rounds after this one."""
+        self._shared.stopped = self._shared.stopped or reason
+
+    @property
+    def stopped(self) -> str:
+        """Why the rounds ended early; empty if they did not."""
+        return self._shared.stopped
+
+    def settle(self, when: str) -> None:
+        """End the rounds because the user decided so."""
+        self._runtime.rounds.cut = f"settled by hand {when}"
+        self.stop(self._runtime.rounds.cut)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the user ended the rounds and something was skipped because of it."""
+        return bool(self._runtime.rounds.cut)
 
     async def skip(self, step: str, why: str) -> None:
         """Skip a call that cannot change the outcome; recorded and reported."""
@@ -320,63 +325,28 @@ class Debate:
 
     spare = skip  # its name in 0.1, kept for one release
 
-    def _limit_reached(self, n: int) -> str:
-        runtime, key = self._runtime, f"{self._prefix}r{n}/limits"
-        fact = runtime.record.facts.get(key)
-        if fact is None:
-            if runtime.offline and runtime.parent is None:
-                raise NotOnRecord(f"{key} was never settled on this record")
-            name = "minutes" if runtime.seconds_left() <= 0 else ""
-            reason = f"the limit of {shown(name, getattr(runtime.limits, name))} was reached" if name else ""
-            fact = Fact(key=key, cls="limit", value=reason)
-            runtime.write(fact)
-        return str(fact.value or "")
+    def scope(self, name: str) -> Debate:
+        """A part of the debate with keys of its own, so that parallel parts cannot mix them up."""
+        return Debate(self.topic, self.settings, self._runtime, self.context, f"{self._prefix}{name}/", self._shared)
 
     def keep_for_closing(self, tokens: int) -> None:
-        """Set aside enough for a closing call that must read this many tokens and what one more turn may add."""
+        """Reserve enough for a closing call that must read this many tokens and what one more turn may add."""
         runtime = self._runtime
-        wanted = tokens + CLOSING_WORDS + 2 * MAX_OUTPUT + runtime.closing_thinking
+        wanted = tokens + CLOSING_TOKENS + 2 * MAX_OUTPUT + runtime.closing_thinking
         if runtime.closing.tokens and wanted > runtime.closing.tokens:
             usd = runtime.closing.usd * wanted / runtime.closing.tokens
             runtime.closing = Amount(runtime.closing.calls, wanted, usd)
 
-    def scope(self, name: str) -> Debate:
-        """A part of the debate with keys of its own, so that parallel parts cannot mix them up."""
-        return Debate(self.topic, self.settings, self._runtime, self.context, f"{self._prefix}{name}/", self._course)
-
-    def stop(self, reason: str) -> None:
-        """End the rounds after this one."""
-        self._course.stopped = self._course.stopped or reason
-
     @property
-    def stopped(self) -> str:
-        """Why the rounds ended early; empty if they did not."""
-        return self._course.stopped
+    def state(self) -> object:
+        """What the protocol knows so far. Its `partial` reads it when a deadline ends the debate."""
+        return self._shared.state
 
-    @property
-    def minutes(self) -> object:
-        """What the protocol has noted so far, for its `partial` to find when a deadline cuts it short."""
-        return self._course.minutes
+    @state.setter
+    def state(self, state: object) -> None:
+        self._shared.state = state
 
-    @minutes.setter
-    def minutes(self, noted: object) -> None:
-        self._course.minutes = noted
-
-    # rounds that the user added or ended
-
-    def planned(self, limit: int) -> int:
-        """So many rounds, and those that were added by hand."""
-        return limit + added(self._runtime.record)
-
-    def settle(self, when: str) -> None:
-        """End the rounds because somebody decided so."""
-        self._runtime.rounds.cut = f"settled by hand {when}"
-        self.stop(self._runtime.rounds.cut)
-
-    @property
-    def settled(self) -> bool:
-        """Whether the rounds were ended by hand, with something left out."""
-        return bool(self._runtime.rounds.cut)
+    minutes = state  # its name in 0.1, kept for one release
 
     # the ledger
 
@@ -385,90 +355,38 @@ class Debate:
         return self._runtime.ledger
 
     async def note(self, step: str, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Enter claims, points and moves. Their citations are checked, ids are given, and all of it is on record.
+        """Enter claims, points and moves. Their citations are checked, they get ids, and all of it is recorded.
 
-        Call it after the barrier of a parallel step, in seat order: that order gives the ids.
+        Returns the new claims and points. Call it after all parallel asks of a step, in the order of the seats: that
+        order gives the ids.
         """
         before = self.ledger
         await self.enter(step, entries)
         return [*self.ledger.claims[len(before.claims) :], *self.ledger.points[len(before.points) :]]
 
     async def enter(self, step: str, entries: Sequence[Entry]) -> Sequence[tuple[str, Entry]]:
-        """`note`, telling of each entry, as it was checked, its id; none if it matched nothing."""
-
+        """`note`, returning each entry as it was checked, with its id; an empty id if it matches no point."""
         runtime = self._runtime
         entries = [ledgers.with_evidence(e) for e in entries]
         of = cast(Json, [ledgers.to_json(e) for e in entries])
-        value = await self.once(f"{step}#ledger", lambda: checked(runtime, entries), of=runtime.sides.of_version(of))
+        value = await self.once(f"{step}#ledger", lambda: _checked(runtime, entries), of=runtime.sides.of_version(of))
         assert isinstance(value, dict)
         rows = cast(list[Mapping[str, Any]], value["entries"])
-        runtime.ledger, out = placed(runtime.ledger, [ledgers.from_json(row) for row in rows])
+        runtime.ledger, out = _entered(runtime.ledger, [ledgers.from_json(row) for row in rows])
         return out
 
     def cited(self, by: str, round: int, text: str) -> list[Claim]:
-        """A claim of `by` for each statement of a document that cites anything in its prose.
+        """A claim of `by` for each statement of a document that cites something.
 
-        Those on the ledger come with their id and marks, so that what a later version says again counts once; the
-        others are yours to `enter`.
+        A claim that is on the ledger already comes with its id and marks, so that a statement which a later version
+        repeats counts once. The others are for the protocol to `enter`.
         """
         from rebut.evidence.marks import citing
 
         known = {c.text: c for c in self.ledger.claims if c.by == by}
         return [known.get(one) or Claim(one, by, round) for one in citing(text)]
 
-    # the target, and files
-
-    async def write_files(self, *files: Artifact) -> Sequence[str]:
-        """Write files now. Returns where each is: at its path, or beside it where somebody else's stands."""
-
-        if self._runtime.offline:
-            return [one.path for one in files]
-        places, notes = await write_files(self._runtime, files)
-        self._runtime.notes += notes
-        return [str(place) for place in places]
-
-    leave = write_files  # its name in 0.1, kept for one release
-
-    def claim(self, folder: str, purpose: str, *, new: bool = False, shared: Collection[str] = ()) -> str:
-        """Take a folder for this session, and make it. Returns who holds it for this purpose: empty if we do.
-
-        A `new` one is made by us or not at all: whoever was quicker to make it has it. Whoever has ended holds it as
-        long as a file is there that it wrote, `shared` ones aside. Call this in `once`.
-        """
-
-        runtime, place = self._runtime, Path(folder)
-        if runtime.offline:
-            return ""
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with folder_claims.alone(runtime.root, place):
-            try:
-                place.mkdir()
-                folder_claims.forget(runtime.root, place)  # whoever held a folder of that name holds nothing any more
-            except FileExistsError:
-                if new or not place.is_dir():
-                    return "another process"
-            holder = folder_claims.claim(runtime.root, place, purpose, runtime.record.opened.id, shared)
-        return "" if holder == runtime.record.opened.id else holder
-
-    def claimed(self, folder: str, purpose: str, *, shared: Collection[str] = ()) -> str:
-        """Which other session holds a folder for a purpose; empty for none. Call this in `once`."""
-        from rebut.record.folder_claims import holder
-
-        found = holder(self._runtime.root, Path(folder), purpose, shared)
-        return "" if found == self._runtime.record.opened.id else found
-
-    @property
-    def folder(self) -> str:
-        """Where the protocol's files go, if it claimed a place for them. It has no business in a prompt."""
-        return self._runtime.folder
-
-    async def publish(self) -> Sequence[str]:
-        """Write the protocol's artifacts as they are by now; what could not be written is said. Nothing in a replay."""
-        return await self._runtime.publish() if self._runtime.publish else ()
-
-    @property
-    def is_fork(self) -> bool:
-        return bool(self._runtime.record.opened.forked_from)
+    # the target
 
     @property
     def target(self) -> Target:
@@ -477,18 +395,12 @@ class Debate:
             raise ProtocolError("this debate has no target", "Give one to `rebut.start(…, target=…)`.")
         return self._runtime.target
 
-    @property
-    def session(self) -> str:
-        """The session's name for people: its alias if it has one. It has no business in a prompt."""
-        opened = self._runtime.record.opened
-        return opened.aliases[0] if opened.aliases else opened.id
-
     def take_up(self, files: Mapping[str, str | None], text: str = "", modes: Mapping[str, str] | None = None) -> None:
         """Discuss a later version from here on: citations are checked against it, and `need` is served from it."""
         self._runtime.sides.take_up(dict(files), text, modes)
 
     async def try_patch(self, patch: str) -> Patched:
-        """What a patch would make of the version under discussion; nothing is changed. Call it in `once` or a check."""
+        """Apply a patch to the version under discussion, without changing it. Call it in `once` or a check."""
         from rebut.workspace.patch import try_patch
 
         return await try_patch(self._runtime.view, patch)
@@ -500,17 +412,73 @@ class Debate:
         return await difference(self._runtime.sides.opened, files, modes)
 
     async def as_it_stands(self, patch: str, files: Mapping[str, str | None]) -> tuple[bytes, str]:
-        """Such a diff in terms of the bytes that are really there, and what keeps it from that. Call it in `once`."""
+        """Such a diff against the exact bytes on disk, and why that is impossible, if it is. Call it in `once`."""
         from rebut.workspace.exact_patch import as_it_stands
 
         runtime = self._runtime
         top = sessions.repository(Path(runtime.record.opened.workspace))
         return await as_it_stands(patch, files, runtime.sides.opened, top, runtime.redact)
 
+    # files
+
+    async def write_files(self, *files: Artifact) -> Sequence[str]:
+        """Write files now. Returns where each one is: at its path, or beside it if another program's file is there."""
+        if self._runtime.offline:
+            return [one.path for one in files]
+        places, notes = await write_files(self._runtime, files)
+        self._runtime.notes += notes
+        return [str(place) for place in places]
+
+    leave = write_files  # its name in 0.1, kept for one release
+
+    async def publish(self) -> Sequence[str]:
+        """Write the protocol's artifacts as they are now. Returns what could not be written. A replay writes none."""
+        return await self._runtime.publish() if self._runtime.publish else ()
+
+    def claim(self, folder: str, purpose: str, *, new: bool = False, shared: Collection[str] = ()) -> str:
+        """Claim a folder for this session, and create it. Returns which session holds it; empty if this one does.
+
+        A `new` folder must be created by this session: if it exists, another process holds it. A session that has
+        ended holds its folder as long as a file that it wrote is there, except `shared` ones. Call this in `once`.
+        """
+        runtime, place = self._runtime, Path(folder)
+        if runtime.offline:
+            return ""
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with folder_claims.alone(runtime.root, place):
+            try:
+                place.mkdir()
+                folder_claims.forget(runtime.root, place)  # claims on a folder of that name that was deleted
+            except FileExistsError:
+                if new or not place.is_dir():
+                    return "another process"
+            holder = folder_claims.claim(runtime.root, place, purpose, runtime.record.opened.id, shared)
+        return "" if holder == runtime.record.opened.id else holder
+
+    def claimed(self, folder: str, purpose: str, *, shared: Collection[str] = ()) -> str:
+        """Which other session holds a folder for a purpose; empty if none does. Call this in `once`."""
+        found = folder_claims.holder(self._runtime.root, Path(folder), purpose, shared)
+        return "" if found == self._runtime.record.opened.id else found
+
+    @property
+    def folder(self) -> str:
+        """The folder for the protocol's files, if it claimed one. Not for prompts."""
+        return self._runtime.folder
+
+    @property
+    def session(self) -> str:
+        """The session's name for people: its alias if it has one. Not for prompts."""
+        opened = self._runtime.record.opened
+        return opened.aliases[0] if opened.aliases else opened.id
+
+    @property
+    def is_fork(self) -> bool:
+        return bool(self._runtime.record.opened.forked_from)
+
     # prompts
 
     def quote(self, label: str, text: str) -> str:
-        """Put text of others into a prompt as data that it cannot break out of (C7)."""
+        """Text from outside as data in a prompt, in a fence that it cannot close (C7)."""
         return prompts.quote(self._runtime.fence_key, label, text)
 
 
@@ -521,9 +489,9 @@ class Round(Debate):
     n: int = 0
 
     def settled_before(self, step: str) -> bool:
-        """Whether somebody ended the rounds in this one, before this step of it was begun."""
-        by_hand = settled(self._runtime.record)
-        return by_hand is not None and by_hand.round == self.n and step not in by_hand.steps
+        """Whether the user ended the rounds in this one, before this step of it began."""
+        ended = settled(self._runtime.record)
+        return ended is not None and ended.round == self.n and step not in ended.steps
 
 
 def _answer(q: Question, got: Answered) -> Answer[Any]:
@@ -531,11 +499,8 @@ def _answer(q: Question, got: Answered) -> Answer[Any]:
     return Answer(q.who, q.key, value, tuple(got.complaints), got.model, got.family, got.ms)
 
 
-# Noting: entries of the ledger on their way in. Their citations are checked, and each learns its id.
-
-
-async def checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
-    """The entries for the record, each citation looked up and marked."""
+async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
+    """The entries for the record, with every citation checked and marked."""
     from rebut.evidence.marks import marked
 
     rows: list[Json] = []
@@ -546,8 +511,8 @@ async def checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
     return {"letter": runtime.ledger.letter, "noun": runtime.ledger.noun, "entries": rows}
 
 
-def placed(ledger: Ledger, entries: Sequence[Entry]) -> tuple[Ledger, list[tuple[str, Entry]]]:
-    """The next ledger, and the id under which each entry stands in it; empty for one that matched nothing."""
+def _entered(ledger: Ledger, entries: Sequence[Entry]) -> tuple[Ledger, list[tuple[str, Entry]]]:
+    """The ledger with the entries, and each entry with the id that it has there; empty if it matches no point."""
     out: list[tuple[str, Entry]] = []
     for entry in entries:
         before, ledger = ledger, ledger.add([entry])
@@ -563,7 +528,7 @@ def _id(entry: Entry, before: Ledger, after: Ledger) -> str:
             return ""
         case Point() if len(after.points) > len(before.points):
             return after.points[-1].id
-        case Point():  # joined to one that was there: either its voices grew, or it was pressed again
+        case Point():  # joined to an earlier point: either that has one more voice, or it was pressed again
             if len(after.moves) > len(before.moves):
                 return after.moves[-1].point
             return next(new.id for old, new in zip(before.points, after.points, strict=True) if old != new)

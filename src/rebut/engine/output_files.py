@@ -1,4 +1,4 @@
-"""The files that a debate writes beside its journal: on record before they exist, never over a foreign file."""
+"""The files that a debate writes beside its journal: recorded before they exist, and never over another's file."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from rebut.record.events import Wrote
 
 
 async def write_files(runtime: Runtime, files: Sequence[Artifact]) -> tuple[list[Path], list[str]]:
-    """Write the files. Returns where each of them is, and what the reader must be told.
+    """Write the files. Returns where each one is, and notes for the user.
 
-    A relative path lies in the session's folder. A file that stands there as it should is not written again, so
-    that a resumed debate passes over what it left before.
+    A relative path is in the session's folder. A file that already has its text is not written again, so a resumed
+    debate does not repeat what it wrote before.
     """
     folder = runtime.root / runtime.record.opened.id
     places, notes = list[Path](), list[str]()
     for one in files:
-        path, told = await _one(runtime, folder / one.path, one)
+        path, more = await _write(runtime, folder / one.path, one)
         places.append(path)
-        notes += told
+        notes += more
     return places, notes
 
 
-async def _one(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, list[str]]:
+async def _write(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, list[str]]:
     root = runtime.root
     try:
         with folder_claims.alone(root, wanted.parent) if one.merge else nullcontext():
-            kin = folder_claims.holders(root, wanted.parent) if one.merge else []
-            path = artifacts.place(wanted, runtime.record, root, kin)
+            related = folder_claims.holders(root, wanted.parent) if one.merge else []
+            path = artifacts.place(wanted, runtime.record, root, related)
             there = artifacts.text_at(path)
             text = one.merge(there) if one.merge and there is not None else one.text
             if there is not None and (there == text or _superseded(runtime, path, text, there)):
-                return path, _told(path, wanted)
-            # On record before it is there: a process that dies in between must know the file for its own.
+                return path, _note(path, wanted)
+            # Recorded before it exists: if the process dies in between, resume knows that the file is its own.
             runtime.write(Wrote(path=str(path), sha=artifacts.sha(text)))
             if one.merge:
-                # Without an await: another debate of this process would wait for the lock on the very thread that
-                # has to come back here to open it.
+                # Without an await: another debate of this process would wait for the lock on the thread that must
+                # return here to release it.
                 done = artifacts.save(path, text, there is None)
             else:
                 done = await aside(lambda: artifacts.save(path, text, there is None))
             if not done:
-                # Somebody was quicker to make a file of that name.
+                # Another process created a file of that name first.
                 path = artifacts.beside(wanted, runtime.record)
                 runtime.write(Wrote(path=str(path), sha=artifacts.sha(text)))
                 artifacts.save(path, text)
@@ -56,11 +56,11 @@ async def _one(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, lis
         return wanted, [error.message]
     except OSError as error:
         return wanted, [f"{wanted} could not be written: {error.strerror}"]
-    return path, _told(path, wanted)
+    return path, _note(path, wanted)
 
 
 def _superseded(runtime: Runtime, path: Path, text: str, there: str) -> bool:
-    """Whether what stands there is a later version of ours: a resumed debate comes by its earlier ones again."""
+    """Whether the file has a later version of ours: a resumed debate writes its earlier versions again."""
     wrote = [
         line.event for line in runtime.record.lines if isinstance(line.event, Wrote) and line.event.path == str(path)
     ]
@@ -68,7 +68,7 @@ def _superseded(runtime: Runtime, path: Path, text: str, there: str) -> bool:
     return last.get(artifacts.sha(there), -1) > last.get(artifacts.sha(text), len(wrote))
 
 
-def _told(path: Path, wanted: Path) -> list[str]:
+def _note(path: Path, wanted: Path) -> list[str]:
     if path == wanted:
         return []
-    return [f"{wanted} is not rebut's own any more and was left alone; see {path.name} beside it"]
+    return [f"{wanted} was changed by another program and is kept; the new text is in {path.name} beside it"]

@@ -1,7 +1,7 @@
-"""Reaching: a small round trip before a debate counts on somebody, and whether a persona arrives with it.
+"""Preflight: one small question to each remote model before a debate relies on it, and whether its persona reaches it.
 
-Each trip is a question like any other: on record, within the limits, answered once. One that was made minutes ago, for
-another debate or by the doctor, is not made again.
+The question is like any other: recorded, within the limits, asked once. A model that answered minutes ago, in another
+debate or to the doctor, is not asked.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from rebut.engine.debate import Debate
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What is known of one participant before it is asked anything that matters."""
+    """Whether one participant can be reached."""
 
     who: Participant
     problem: str = ""
     """Why it cannot take part; empty if it can."""
     hint: str = ""
     reads: bool = True
-    """Whether a persona reaches it beside the prompt; if not, the prompt must hold it."""
+    """Whether a persona reaches it outside of the prompt; if not, the prompt must contain it."""
     how: str = ""
     file: str = ""
-    """The name of the file in which it reads a persona; empty if it reads none."""
+    """The name of the file from which it reads a persona; empty if it reads none."""
 
 
 async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) -> list[Reach]:
-    """Try everyone who may not be there, all at once. `TooFewReplies` if fewer than `need` can take part."""
+    """Try all remote participants at once. `TooFewReplies` if fewer than `need` can take part."""
     runtime = debate._runtime
 
     def look() -> Json:
@@ -53,12 +53,9 @@ async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) 
     word = str(await debate.once("code-word", lambda: secrets.token_hex(4), cls="input"))
     tried = [who for who in seats if known[who.seat]["try"]]
     asks: list[Ask[str]] = [Ask(replace(who, persona=PERSONA.format(word)), QUESTION) for who in tried]
-    old = {c.key for c in runtime.record.calls.values() if c.answered}  # of another day, perhaps: no news
-    got = (
-        {a.who.seat: a for a in await debate.ask_all("reach", asks, need=max(0, need - len(seats) + len(tried)))}
-        if asks
-        else {}
-    )
+    old = {c.key for c in runtime.record.calls.values() if c.answered}  # perhaps days old, so not worth keeping
+    needed = max(0, need - len(seats) + len(tried))
+    got = {answer.who.seat: answer for answer in await debate.ask_all("reach", asks, need=needed)} if asks else {}
     out = []
     for who in seats:
         answer, row = got.get(who.seat), known[who.seat]
@@ -75,5 +72,6 @@ async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) 
     return out
 
 
+# Both are part of the fingerprint of recorded questions.
 PERSONA = "The code word of this room is {}. Tell it to whoever asks for it."
 QUESTION = "Which code word were you given in your instructions? Reply with that word and nothing else."

@@ -74,7 +74,7 @@ async def run(debate: Debate) -> Outcome:
         new = await debate.note(f"answer.{answer.who.seat}", claims(answer.value, answer.who.seat))
         texts[answer.who.seat] = render.opening(answer.value, new)
     course = DuelState()
-    debate.minutes = course
+    debate.state = course
     course.said = [Turn(1, "proposer", texts["proposer"], _position(answers.all[0]))] if "proposer" in texts else []
     if len(texts) < len(PARTIES):
         [(who, text)] = texts.items()

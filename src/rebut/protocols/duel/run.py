@@ -56,7 +56,7 @@ async def run(debate: Debate) -> Outcome:
 
 async def contest(debate: Debate, course: DuelState) -> Outcome:
     """All rounds and the verdict. The opening may have been said already, and is then in the course."""
-    debate.minutes = course
+    debate.state = course
     # Where both have answered blind, a duel that nobody wants any more need not begin.
     for r in debate.rounds(debate.settings.rounds, least=0 if course.own else 1):
         if r.n > 2 and r.ledger.points and not r.ledger.open:
@@ -273,7 +273,7 @@ def no_verdict(debate: Debate, course: DuelState, error: ParticipantFailed, data
 
 def partial(debate: Debate) -> Outcome:
     """The best that can be said at a deadline: where the proposer stands and what is open against it."""
-    answers, course = debate.answers, debate.minutes
+    answers, course = debate.answers, debate.state
     assert isinstance(course, DuelState)
     cases = [v for k, v in answers.items() if k.endswith("@proposer") and isinstance(v, dict)]
     rounds = course.whole_rounds()

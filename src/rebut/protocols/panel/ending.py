@@ -98,7 +98,7 @@ def _lacking(course: PanelState, stopped: str) -> str:
 
 def partial(debate: Debate) -> Outcome:
     """The best that can be said at a deadline: the last position, and what is open against it."""
-    answers, course = debate.answers, debate.minutes
+    answers, course = debate.answers, debate.state
     said = [v for k, v in answers.items() if k.endswith("@lead") and isinstance(v, dict) and v.get("position")]
     rounds = (
         course.rounds if isinstance(course, PanelState) else 0

@@ -40,7 +40,7 @@ from rebut.protocols.shared import prompt_head
 
 async def run(debate: Debate) -> Outcome:
     course = await seated(debate)
-    debate.minutes = course
+    debate.state = course
     await open_up(debate, course)
     for r in debate.rounds(debate.settings.rounds):
         if r.n == 1:

@@ -1,16 +1,22 @@
-"""Trying a protocol out: play it over a script, and crash it at every call.
+"""Testing a protocol: play it with scripted answers, and crash it at every call.
 
     played = play("steelman.py", {"r1/case@skeptic": {"case": "…"}, "r1/reply@owner": {"fair": True, …}})
     assert played.outcome.heading == "KEEP AFTER A FAIR HEARING"
 
     crash_at_every_call("steelman.py", script)
 
-A script says what each seat answers, by key: a mapping is a form's JSON, a text is said as it stands,
-`fails("timeout")` fails, and a list has one of these per attempt. A key may be a pattern such as `r*/case@skeptic`.
+A script gives the answer of each seat by key: a mapping is a form's JSON, a text is the reply as it is,
+`fails("timeout")` is a failure, and a list has one of these per attempt. A key may be a pattern such as
+`r*/case@skeptic`.
+
+The crashes happen in other processes: `python -m rebut.testing DAYS` reads jobs from standard input, and runs each in a
+process of its own.
 """
 
 from __future__ import annotations
 
+# Only the standard library here: the other process moves its clock before it imports anything that may keep a reference
+# to it.
 import datetime
 import json
 import os
@@ -25,21 +31,29 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from rebut.core.types import FAILURES, FailureKind, Json
-from rebut.domain.outcome import Outcome
-from rebut.engine.protocol import load
-from rebut.record.events import Asked
-
 if TYPE_CHECKING:
     from rebut.api import Setup
-    from rebut.record.events import Line
+    from rebut.core.types import FailureKind, Json
+    from rebut.domain.outcome import Outcome
+    from rebut.record.events import Asked, Line
     from rebut.record.record import Record
 
 TOPIC = "Is it worth doing?"
 FIRST = {"PYTHONHASHSEED": "1", "TZ": "America/St_Johns", "LC_ALL": "C.UTF-8"}
 SECOND = {"PYTHONHASHSEED": "2", "TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+DAYS_LATER = 400
 SAME = ("kind", "heading", "decision", "verdict", "final", "ledger", "data", "conclusive", "stopped", "notes")
-"""What two runs of one debate have in common; not ids, times and spend."""
+"""The parts of an outcome that two runs of one debate have in common. Ids, times and cost differ."""
+DIED = 86
+"""The exit status of a process that was killed at its call."""
+NEEDED = (
+    *("rebut.api", "rebut.backends.scripted", "rebut.workspace.context", "rebut.evidence.marks"),
+    *("rebut.workspace.snapshot", "rebut.workspace.tree", "rebut.domain.forms", "rebut.setup.config", "json_repair"),
+)
+"""What a debate imports while it runs. Not the protocol, which each process imports by itself."""
+
+
+# scripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +65,18 @@ class Fails:
 
 
 def fails(kind: FailureKind, message: str = "") -> Fails:
-    """Say in a script that a seat fails, and how."""
-    assert kind in FAILURES, f"the ways to fail are {', '.join(FAILURES)}"
+    """In a script: this seat fails, in this way."""
+    from rebut.core.types import FAILURES
+
+    assert kind in FAILURES, f"{kind!r} is not a kind of failure; the kinds are {', '.join(FAILURES)}"
     return Fails(kind, message)
 
 
 Said = str | Mapping[str, Any] | Fails
 Script = Mapping[str, Said | Sequence[Said]]
+
+
+# playing and crashing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +89,7 @@ class Played:
     @property
     def asked(self) -> list[Asked]:
         """Every call that was made, in order: its `key`, `prompt`, `followup` and why."""
-        return [line.event for line in self.record.lines if isinstance(line.event, Asked)]
+        return _asked(self.record)
 
     @property
     def keys(self) -> list[str]:
@@ -87,20 +106,14 @@ def play(
     seats: Mapping[str, int] | None = None,
     **settings: Any,
 ) -> Played:
-    """Play a protocol over a script, in this process: no model, no network, nothing of the user's own config.
+    """Play a protocol with scripted answers, in this process: no model, no network, none of the user's config.
 
-    Raises what the debate raises (`rebut.RebutError`). `workspace` is what citations are looked up in; `seats` says how
-    many sit in a role, where the protocol leaves that open.
+    Raises what the debate raises (`rebut.RebutError`). `workspace` is the folder that citations are checked against;
+    `seats` gives the number of seats of a role, where the protocol leaves that open.
     """
-    import asyncio
-
-    from rebut import api
-
-    with tempfile.TemporaryDirectory(dir=_quick()) as folder:
+    with tempfile.TemporaryDirectory(dir=_fast_folder()) as folder:
         job = _job(protocol, script, Path(folder), topic, workspace, context, seats, settings)
-        named: dict[str, Any] = {**job.settings, **job.seats, "context": job.context}
-        outcome = asyncio.run(api.start(job.protocol, job.topic, setup=setup(job), **named))
-        return Played(outcome, record(job))
+        return Played(_run(job), _record(job))
 
 
 def crash_at_every_call(
@@ -113,13 +126,13 @@ def crash_at_every_call(
     seats: Mapping[str, int] | None = None,
     **settings: Any,
 ) -> Played:
-    """Kill the debate at each of its calls, once before and once after the answer is there, and resume it elsewhere.
+    """Kill the debate at each of its calls, once before and once after the answer arrives, and resume it.
 
-    Elsewhere is a new process with another hash seed, time zone, locale, working folder and date. Each must come to the
-    very end that an uninterrupted run came to, and ask nothing again whose answer was on record.
+    It is resumed in a new process with another hash seed, time zone, locale, working folder and date. Each resumed
+    debate must end exactly as an uninterrupted one, and ask no question again whose answer is on record.
     """
     whole = play(protocol, script, topic=topic, workspace=workspace, context=context, seats=seats, **settings)
-    with tempfile.TemporaryDirectory(dir=_quick()) as folder:
+    with tempfile.TemporaryDirectory(dir=_fast_folder()) as folder:
         jobs = []
         for n in range(1, len(whole.asked) + 1):
             for moment in ("asked", "attempt"):
@@ -128,57 +141,71 @@ def crash_at_every_call(
                 job = _job(protocol, script, own, topic, workspace, context, seats, settings)
                 jobs.append(replace(job, die_at=moment, die_after=n))
         for job, ending in zip(jobs, _elsewhere(jobs, 0, FIRST), strict=True):
-            assert ending.died, f"{_where(job, whole)}: it was to die there, and did not: {ending.error or 'it ended'}"
+            assert ending.died, f"{_where(job, whole)}: it did not die there: {ending.error or 'it ended'}"
         resumed = [replace(job, resume=True, die_after=0) for job in jobs]
-        for job, ending in zip(jobs, _elsewhere(resumed, 400, SECOND), strict=True):
-            _same(_where(job, whole), whole, ending)
-            _asked_once(_where(job, whole), record(job))
+        for job, ending in zip(jobs, _elsewhere(resumed, DAYS_LATER, SECOND), strict=True):
+            _ends_alike(_where(job, whole), whole, ending)
+            _asks_nothing_twice(_where(job, whole), _record(job))
     return whole
 
 
-def _quick() -> str | None:
-    """A folder in memory where the system has one: so many debates wait long for a disk."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+def _where(job: _Job, whole: Played) -> str:
+    moment = "after the answer of" if job.die_at == "attempt" else "in the middle of"
+    return f"killed {moment} call {job.die_after} ({whole.keys[job.die_after - 1]})"
 
 
-def _where(job: Job, whole: Played) -> str:
-    word = "after the answer of" if job.die_at == "attempt" else "in the middle of"
-    return f"killed {word} call {job.die_after} ({whole.keys[job.die_after - 1]})"
-
-
-def _same(where: str, whole: Played, ending: Ending) -> None:
-    assert ending.outcome, f"{where}: resumed, it came to no end: {ending.error}"
+def _ends_alike(where: str, whole: Played, ending: _Ending) -> None:
+    assert ending.outcome, f"{where}: the resumed debate has no outcome: {ending.error}"
     expected = json.loads(json.dumps(whole.outcome.to_json()))
     for name in SAME:
         assert ending.outcome[name] == expected[name], (
-            f"{where}: resumed, {name} came out differently:\n{ending.outcome[name]!r}\ninstead of\n{expected[name]!r}"
+            f"{where}: in the resumed debate, {name} differs:\n{ending.outcome[name]!r}\ninstead of\n{expected[name]!r}"
         )
 
 
-def _asked_once(where: str, record: Record) -> None:
+def _asks_nothing_twice(where: str, record: Record) -> None:
     answered: dict[tuple[str, str, str], bool] = {}
-    for line in record.lines:
-        if isinstance(line.event, Asked):
-            call = (line.event.key, line.event.why, line.event.followup)
-            assert not answered.get(call), f"{where}: {call[0]} was asked again, though its answer was on record"
-            attempt = record.calls[line.event.key].attempts.get(line.event.attempt)
-            answered[call] = attempt is not None and attempt.outcome == "ok"
+    for asked in _asked(record):
+        call = (asked.key, asked.why, asked.followup)
+        assert not answered.get(call), f"{where}: {call[0]} was asked again, though its answer was on record"
+        attempt = record.calls[asked.key].attempts.get(asked.attempt)
+        answered[call] = attempt is not None and attempt.outcome == "ok"
 
 
-def _elsewhere(jobs: Sequence[Job], days: int, env: Mapping[str, str]) -> list[Ending]:
-    """Run jobs in another interpreter under another sky."""
-    with tempfile.TemporaryDirectory() as nowhere:
-        done = subprocess.run(
-            [sys.executable, "-m", "rebut.testing", str(days)],
-            input=json.dumps([asdict(job) for job in jobs]),
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            env={**os.environ, **env, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            cwd=nowhere,
-        )
-    assert done.returncode == 0, done.stderr
-    return [Ending(**json.loads(line)) for line in done.stdout.splitlines()]
+def _asked(record: Record) -> list[Asked]:
+    from rebut.record.events import Asked
+
+    return [line.event for line in record.lines if isinstance(line.event, Asked)]
+
+
+# one debate, as data that another process can run
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A debate to start or, with `resume`, to resume."""
+
+    protocol: str
+    topic: str
+    home: str
+    workspace: str
+    seats: dict[str, list[str]]
+    settings: dict[str, Json] = field(default_factory=dict)
+    context: list[str] = field(default_factory=list)
+    die_at: str = ""
+    """The kind of event after which the process dies: `asked` or `attempt`."""
+    die_after: int = 0
+    """How many of these events; 0 for a debate that lives."""
+    resume: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How a job ended: with an outcome, an error, or the death of its process."""
+
+    died: bool = False
+    outcome: dict[str, Json] = field(default_factory=dict)
+    error: str = ""
 
 
 def _job(
@@ -190,7 +217,9 @@ def _job(
     context: Sequence[str],
     counts: Mapping[str, int] | None,
     settings: Mapping[str, Json],
-) -> Job:
+) -> _Job:
+    from rebut.engine.protocol import load
+
     name = str(protocol.__file__) if isinstance(protocol, ModuleType) else str(protocol)
     name = str(Path(name).resolve()) if name.endswith(".py") else name
     answers = {key: [_answer(said) for said in _listed(value)] for key, value in script.items()}
@@ -207,7 +236,7 @@ def _job(
     home = folder / "home"
     home.mkdir()
     place = str(Path(workspace).resolve())
-    return Job(name, topic, str(home), place, seats, dict(settings), [str(path) for path in context])
+    return _Job(name, topic, str(home), place, seats, dict(settings), [str(path) for path in context])
 
 
 def _listed(value: Said | Sequence[Said]) -> Sequence[Said]:
@@ -221,55 +250,26 @@ def _answer(said: Said) -> dict[str, Json]:
     return {"text": said, **usage} if isinstance(said, str) else {"json": dict(said), **usage}
 
 
-# Debates that die where they are told to: the other process of `rebut.testing`, which runs jobs from standard input.
-#
-# Each job has a process of its own, a fork, because that is what dies. The interpreter around them was started with
-# another hash seed, time zone, locale, working folder and date than the one that began the debates.
-
-DIED = 86
-NEEDED = (
-    *(
-        "rebut.api",
-        "rebut.backends.scripted",
-        "rebut.workspace.context",
-        "rebut.evidence.marks",
-        "rebut.workspace.snapshot",
-        "rebut.workspace.tree",
-    ),
-    *("rebut.domain.forms", "rebut.setup.config", "json_repair"),
-)
-"""What a debate loads on its way. Not the protocol itself, which each process loads anew."""
+def _fast_folder() -> str | None:
+    """A folder in memory if the system has one, since so many debates would wait long for a disk."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One debate to begin or, with `resume`, to take up again."""
+def _run(job: _Job) -> Outcome:
+    """Start or resume the debate of a job, in this process."""
+    import asyncio
 
-    protocol: str
-    topic: str
-    home: str
-    workspace: str
-    seats: dict[str, list[str]]
-    settings: dict[str, Json] = field(default_factory=dict)
-    context: list[str] = field(default_factory=list)
-    die_at: str = ""
-    """`asked` or `attempt`: the event after which it dies."""
-    die_after: int = 0
-    """The how-manyth of them; 0 for a debate that lives."""
-    resume: bool = False
+    from rebut import api
+
+    setup = _setup(job)
+    if job.resume:
+        return asyncio.run(api.resume(_folder(job).name, setup=setup))
+    named: dict[str, Any] = {**job.settings, **job.seats, "context": job.context}
+    return asyncio.run(api.start(job.protocol, job.topic, setup=setup, **named))
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """What came of a job: an outcome, an error, or a death."""
-
-    died: bool = False
-    outcome: dict[str, Json] = field(default_factory=dict)
-    error: str = ""
-
-
-def setup(job: Job) -> Setup:
-    """Where a job's debate is held: nothing of the user's own is looked at."""
+def _setup(job: _Job) -> Setup:
+    """A setup without the user's own config, whose process dies where the job says."""
     from rebut.api import Setup
     from rebut.setup.config import Config
 
@@ -285,64 +285,54 @@ def setup(job: Job) -> Setup:
     return Setup(workspace=job.workspace, env=env, config=Config(), listener=listen)
 
 
-def record(job: Job) -> Record:
-    """What the one session of a job has on record."""
+def _record(job: _Job) -> Record:
     from rebut.record import sessions
 
+    return sessions.load(_folder(job))
+
+
+def _folder(job: _Job) -> Path:
+    """The folder of the job's only session."""
     [folder] = (Path(job.home) / "sessions").iterdir()
-    return sessions.load(folder)
+    return folder
 
 
-def act(job: Job) -> Ending:
-    """Begin or resume a debate, in this process."""
-    import asyncio
-
-    from rebut import api
-    from rebut.core.errors import RebutError
-
-    place = setup(job)
-    try:
-        if job.resume:
-            [folder] = (Path(job.home) / "sessions").iterdir()
-            outcome = asyncio.run(api.resume(folder.name, setup=place))
-        else:
-            named: dict[str, Any] = {**job.settings, **job.seats, "context": job.context}
-            outcome = asyncio.run(api.start(job.protocol, job.topic, setup=place, **named))
-    except RebutError as error:
-        return Ending(error=f"{type(error).__name__}: {error}")
-    return Ending(outcome=outcome.to_json())
+# the other process
 
 
-def in_a_fork(job: Job) -> Ending:
-    reader, writer = os.pipe()
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            os.close(reader)
-            with os.fdopen(writer, "wb") as file:
-                file.write(json.dumps(asdict(act(job))).encode())
-            code = 0
-        finally:
-            if code:
-                sys.excepthook(*sys.exc_info())
-            os._exit(code)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as answer:
-        said = answer.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if code == DIED:
-        return Ending(died=True)
-    return Ending(**json.loads(said)) if code == 0 else Ending(error=f"its process ended with {code}")
+def _elsewhere(jobs: Sequence[_Job], days: int, env: Mapping[str, str]) -> list[_Ending]:
+    """Run jobs in another interpreter, with another environment, working folder and date."""
+    with tempfile.TemporaryDirectory() as nowhere:
+        done = subprocess.run(
+            [sys.executable, "-m", "rebut.testing", str(days)],
+            input=json.dumps([asdict(job) for job in jobs]),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, **env, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            cwd=nowhere,
+        )
+    assert done.returncode == 0, done.stderr
+    return [_Ending(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def another_day(days: int) -> None:
-    """Move the clock that Python code sees; before anything that keeps a hold of it is imported."""
+def _main(arguments: Sequence[str]) -> None:
+    """`python -m rebut.testing DAYS`: reads jobs from standard input, and prints how each ended, one line each."""
+    if days := int(arguments[0]):
+        _move_clock(days)
+    jobs = [_Job(**job) for job in json.load(sys.stdin)]
+    for name in NEEDED:  # once, for all forks
+        import_module(name)
+    for job in jobs:
+        print(json.dumps(asdict(_in_a_fork(job))), flush=True)
+
+
+def _move_clock(days: int) -> None:
+    """Move the clock that Python code sees. Call it before importing anything that keeps a reference to the clock."""
     real, then = time.time, datetime.datetime
 
     class Moved(then):  # type: ignore[valid-type, misc]
-        """A clock that goes wrong by whole days."""
+        """A clock that is wrong by whole days."""
 
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> Any:
@@ -360,16 +350,36 @@ def another_day(days: int) -> None:
     datetime.datetime = Moved  # type: ignore[misc]
 
 
-def main(words: Sequence[str]) -> None:
-    """`python -m rebut.crashing DAYS`: jobs in on standard input, endings out, one line each."""
-    if days := int(words[0]):
-        another_day(days)
-    jobs = [Job(**job) for job in json.load(sys.stdin)]
-    for name in NEEDED:  # once for all forks
-        import_module(name)
-    for job in jobs:
-        print(json.dumps(asdict(in_a_fork(job))), flush=True)
+def _in_a_fork(job: _Job) -> _Ending:
+    """Run a job in a fork of this process, because the process of a job may die."""
+    from rebut.core.errors import RebutError
+
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.close(reader)
+            try:
+                ending = _Ending(outcome=_run(job).to_json())
+            except RebutError as error:
+                ending = _Ending(error=f"{type(error).__name__}: {error}")
+            with os.fdopen(writer, "wb") as file:
+                file.write(json.dumps(asdict(ending)).encode())
+            code = 0
+        finally:
+            if code:
+                sys.excepthook(*sys.exc_info())
+            os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        said = answer.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code == DIED:
+        return _Ending(died=True)
+    return _Ending(**json.loads(said)) if code == 0 else _Ending(error=f"its process ended with {code}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    _main(sys.argv[1:])

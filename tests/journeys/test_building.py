@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duels
@@ -102,7 +103,7 @@ def test_a_script_has_failures_retries_and_patterns(tmp_path: Path) -> None:  # 
     played = play(path, {"first@*": ["no JSON", {"text": "at last"}], "*": {"text": "end"}})
     assert [asked.why for asked in played.asked] == ["ask", "repair", "ask"]
     assert "Now of at last." in played.asked[2].prompt
-    with pytest.raises(AssertionError, match="the ways to fail"):
+    with pytest.raises(AssertionError, match="is not a kind of failure"):
         fails("boredom")  # type: ignore[arg-type]
 
 
@@ -128,15 +129,24 @@ def test_a_sound_protocol_survives_a_crash_at_every_call(tmp_path: Path) -> None
     ("made", "result", "complaint"),
     [
         ("' '.join(WORDS)", "second.value.text", "ReplayMismatch"),
-        ("'proof'", "__import__('time').strftime('%Y')", "decision came out differently"),
-        ("'proof'", "__import__('os').getcwd()", "decision came out differently"),
+        ("'proof'", "__import__('time').strftime('%Y')", "decision differs"),
+        ("'proof'", "str(__import__('datetime').datetime.now().year)", "decision differs"),
+        ("'proof'", "__import__('os').getcwd()", "decision differs"),
     ],
-    ids=["the order of a set", "the date", "the folder"],
+    ids=["the order of a set", "the date", "the year", "the folder"],
 )
 def test_a_protocol_that_looks_at_the_world_is_caught(tmp_path: Path, made: str, result: str, complaint: str) -> None:
     with pytest.raises(AssertionError, match=complaint) as caught:  # C3
         crash_at_every_call(protocol(tmp_path, made, result), SCRIPT)
     assert "killed in the middle of call" in str(caught.value)
+
+
+def test_the_other_process_moves_the_clock_of_rebut_itself(tmp_path: Path) -> None:  # C3
+    job = testing._job(protocol(tmp_path), SCRIPT, tmp_path, "x", None, (), None, {})
+    [ending] = testing._elsewhere([job], 400, testing.SECOND)
+    assert ending.outcome, ending.error
+    began = datetime.fromisoformat(testing._record(job).lines[0].at)
+    assert began - datetime.now(UTC) > timedelta(days=399), "not even its record has today's date"
 
 
 def test_a_call_that_is_made_again_though_its_answer_is_there_is_caught() -> None:  # C3
@@ -149,8 +159,8 @@ def test_a_call_that_is_made_again_though_its_answer_is_there_is_caught() -> Non
         return made
 
     with pytest.raises(AssertionError, match="first@speaker was asked again, though its answer was on record"):
-        testing._asked_once("killed", record("ok"))
-    testing._asked_once("killed", record("timeout"))  # what failed may be tried again
+        testing._asks_nothing_twice("killed", record("ok"))
+    testing._asks_nothing_twice("killed", record("timeout"))  # what failed may be tried again
 
 
 # installed protocols

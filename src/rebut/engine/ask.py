@@ -1,7 +1,7 @@
-"""Asking: how one question comes to its settled answer, on record at every step.
+"""Asking one question until it has an answer or a failure, with every step on record.
 
-What to do next is a pure function of the attempts that came back, so that a process which died in the middle goes on
-where it stood: a reply that was recorded and not yet read is read, not paid for again.
+What to do next is a pure function of the recorded attempts. A process that died in the middle therefore continues where
+it was: a reply that was recorded but not yet read is read, not paid for again.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from rebut.record.events import Answered, Attempt, Fact
 from rebut.record.record import Amount, Call
 
 REPAIRS = 1
-ASK_LEFT = "`rebut resume ID --ask-left` asks it again, while nothing was said after it."
+"""How many replies that cannot be read are sent back."""
+ASK_LEFT = "`rebut resume ID --ask-left` asks it again, unless the debate has continued without it."
 FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
+"""The failures after which a seat's next model is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """An answer that stands."""
+    """The answer."""
 
     value: Any
     complaints: tuple[str, ...]
@@ -48,18 +50,18 @@ class GivenUp:
 
 
 async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
-    """Bring a question to its answer or its failure. Never asks what the record holds."""
+    """Ask a question until it has an answer or a failure. What is on record is not asked."""
     call = runtime.record.call(q.key)
     if done := _on_record(runtime, q, call):
         return done
     if runtime.offline:
-        if runtime.parent and (gone := left(runtime, q.key, q.fp)):  # what a fork would take over is counted
+        if runtime.parent and (gone := left(runtime, q.key, q.fp)):  # counts what a fork would reuse
             return GivenUp(LEFT, gone, ASK_LEFT)
-        raise NotOnRecord(f"{q.key} was never answered on this record", "Go on with `rebut resume`, or fork.")
+        raise NotOnRecord(f"{q.key} has no answer on this record", "Continue with `rebut resume`, or fork.")
     if q.refused:
         return GivenUp("missing tool", q.refused)
     while True:
-        gone = left(runtime, q.key, q.fp)  # decided by hand: what it had said by then still counts
+        gone = left(runtime, q.key, q.fp)  # skipped by the user: a reply that arrived before still counts
         step = (await _best(q, call) or GivenUp(LEFT, gone, ASK_LEFT)) if gone else await _next(runtime, q, call)
         if isinstance(step, Next):
             connection = runtime.connection(step.spec)
@@ -88,7 +90,7 @@ async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
 
 
 def _on_record(runtime: Runtime, q: Question, call: Call) -> Answered | GivenUp | None:
-    """What this record, or the one it was forked from, already says."""
+    """The answer or failure that this record, or the parent of this fork, already has."""
     if call.answered:
         _same_question(runtime, q, call.answered.fp, call.answered)
         return call.answered
@@ -107,30 +109,30 @@ def _on_record(runtime: Runtime, q: Question, call: Call) -> Answered | GivenUp 
 
 
 def _same_question(runtime: Runtime, q: Question, fp: str, answered: Answered | None) -> None:
-    """Hold the protocol to determinism; after an upgrade, keep the recorded answer if it still fits."""
+    """Raise if the protocol asks another question than before. After an upgrade, keep an answer that still fits."""
     still = answered is None or q.schema is None or fits(q.schema, answered.value)
     if fp == q.fp and still:
         return
     session = runtime.record.opened.id
     if not runtime.upgraded:
         raise ReplayMismatch(
-            f"{q.key}: the question is not the one on record, though nothing was upgraded",
-            "The protocol looks at something besides its topic, settings, seats and earlier answers (a clock, a set's "
-            f"order, a file), or its file was edited. Mend that, or go on with `rebut fork {session}`.",
+            f"{q.key}: the question differs from the one on record, though nothing was upgraded",
+            "The protocol uses something besides its topic, settings, seats and earlier answers (a clock, the order of "
+            f"a set, a file), or its file was edited. Fix the protocol and resume, or use `rebut fork {session}`.",
         )
     if not still:
         raise ReplayMismatch(
             f"{q.key}: the recorded answer no longer fits its form ({runtime.upgraded})",
             f"`rebut fork {session}` asks again what no longer fits and reuses the rest.",
         )
-    runtime.notes.append(f"{q.key}: the question changed ({runtime.upgraded}); the recorded answer was kept")
+    runtime.notes.append(f"{q.key}: the question changed ({runtime.upgraded}); the recorded answer is used")
 
 
 async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp | Next:
-    """Read what came back so far and say what follows."""
-    # Each model once: one that is named twice would be asked for ever.
+    """Read the attempts so far and decide what follows."""
+    # Each model once: one that is named twice would be asked forever.
     specs = list({str(s): s for s in (q.who.spec, *runtime.fallbacks.get(q.who.seat, ()))}.values())
-    at, why, followup = _spoke_last(runtime, q.who.seat, len(specs)), "ask", ""
+    at, why, followup = _current_model(runtime, q.who.seat, len(specs)), "ask", ""
     best: Settled | None = None
     repairs, sent_back, served = 0, False, False
     for asked, attempt in call.returned:
@@ -146,7 +148,7 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
         try:
             value = _read(q, attempt)
         except UnreadableReply as error:
-            # People and callers may try until it fits: each try is an act of theirs, and costs nobody anything.
+            # People and callers may try until it fits: they decide to try again, and it costs nothing.
             patient = asked is not None and asked.patient
             repairs += not patient
             if repairs > REPAIRS or (best and not patient):
@@ -189,7 +191,7 @@ async def _complaints(q: Question, value: Any) -> tuple[str, ...]:
 
 
 async def _best(q: Question, call: Call) -> Settled | None:
-    """The last reply that can be read, for when the money for a better one is gone."""
+    """The last reply that can be read, for when a limit permits no better one."""
     for _, attempt in reversed(call.returned):
         if attempt.outcome != "ok":
             continue
@@ -201,22 +203,22 @@ async def _best(q: Question, call: Call) -> Settled | None:
     return None
 
 
-def _spoke_last(runtime: Runtime, seat: str, count: int) -> int:
-    """Which of a seat's models speaks for it now: a fallback lasts for the rest of the debate."""
+def _current_model(runtime: Runtime, seat: str, count: int) -> int:
+    """Which of a seat's models answers for it now. A fallback lasts for the rest of the debate."""
     fact = runtime.record.facts.get(f"fallback@{seat}")
     position = fact.value.get("position", 0) if fact and isinstance(fact.value, dict) else 0
     return position if isinstance(position, int) and position < count else 0
 
 
 def _fall_back(runtime: Runtime, q: Question, at: int, spec: ModelSpec, attempt: Attempt) -> None:
-    if _spoke_last(runtime, q.who.seat, at + 1) >= at:
+    if _current_model(runtime, q.who.seat, at + 1) >= at:
         return
     value: dict[str, Json] = {"position": at, "spec": str(spec), "why": f"{attempt.outcome}: {attempt.message}"}
     runtime.write(Fact(key=f"fallback@{q.who.seat}", cls="limit", value=value))
 
 
 async def _serve(runtime: Runtime, key: str, needs: Sequence[str]) -> str:
-    """Answer a reply's `need` from the snapshot, once, on record."""
+    """The context that a reply's `need` asks for, from the snapshot; served once and recorded."""
     from rebut.workspace.context import serve
 
     fact_key, of = f"{key}#served", fingerprint(list(needs))
@@ -230,7 +232,7 @@ async def _serve(runtime: Runtime, key: str, needs: Sequence[str]) -> str:
 
 
 def _refused(runtime: Runtime, q: Question, worst: Amount, connection: Connection) -> GivenUp | None:
-    """Whether a limit forbids the call; the closing call draws on what was set aside for it."""
+    """The failure if a limit forbids the call. The closing call may use what is reserved for it."""
     runtime.control.check()
     if connection.patient:
         return None

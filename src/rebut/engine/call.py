@@ -1,4 +1,4 @@
-"""Calling: one call to a backend, reserved and on record before it starts, on record when it comes back."""
+"""One call to a backend: its worst case is reserved and recorded before it starts, its result when it returns."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rebut.domain.forms import Form
 
 SCHEMA_TOKENS = 1500
+"""What a form's JSON schema takes at most."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Question:
     max_output: int = MAX_OUTPUT
     material: Material = NO_MATERIAL
     refused: str = ""
-    """Why it must not be asked: a failure at once, on record like any other."""
+    """Why it must not be asked: it then fails at once, and the failure is recorded like any other."""
 
     @property
     def schema_name(self) -> str:
@@ -59,6 +60,7 @@ class Next:
 
 
 def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
+    """The most that a call can take."""
     persona = tokens(q.who.persona) if q.who.persona else 0
     sent = persona + tokens(q.prompt) + tokens(step.followup) + (SCHEMA_TOKENS if q.schema else 0)
     back = q.max_output + connection.thinking
@@ -68,7 +70,7 @@ def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
 async def call_once(
     runtime: Runtime, q: Question, call: Call, step: Next, connection: Connection, worst: Amount
 ) -> None:
-    """One call: reserved and on record before it starts, on record when it comes back, whatever comes back."""
+    """Make one call. It is reserved and recorded before it starts, and its result is recorded, whatever it is."""
     if full := runtime.no_room():
         raise full
     number = call.next_attempt
@@ -86,14 +88,14 @@ async def call_once(
         usd=worst.usd,
         patient=connection.patient,
     )
-    if not connection.patient:  # waiting for a person is not in doubt
+    if not connection.patient:  # a question to a person is recorded with its answer: it is never in doubt
         await runtime.append(asked)
     on_wait, left = runtime.control.on_wait, runtime.seconds_left(closing=q.closing)
     who, prompt = connection.handed(q.who, q.prompt)
     sending = _Sending(runtime, asked, connection, worst, Amount() if q.closing else runtime.closing)
     request = Request(
         key=q.key,
-        # A fallback has an effort of its own.
+        # A fallback has its own effort.
         participant=who if who.spec == step.spec else replace(who, spec=step.spec),
         prompt=prompt,
         followup=step.followup,
@@ -128,19 +130,20 @@ async def call_once(
 
 @dataclass(slots=True)
 class _Sending:
-    """One call on its way. Each time that its request goes out is an attempt of its own on record."""
+    """One call in flight. Each time its request is sent is an attempt of its own on record."""
 
     runtime: Runtime
     asked: Asked
     connection: Connection
     worst: Amount
     kept: Amount
-    """What is set aside for the closing call and must not be drawn on."""
+    """Reserved for the closing call, and not available to this one."""
     began: float = field(default_factory=time.monotonic)
     over: bool = False
-    """What came of it is on record: a backend that was cut off and works on by itself sends nothing more."""
+    """Its result is on record. A backend that was cut off and still works must not send the request again."""
     held: bool = False
-    """It was lost and must not go out again from here: whoever asks next says why, a limit, a full disk or a stop."""
+    """The request was lost and must not be sent again now, because of a limit, a full disk or a stop. The next run
+    reports which."""
 
     @property
     def ms(self) -> int:
@@ -163,11 +166,11 @@ class _Sending:
         )
 
     async def again(self, error: ParticipantFailed) -> bool:
-        """Put a request that was lost on record, and that it goes out once more; False if it must not."""
+        """Record that a request was lost and is sent again. Returns False if it must not be."""
         runtime = self.runtime
         if self.over:
             return False
-        # The lost one is held to have cost what was reserved for it, so there must be room for another.
+        # The lost request counts as if it had cost what was reserved for it, so the limits must permit another.
         full = runtime.limits.refuses(runtime.record.committed, self.worst, self.kept) or runtime.no_room()
         self.held = runtime.control.draining or bool(full)
         if self.held:
@@ -182,7 +185,7 @@ class _Sending:
 
 @lru_cache(maxsize=256)
 def _json_schema(form: type[Form]) -> Mapping[str, Json]:
-    """Made once for each form: pydantic takes longer to make one than the whole of the rest of a call does."""
+    """Cached: pydantic takes longer to generate a schema than the rest of a call takes."""
     return form.model_json_schema()
 
 
@@ -194,13 +197,13 @@ async def _attempt(runtime: Runtime, request: Request, sending: _Sending) -> Att
     except TimeoutError as error:
         return sending.failed(ParticipantFailed("timeout", f"timed out ({error})"))
     except Cut as cut:
-        sending.over = True  # before it is on record: while that waits for the disk, nothing may go out again
+        sending.over = True  # before it is recorded: while that waits for the disk, nothing may be sent again
         number, usd = sending.asked.attempt, 0.0 if connection.free else None
         if cut.why == "left":
             return Attempt(
                 key=key, attempt=number, outcome=LEFT, message=left(runtime, key, ""), usd=usd, ms=sending.ms
             )
-        if connection.patient:  # a person who has not answered yet is no failure
+        if connection.patient:  # a person who has not answered yet has not failed
             raise control.late() from None
         seat, why = request.participant.seat, "cut off by the deadline"
         late = Attempt(key=key, attempt=number, outcome="timeout", message=why, usd=usd, ms=sending.ms)

@@ -1,4 +1,4 @@
-"""Reading a structured reply: strict first, then repaired, then validated; what fails can be sent back."""
+"""Reading a structured reply: parsed strictly, else repaired, then validated. What fails can be sent back."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ _COMMA = re.compile(r",(?=\s*[}\]])")
 
 
 class UnreadableReply(ValueError):
-    """The reply does not hold what was asked for; the message is fit to be sent back to its author."""
+    """The reply is not what was asked for. The message can be sent back to the model."""
 
 
 def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
     """Read `text` as a `schema`. Raises `UnreadableReply`.
 
-    Repair runs only on a reply that the provider did not cut: mending a truncated reply would pass half an
-    argument off as a whole one.
+    Repair runs only on a reply that the provider did not cut off: a repaired half would count as a whole argument.
     """
     from pydantic import ValidationError
 
@@ -46,21 +45,21 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
         try:
             return schema.model_validate(_tidy(found) if "\\" in text else found)
         except ValidationError as error:
-            problem = _said(error)
+            problem = _explained(error)
     raise UnreadableReply(problem)
 
 
 def _objects(text: str) -> Iterator[dict[str, object]]:
-    """The JSON objects that the reply may be, best guess first."""
+    """The JSON objects that the reply may mean, the most likely first."""
     bare = text.strip()
     strict = False
-    if (found := _loaded(bare)) is not None:  # as nearly all replies come: nothing else is looked for yet
+    if (found := _loaded(bare)) is not None:  # nearly every reply; nothing else is tried yet
         strict = True
         yield found
     fenced = list(_fenced(text))
     start, end = bare.find("{"), bare.rfind("}")
     inner = bare[start : end + 1] if 0 <= start < end else ""
-    # The commonest slip is mended exactly; the general repair below may alter words with quotes and backslashes.
+    # The most common error is repaired exactly; the general repair below may alter texts with quotes and backslashes.
     without_commas = (_without_commas(candidate) for candidate in (*fenced, inner))
     for candidate in chain((*fenced, inner), without_commas):
         if (found := _loaded(candidate)) is not None:
@@ -72,15 +71,15 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
 
     for candidate in [*fenced, inner or bare[start:]]:
         if _is_cut(candidate) or _is_cut(bare[start:]):
-            continue  # visibly cut off, though the provider did not say so
+            continue  # visibly cut off, though the provider did not report it
         if len(candidate) > MAX_REPAIR or _depth(candidate) > DEEPEST_REPAIR:
-            continue  # repair takes minutes on deep or endless repetition, and nothing else runs meanwhile
+            continue  # repair takes minutes on deep or long repetition, and blocks the event loop meanwhile
         try:
-            mended = repair_json(candidate, return_objects=True)
+            repaired = repair_json(candidate, return_objects=True)
         except (ValueError, RecursionError):
             continue
-        if isinstance(mended, dict) and mended:  # prose gives '', two objects give a list: neither is an answer
-            yield mended
+        if isinstance(repaired, dict) and repaired:  # prose gives '', two objects give a list: neither is an answer
+            yield repaired
 
 
 def _loaded(candidate: str) -> dict[str, object] | None:
@@ -92,7 +91,7 @@ def _loaded(candidate: str) -> dict[str, object] | None:
 
 
 def _fenced(text: str) -> Iterator[str]:
-    """The bodies of fenced blocks. One pass over the lines: a pattern over the whole text can be made to take hours."""
+    """The bodies of fenced blocks, in one pass over the lines: a regular expression could be made to take hours."""
     fence, body, count = "", list[str](), 0
     for line in text.split("\n"):
         if fence:
@@ -106,7 +105,7 @@ def _fenced(text: str) -> Iterator[str]:
 
 
 def _tidy(found: object) -> object:
-    """Without controls and lone surrogates: as escapes they came in behind the back of the door."""
+    """Without control characters and lone surrogates, which a reply may contain as escapes."""
     match found:
         case str():
             return clean(found)
@@ -119,7 +118,7 @@ def _tidy(found: object) -> object:
 
 
 def _split(text: str) -> tuple[list[str], list[str], bool]:
-    """The text outside of strings and the strings between, in turn; and whether it ends inside one. One pass."""
+    """The text outside of strings, the strings between, and whether the text ends inside a string. One pass."""
     outside, inside, quoted = [""], list[str](), False
     for token in _TOKEN.findall(text):
         if token == '"':
@@ -136,7 +135,7 @@ def _split(text: str) -> tuple[list[str], list[str], bool]:
 
 
 def _without_commas(text: str) -> str:
-    """Without commas before a closing bracket, those within strings left alone."""
+    """Without commas before a closing bracket; strings are unchanged."""
     outside, inside, quoted = _split(text)
     if quoted:
         return text
@@ -147,14 +146,14 @@ def _without_commas(text: str) -> str:
 
 
 def _is_cut(text: str) -> bool:
-    """Whether the text ends inside a string or an object. Braces within strings are words, not structure."""
+    """Whether the text ends inside a string or an object. Braces inside strings do not count."""
     outside, _, quoted = _split(text)
     plain = "".join(outside)
     return quoted or plain.count("{") > plain.count("}")
 
 
 def _depth(text: str) -> int:
-    """How deep the brackets nest, those within strings included."""
+    """How deep the brackets nest, including those inside strings."""
     depth = deepest = 0
     for bracket in re.findall(r"[{}\[\]]", text):
         depth += 1 if bracket in "{[" else -1
@@ -162,7 +161,7 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _said(error: ValidationError) -> str:
+def _explained(error: ValidationError) -> str:
     rows = []
     for row in error.errors(include_url=False, include_input=False)[:6]:
         where = ".".join(str(part) for part in row["loc"]) or "the reply"
@@ -171,7 +170,7 @@ def _said(error: ValidationError) -> str:
 
 
 def fits(schema: type[BaseModel], value: Json) -> bool:
-    """Whether a value that was read before still fits its form."""
+    """Whether a recorded value still fits its form."""
     from pydantic import ValidationError
 
     try:

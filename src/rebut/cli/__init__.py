@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 PARTIAL = 5
 """The exit code of a result at its deadline."""
+COMPLETE = "_REBUT_COMPLETE"
+"""The environment variable by which a completion script asks what Tab should offer."""
 
 
 def main() -> None:
@@ -34,7 +37,6 @@ def _complain(words: str) -> None:
 def _hold_open() -> None:
     """A standard stream that was closed has nobody at its end; what we open must not come to stand in its place."""
     import io
-    import os
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -48,16 +50,17 @@ def _hold_open() -> None:
 
 def _answer(words: list[str]) -> int:
     if words in (["--help"], ["-h"], ["help"]):
-        _print("help.txt")
+        _print_help()
         return 0
     if words in (["--version"], ["-V"]):
         from rebut import __version__
 
         print(f"rebut {__version__}")
         return 0
-    if len(words) == 2 and words[0] == "completion" and words[1] in ("bash", "zsh", "fish"):
-        _print(f"completion.{words[1]}")
-        return 0
+    if not words and (instruction := os.environ.get(COMPLETE)):
+        from rebut.cli.commands.completion import complete
+
+        return complete(instruction)
     from rebut.cli import deadline
 
     deadline.start()
@@ -69,11 +72,11 @@ def _answer(words: list[str]) -> int:
     return code
 
 
-def _print(name: str) -> None:
-    """Show a generated page. A shell asks for its completion whenever it starts, so that must be quick too."""
-    with open(__file__.replace("__init__.py", name), encoding="utf-8") as page:  # noqa: PTH123  no pathlib here
+def _print_help() -> None:
+    """Show the page that `make docs` has written."""
+    with open(__file__.replace("__init__.py", "help.txt"), encoding="utf-8") as page:  # noqa: PTH123  no pathlib here
         text = page.read()
-    if name == "help.txt" and sys.stdout.isatty():
+    if sys.stdout.isatty():
         text = _folded(text)
     if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
         text = text.replace("…", "...").replace("–", "-")
@@ -82,8 +85,6 @@ def _print(name: str) -> None:
 
 def _folded(page: str) -> str:
     """The page for a narrow terminal: what does not fit goes on below, under where its text begins."""
-    import os
-
     columns = os.get_terminal_size(sys.stdout.fileno()).columns
     if not 0 < columns < max(map(len, page.splitlines())):
         return page

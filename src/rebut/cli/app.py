@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
 from rebut.cli import deadline
 from rebut.cli.examples import EXAMPLES
@@ -33,12 +34,17 @@ class Group(click.Group):
             return None
         module = import_module(f"rebut.cli.commands.{COMMANDS[name].module}")
         command: click.Command = getattr(module, f"{name}_command")
-        return _completed(command, name)
+        return _with_common_help(command, name, examples=not ctx.resilient_parsing)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """The commands by the index: click would load each for its help."""
+        named = [CompletionItem(name, help=e.help) for name, e in COMMANDS.items() if name.startswith(incomplete)]
+        return named + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from rebut.cli.usage_errors import unknown
 
             raise unknown(args[0], args, COMMANDS)
@@ -68,10 +74,11 @@ PLAIN = click.Option(
 )
 
 
-def _completed(command: click.Command, name: str) -> click.Command:
+def _with_common_help(command: click.Command, name: str, *, examples: bool) -> click.Command:
     """A command with what all of them have: `--plain`, and examples below its help."""
     if PLAIN not in command.params:
         command.params.append(PLAIN)
+    if examples and not command.epilog:
         from rebut.cli.output import folded
 
         rows = [f"  rebut {line}\n      {what}" for line, what in EXAMPLES.get(name, ())]
@@ -107,7 +114,7 @@ def _entered(words: list[str]) -> int:
     try:
         words = _meant(words)
         if not words:
-            from rebut.cli.commands.quick import show
+            from rebut.cli.overview import show
 
             return show()
         with app.make_context("rebut", list(words)) as here:

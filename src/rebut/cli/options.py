@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Completed(click.ParamType[str]):
+    """A text that the shell completes: `offers` gives values, each with its description or an empty one.
+
+    A press of Tab starts Python, so what is offered is found without loading the configuration or a record.
+    """
+
+    def __init__(self, name: str, offers: Callable[[], Iterable[tuple[str, str]]], *, files: bool = False) -> None:
+        self.name, self._offers, self._files = name, offers, files
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        found = [CompletionItem(value, help=about) for value, about in self._offers() if value.startswith(incomplete)]
+        return [*found, CompletionItem(incomplete, type="file")] if self._files else found
+
+
+BUILT_IN = ("caller", "gguf", "human", "lint", "local", "rules", "scripted")
+"""The providers without a table, as in `rebut.setup.config`, which takes long to load."""
+
+
+def _specs() -> Iterable[tuple[str, str]]:
+    from rebut.core.files import shipped
+
+    return ((name, "") for name in sorted({*BUILT_IN, *shipped("tools.toml")["tools"], *shipped("providers.toml")}))
+
+
+def _levels() -> Iterable[tuple[str, str]]:
+    from rebut.core.types import EFFORTS
+
+    return ((level, "") for level in EFFORTS)
+
+
+def _sessions() -> Iterable[tuple[str, str]]:
+    """All sessions, the last changed first, each with its topic."""
+    import json
+
+    from rebut.core.text import cut
+    from rebut.record.sessions import home
+
+    yield "last", "the newest session of this folder"
+    root = home()
+    folders = [one for one in root.iterdir() if not one.name.startswith(".")] if root.is_dir() else []
+    for folder in sorted(folders, key=lambda one: one.stat().st_mtime, reverse=True):
+        try:
+            with (folder / "journal.jsonl").open("rb") as journal:
+                yield folder.name, cut(str(json.loads(journal.readline())["topic"]), 60)
+        except (OSError, ValueError, KeyError):
+            yield folder.name, ""
+
+
+def _protocols() -> Iterable[tuple[str, str]]:
+    from importlib.metadata import entry_points
+
+    return ((one.name, "") for one in entry_points(group="rebut.protocols"))
+
+
+SPEC = Completed("spec", _specs)
+LEVEL = Completed("level", _levels)
+SESSION = Completed("id", _sessions)
+PROTOCOL = Completed("protocol", _protocols, files=True)
+PATH = Completed("path", tuple, files=True)
 
 SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
@@ -37,6 +99,10 @@ class Many(click.Command):
                     f"missing argument '{name.upper()}': put it before --context, which takes every path after it", ctx
                 ) from error
             raise
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        files = ctx.params.get("context") and not incomplete.startswith("-")
+        return [CompletionItem(incomplete, type="file")] if files else super().shell_complete(ctx, incomplete)
 
 
 def _clocked(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -99,7 +165,11 @@ def common(f: F) -> F:
     for option in reversed(
         [
             click.option(
-                "--context", multiple=True, metavar="PATH…", help="Files and folders that debaters may read and cite."
+                "--context",
+                type=PATH,
+                multiple=True,
+                metavar="PATH…",
+                help="Files and folders that debaters may read and cite.",
             ),
             click.option("--dry-run", is_flag=True, help="Show what would be sent to whom and its cost; call nothing."),
             click.option("--fallback", multiple=True, metavar="SEAT=SPEC", help="Who takes over if a seat fails."),
@@ -114,7 +184,7 @@ def common(f: F) -> F:
                 "--seed", type=int, metavar="N", help="For the same chance each time, where a provider takes a seed."
             ),
             click.option("--repeat", type=int, metavar="N", help="The same debate N times, one line of JSON each."),
-            click.option("--out", metavar="FILE", help="With --repeat: where the lines go. [standard output]"),
+            click.option("--out", type=PATH, metavar="FILE", help="With --repeat: write the lines to FILE. [stdout]"),
         ]
     ):
         f = option(f)

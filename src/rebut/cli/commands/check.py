@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from rebut.cli.options import json_flag
+from rebut.cli.options import PATH, json_flag
 
 BAD = ("absent", "moved")
 LARGEST = 20_000_000
@@ -19,7 +19,7 @@ MOST = 200
 
 
 @click.command("check")
-@click.argument("file")
+@click.argument("file", type=PATH)
 @click.option("--all", "everything", is_flag=True, help="Every citation, not only those that are absent or moved.")
 @click.option(
     "--root",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.options import json_flag
+from rebut.cli.options import SPEC, json_flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
-@click.argument("specs", nargs=-1, metavar="[SPEC]…")
+@click.argument("specs", type=SPEC, nargs=-1, metavar="[SPEC]…")
 @click.option("--offline", is_flag=True, help="Call no model: only what is installed and set.")
 @click.option("--deep", is_flag=True, help="More calls: a form, non-ASCII, 200 kB, context file, each level of effort.")
 @click.option("--timeout", type=float, default=60.0, metavar="S", help="Seconds a call. [60]")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from rebut.cli.commands.show import folder_of
-from rebut.cli.options import json_flag
+from rebut.cli.options import SESSION, json_flag
 
 if TYPE_CHECKING:
     from rebut.record.record import Record
 
 
 @click.command("export")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @click.option(
     "--format", "form", type=click.Choice(["md", "json", "adr", "sarif", "github"]), default="md", show_default=True
 )
@@ -63,7 +63,7 @@ def _findings(record: Record, form: str) -> str:
 
 
 @click.command("verify")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @json_flag
 def verify_command(id: str, as_json: bool) -> int:
     """Check that a session's record is whole and unaltered, and that the files it wrote are still as written.

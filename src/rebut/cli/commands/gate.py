@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rebut.cli.commands.show import folder_of, root
-from rebut.cli.options import gate_options, json_flag
+from rebut.cli.options import SESSION, gate_options, json_flag
 
 if TYPE_CHECKING:
     from rebut.ci.dismissals import Dismissal
@@ -26,7 +26,7 @@ USUAL = "P1"
 
 
 @click.command("gate")
-@click.argument("id", default="last")
+@click.argument("id", type=SESSION, default="last")
 @gate_options
 @json_flag
 def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_json: bool) -> int:
@@ -127,7 +127,7 @@ def _above(severity: str) -> str:
 @click.command("dismiss")
 @click.argument("finding", required=False, default="")
 @click.option("--reason", metavar="TEXT", default="", help="Why. It is shown wherever the finding is hidden.")
-@click.option("--session", "id", metavar="ID", default="", help="The review it is from. [the last one of this folder]")
+@click.option("--session", "id", type=SESSION, default="", help="The review it is from. [the last one of this folder]")
 @click.option("--shared", is_flag=True, help="Keep it in .rebut/dismissals.jsonl, to be committed. [for you alone]")
 @click.option("--list", "listing", is_flag=True, help="List what is dismissed here.")
 @click.option("--undo", metavar="ID", default="", help="Take back a dismissal (d…) of the list, or of a finding (F…).")

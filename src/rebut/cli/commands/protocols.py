@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import SCOPES, Many, common, gate_options, given_scope, pairs, scope_options, shown, topic_of
+from rebut.cli.options import (
+    LEVEL,
+    PATH,
+    PROTOCOL,
+    SCOPES,
+    SPEC,
+    Many,
+    common,
+    gate_options,
+    given_scope,
+    pairs,
+    scope_options,
+    shown,
+    topic_of,
+)
 
 if TYPE_CHECKING:
     from rebut.workspace.targets.target import Wanted
@@ -15,14 +29,14 @@ if TYPE_CHECKING:
 
 @click.command("duel", cls=Many)
 @click.argument("topic")
-@click.option("--proposer", metavar="SPEC", help="The model that takes a position.")
-@click.option("--challenger", metavar="SPEC", help="The model that attacks it; another one than the proposer.")
-@click.option("--judge", metavar="SPEC", help="The model that decides. [a fresh call of the proposer's model]")
+@click.option("--proposer", type=SPEC, help="The model that takes a position.")
+@click.option("--challenger", type=SPEC, help="The model that attacks it; another one than the proposer.")
+@click.option("--judge", type=SPEC, help="The model that decides. [a fresh call of the proposer's model]")
 @click.option("--rounds", type=int, metavar="1–5", help="Rounds of back and forth. [2]")
-@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@click.option("--effort", type=LEVEL, help="Thinking effort of every seat: low, medium, high, max.")
 @click.option("--model-proposer", metavar="MODEL", help="The proposer's model, apart from its provider.")
 @click.option("--model-challenger", metavar="MODEL", help="The challenger's model, apart from its provider.")
-@click.option("--state-dir", metavar="DIR", help="Write debate/last-debate.json there.")
+@click.option("--state-dir", type=PATH, metavar="DIR", help="Write debate/last-debate.json there.")
 @common
 def duel_command(topic: str, model_proposer: str | None, model_challenger: str | None, **named: Any) -> int:
     """Proposer against challenger, every claim cited, until a judge picks a side.
@@ -44,19 +58,19 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
 @click.option("--target", metavar="KIND", default="auto", help="auto, code, proposal or mixed. [auto]")
 @click.option("--scope", metavar="SCOPE", default="", help=f"{SCOPES}. [uncommitted]")
 @scope_options
-@click.option("--artifact-file", metavar="FILE", default="", help="A file that holds what to review.")
-@click.option("--context-file", metavar="FILE", default="", help="A file that holds the last message.")
+@click.option("--artifact-file", type=PATH, metavar="FILE", default="", help="A file that holds what to review.")
+@click.option("--context-file", type=PATH, metavar="FILE", default="", help="A file that holds the last message.")
 @click.option("--from-transcript", is_flag=True, help="The last answer of your coding tool in this folder.")
-@click.option("--author", metavar="SPEC", help="The model that wrote it; it is not asked. [the judge's, or you]")
-@click.option("--critic", metavar="SPEC", help="The model that reviews it; another one than the author.")
-@click.option("--judge", metavar="SPEC", help="The model that weighs the findings. [the author's]")
+@click.option("--author", type=SPEC, help="The model that wrote it; it is not asked. [the judge's, or you]")
+@click.option("--critic", type=SPEC, help="The model that reviews it; another one than the author.")
+@click.option("--judge", type=SPEC, help="The model that weighs the findings. [the author's]")
 @click.option("--intensity", metavar="LEVEL", help="quick, standard or extensive: rounds, minutes and time a call.")
 @click.option("--max-rounds", "rounds", type=int, metavar="1–5", help="Rounds at most. [1, 3 or 5]")
 @click.option("--mode", metavar="MODE", help="auto: the judge's choice is taken; manual: you are asked. [auto]")
 @click.option("--backend-timeout-seconds", type=float, metavar="S", help="The same as --timeout. [180, 600 or 900]")
 @click.option("--skip-materialize-opposite", is_flag=True, help="On B, do not have the final artifact written.")
-@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
-@click.option("--state-dir", metavar="DIR", help="The folder that holds session folders. [in git's own folder]")
+@click.option("--effort", type=LEVEL, help="Thinking effort of every seat: low, medium, high, max.")
+@click.option("--state-dir", type=PATH, metavar="DIR", help="The parent of the session folders. [in .git]")
 @click.option("--apply", "apply_patch", is_flag=True, help="Apply the final patch, if the tree is as it was reviewed.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
 @gate_options
@@ -129,8 +143,8 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
 @click.command("revise", cls=Many)
 @click.argument("stage", metavar="plan|review", type=click.Choice(["plan", "review"]))
 @click.argument("topic", required=False, default="")
-@click.option("--author", metavar="SPEC", multiple=True, help="A model that writes; give two. NAME=SPEC names files.")
-@click.option("--synthesizer", metavar="SPEC", help="The model that makes one of both. [the first author's, anew]")
+@click.option("--author", type=SPEC, multiple=True, help="A model that writes; give two. NAME=SPEC names files.")
+@click.option("--synthesizer", type=SPEC, help="The model that makes one of both. [the first author's, anew]")
 @click.option("--scope", metavar="SCOPE", default="", help=f"What is reviewed: {SCOPES}. [uncommitted]")
 @scope_options
 @click.option("--rounds", type=int, metavar="1–3", help="Rounds of critique and revision at most. [2]")
@@ -138,7 +152,7 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
 @click.option("--strategy", metavar="NAME", help="debate; or synthesize (a plan), single (a review). [debate]")
 @click.option("--baseline", is_flag=True, help="Also synthesize the first drafts alone, to compare: one call more.")
 @click.option("--show-names", is_flag=True, help="Tell authors who wrote what; by default they are not told.")
-@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@click.option("--effort", type=LEVEL, help="Thinking effort of every seat: low, medium, high, max.")
 @common
 def revise_command(stage: str, topic: str, **named: Any) -> int:
     """Two authors write, critique each other, revise and converge; one plan or one review is made of both.
@@ -169,12 +183,12 @@ def revise_command(stage: str, topic: str, **named: Any) -> int:
 
 @click.command("panel", cls=Many)
 @click.argument("topic")
-@click.option("--lead", metavar="SPEC", help="The model that takes the position and defends it.")
-@click.option("--challenger", metavar="SPEC", multiple=True, help="A model that attacks it; repeat for several.")
-@click.option("--judge", metavar="SPEC", help="Who writes the personas and maps assumptions. [the lead's model]")
+@click.option("--lead", type=SPEC, help="The model that takes the position and defends it.")
+@click.option("--challenger", type=SPEC, multiple=True, help="A model that attacks it; repeat for several.")
+@click.option("--judge", type=SPEC, help="Who writes the personas and maps assumptions. [the lead's model]")
 @click.option("--max-rounds", "rounds", type=int, metavar="1–10", help="The challenge and all rebuttals. [5]")
 @click.option("--min-challengers", type=int, metavar="N", help="How many challengers must answer. [1]")
-@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@click.option("--effort", type=LEVEL, help="Thinking effort of every seat: low, medium, high, max.")
 @common
 def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
     """One position against expert challengers, all at once, to a consensus or an honest trade-off.
@@ -193,7 +207,7 @@ def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
 
 
 @click.command("run", cls=Many)
-@click.argument("file", metavar="FILE|NAME")
+@click.argument("file", type=PROTOCOL, metavar="FILE|NAME")
 @click.argument("topic")
 @click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Fill a seat; repeat for a role with several.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a setting of the protocol.")

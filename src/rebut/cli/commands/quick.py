@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from rebut.api import Setup
-from rebut.cli.options import Many, common, gate_options, given_limits, limits, output, shown, topic_of
-from rebut.cli.output import folded, say, width
-from rebut.core.errors import RebutError
-from rebut.core.text import cut
-from rebut.domain import session_status
-from rebut.record import sessions
-from rebut.setup.discover import look, usable
-from rebut.workspace.git import Git
+from rebut.cli.options import (
+    PATH,
+    SESSION,
+    SPEC,
+    Many,
+    common,
+    gate_options,
+    given_limits,
+    limits,
+    output,
+    shown,
+    topic_of,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
@@ -33,10 +35,10 @@ def verb(f: F) -> F:
     """What all verbs understand."""
     for option in reversed(
         [
-            click.option("--with", "company", metavar="A,B", help="The models to use; their roles are shown."),
+            click.option("--with", "company", type=SPEC, metavar="A,B", help="The models to use, in order of roles."),
             click.option("--quick", is_flag=True, help="Less time, fewer calls, low effort."),
             click.option("--deep", is_flag=True, help="More rounds and calls; with ask, a panel of experts."),
-            click.option("--save", metavar="DIR", help="Also write the debate's files to DIR."),
+            click.option("--save", type=PATH, metavar="DIR", help="Also write the debate's files to DIR."),
         ]
     ):
         f = option(f)
@@ -63,7 +65,7 @@ def ask_command(question: str, company: str | None, quick: bool, deep: bool, sav
 
 
 @click.command("review", cls=Many)
-@click.argument("what", required=False, default="", metavar="[REV|FILE]")
+@click.argument("what", required=False, default="", type=PATH, metavar="[REV|FILE]")
 @click.option("--fix", is_flag=True, help="Also have a patch written: final.patch of the session.")
 @click.option("-i", "--interactive", is_flag=True, help="You choose from A to E, not the judge.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
@@ -97,7 +99,7 @@ def review_command(
 
 
 @click.command("plan", cls=Many)
-@click.argument("file")
+@click.argument("file", type=PATH)
 @click.option("--rewrite", is_flag=True, help="Have two authors revise it until they converge.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
 @verb
@@ -126,7 +128,7 @@ def plan_command(
 
 
 @click.command("more")
-@click.argument("id", required=False, default="last")
+@click.argument("id", type=SESSION, required=False, default="last")
 @limits
 @output
 def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
@@ -196,70 +198,3 @@ def _go(
     quiet = how["quiet"] or how["as_json"]
     gating = Gating(Wish(*gate[:2]), again=gate[2], quiet=quiet) if made.reviews else None
     return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)
-
-
-# `rebut` alone: who could sit down, what could be debated here, and the last session. Calls nothing.
-
-NOBODY = "nobody yet   rebut doctor"
-PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
-
-
-def show() -> int:
-    setup = Setup(rehearsal=True)
-    here = Path.cwd().resolve()
-    rows = [("could sit", who) for who in _seats(setup)]
-    if rows == [("could sit", NOBODY)]:
-        rows += [("try", "needs nobody   rebut demo")]
-    rows += [("here", what) for what in asyncio.run(_debatable(here))]
-    rows += [("last", one) for one in _last(setup, here)]
-    rows += [
-        ("ask", 'rebut "Redis or Postgres?"'),
-        ("look up", "rebut check PLAN.md"),
-        ("all of it", "rebut --help"),
-    ]
-    say(folded("rebut: let AI models argue, hold them to evidence, keep the record.", sys.stdout) + "\n")
-    before = ""
-    for name, text in rows:
-        say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")
-        before = name
-    return 0
-
-
-def _fitted(text: str, space: int) -> str:
-    """One line; where a command follows its reason, the reason is what gives way: half a command is of no use."""
-    what, gap, command = text.partition("   ")
-    return f"{cut(what, max(8, space - len(gap + command)))}{gap}{command}" if gap else cut(text, space)
-
-
-def _seats(setup: Setup) -> list[str]:
-    found = asyncio.run(look(setup.config, setup.env))
-    out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
-    barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
-    return [*out, *barred] or [NOBODY]
-
-
-async def _debatable(here: Path) -> list[str]:
-    out = []
-    git = await Git.open(here)
-    if git is not None:
-        try:
-            changes = await git.changes()
-        finally:
-            await git.close()
-        count = len(changes.changed) + len(changes.untracked)
-        if count:
-            out.append(f"{count} changed file{'' if count == 1 else 's'}   rebut review")
-    out += [f"{name}   rebut plan {name}" for name in PLANS if (here / name).is_file()][:2]
-    return out
-
-
-def _last(setup: Setup, here: Path) -> list[str]:
-    newest = next((one for one in sessions.sessions(setup.environment.root) if sessions.is_here(one, here)), None)
-    if newest is None:
-        return []
-    try:
-        status = session_status.status(sessions.load(newest.folder), sessions.running(newest.folder))
-    except RebutError as error:
-        status = error.message
-    topic = " ".join(newest.opened.topic.split()) or newest.opened.protocol
-    return [f"{cut(topic, 60)} ({status})   rebut show {newest.id[:4]}"]

@@ -8,24 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut import api
-from rebut.api import Setup
-from rebut.ci.apply import final_patch, is_applied
-from rebut.cli.gate_flags import Gating
-from rebut.cli.launch import applied
-from rebut.cli.options import deadline_option, gate_options, given_limits, limits, output, pairs
-from rebut.cli.runner import perform
-from rebut.core.errors import RebutError
-from rebut.domain.gate_policy import Wish
-from rebut.domain.outcome import Outcome
-from rebut.setup.connect import Custom
+from rebut.cli.options import PATH, SESSION, SPEC, deadline_option, gate_options, given_limits, limits, output, pairs
 
 if TYPE_CHECKING:
+    from rebut.api import Setup
     from rebut.cli.runner import Judged
+    from rebut.domain.outcome import Outcome
+    from rebut.setup.connect import Custom
 
 
 @click.command("resume")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @click.option("--ask-left", is_flag=True, help="Ask those again who were left behind and are still awaited.")
 @gate_options
 @limits
@@ -59,11 +52,11 @@ def resume_command(
 
 
 @click.command("fork")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @click.option("--topic", metavar="TEXT", help="Another question.")
-@click.option("--proposer", metavar="SPEC", help="Another proposer.")
-@click.option("--challenger", metavar="SPEC", help="Another challenger.")
-@click.option("--judge", metavar="SPEC", help="Another judge.")
+@click.option("--proposer", type=SPEC, help="Another proposer.")
+@click.option("--challenger", type=SPEC, help="Another challenger.")
+@click.option("--judge", type=SPEC, help="Another judge.")
 @click.option("--rounds", type=int, metavar="1–5", help="Another number of rounds.")
 @click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Another model in any seat.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another value of any setting.")
@@ -173,6 +166,14 @@ def take_up(
     on_inconclusive: str | None = None,
 ) -> int:
     """Go on with a session. What was asked of a review besides its ending is on record; a gate given here is newer."""
+    from rebut import api
+    from rebut.ci.apply import final_patch, is_applied
+    from rebut.cli.gate_flags import Gating
+    from rebut.cli.launch import applied
+    from rebut.cli.runner import perform
+    from rebut.core.errors import RebutError
+    from rebut.domain.gate_policy import Wish
+
     gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
 
     async def act(setup: Setup) -> Outcome:
@@ -198,8 +199,8 @@ def take_up(
 
 
 @click.command("answer")
-@click.argument("id")
-@click.option("--file", "file", required=True, metavar="FILE", help="The answer; - reads it from standard input.")
+@click.argument("id", type=SESSION)
+@click.option("--file", "file", required=True, type=PATH, metavar="FILE", help="The answer; - reads standard input.")
 @click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one that waits]")
 @deadline_option
 @output

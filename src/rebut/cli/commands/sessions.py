@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rebut.cli.commands.show import folder_of, root
-from rebut.cli.options import json_flag
+from rebut.cli.options import SESSION, json_flag
 
 
 @click.command("list")
@@ -55,7 +55,7 @@ def list_command(everywhere: bool, as_json: bool) -> int:
 
 
 @click.command("delete")
-@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@click.argument("ids", type=SESSION, nargs=-1, required=True, metavar="ID…")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
 @json_flag
 def delete_command(ids: tuple[str, ...], yes: bool, as_json: bool) -> int:

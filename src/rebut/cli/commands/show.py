@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.options import json_flag
+from rebut.cli.options import SESSION, json_flag
 
 if TYPE_CHECKING:
     from rebut.core.types import Json
@@ -30,7 +30,7 @@ def folder_of(id: str) -> Path:
 
 
 @click.command("show")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @click.option("--prompts", is_flag=True, help="Also every question, as it was asked.")
 @click.option("--failures", is_flag=True, help="Only what failed, and why.")
 @click.option("--all", "everything", is_flag=True, help="Also hidden findings, and each reply as it came.")
@@ -117,7 +117,7 @@ def _dismissed(record: Record, outcome: Outcome) -> Outcome:
 
 
 @click.command("replay")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @json_flag
 def replay_command(id: str, as_json: bool) -> int:
     """Run a session again from its record: offline, free, nothing written. Says whether it comes to the same end."""

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Completed(click.ParamType[str]):
+class Completed(click.ParamType):  # type: ignore[type-arg]
     """A text that the shell completes: `offers` gives values, each with its description or an empty one.
 
     A press of Tab starts Python, so what is offered is found without loading the configuration or a record.

@@ -9,6 +9,7 @@ from pathlib import Path
 from rebut.ci import dismissals, dismissals as basis
 from rebut.ci.dismissals import Basis, Dismissal, matching
 from rebut.ci.recorded_reviews import Review
+from rebut.core.text import plural
 from rebut.core.types import Json
 from rebut.domain.gate_policy import Policy, Wish, settled
 from rebut.domain.outcome import Outcome
@@ -80,7 +81,7 @@ def judge(
     failing = tuple(f for f in grave if f.id not in gone and f.id not in mended)
     # That its lines are not what they were shows that somebody tried, not that it worked.
     if unseen := [f.id for f in grave if f.id in mended and f.id not in gone and f.status != "resolved"]:
-        cited = f"that {', '.join(unseen)} cite{'s' * (len(unseen) == 1)}"
+        cited = f"that {', '.join(unseen)} {plural(len(unseen), 'cites', 'cite')}"
         doubts = (*doubts, f"the final version changes the lines {cited}, and nobody has reviewed it since")
     if not complete:
         code = PARTIAL

@@ -89,11 +89,12 @@ def _folded(page: str) -> str:
     if not 0 < columns < max(map(len, page.splitlines())):
         return page
     import re
-    import textwrap
+
+    from rebut.core.text import wrapped
 
     out: list[str] = []
     for line in page.splitlines():
         begins = re.match(r"  \w+ +", line)
         indent = " " * (len(begins[0]) if begins else 0)
-        out += textwrap.wrap(line, max(30, columns), subsequent_indent=indent, break_on_hyphens=False) or [""]
+        out += wrapped(line, max(30, columns), hanging=indent)
     return "\n".join(out) + "\n"

@@ -256,7 +256,7 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
         cost = "price unknown" if row["usd"] is None else f"about ${row['usd']:.2f} at most"
         files = f"{counted(row['files'], 'file')}, {terminal.size(row['bytes'], 'B')}"
         files = f"the text to be debated, {files}" if shown["text_bytes"] else files
-        secrets = f"{row['secrets_removed']} secret{'' if row['secrets_removed'] == 1 else 's'} removed"
+        secrets = f"{counted(row['secrets_removed'], 'secret')} removed"
         calls = counted(row["calls"], "call")
         out.append(f"  {name:<10} ←  the topic, {files}, {secrets}; {calls}, {cost}")
     for title, paths in (("files", shown["files"]), ("not sent", shown["not_sent"])):
@@ -264,7 +264,7 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
         if len(paths) > MOST_SHOWN:
             out.append(f"  {'':<13} … {len(paths) - MOST_SHOWN} more; --json has them all")
     if told := shown["expected"]:
-        by = f"by {told['by']} earlier call{'' if told['by'] == 1 else 's'} on this machine"
+        by = f"by {counted(told['by'], 'earlier call')} on this machine"
         out.append(f"  expected      about {roughly(told['seconds'])} at most, {by}; no promise")
     out.append("  on request    more of this workspace, once a turn, if a debater asks for it; never what is not sent")
     return [*out, "  nothing was called"]
@@ -334,7 +334,7 @@ def _summed(plan: Repeat, done: int, counts: Counter[str], usd: float | None, wo
     from rebut.reports.terminal import money
 
     where = sys.stdout if plan.out else sys.stderr
-    said = f"{done} run{'' if done == 1 else 's'}" + (f" of {plan.count}" if done < plan.count else "")
+    said = counted(done, "run") + (f" of {plan.count}" if done < plan.count else "")
     say(f"\n  {said}, {money(usd)}" + (f"; one line each in {plan.out}" if plan.out else ""), where)
     for name, count in counts.most_common():
         say(f"    {count:>4}   {name}", where)

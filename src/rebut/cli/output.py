@@ -8,11 +8,10 @@ import re
 import shutil
 import signal
 import sys
-import textwrap
 from contextlib import suppress
 from typing import TextIO
 
-from rebut.core.text import clean, harmless
+from rebut.core.text import clean, harmless, wrapped
 
 _ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "«": "<<", "»": ">>", "“": '"', "”": '"', "’": "'", "→": "->"})
 
@@ -63,9 +62,7 @@ def folded(text: str, file: TextIO, indent: int | None = None, *, less: int = 0)
     out: list[str] = []
     for line in text.split("\n"):
         lead = " " * (len(line) - len(line.lstrip()) + 2 if indent is None else indent)
-        out += textwrap.wrap(
-            line, width() - less, subsequent_indent=lead, break_long_words=False, break_on_hyphens=False
-        ) or [""]
+        out += wrapped(line, width() - less, hanging=lead)
     return "\n".join(out)
 
 

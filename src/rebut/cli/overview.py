@@ -9,7 +9,7 @@ from pathlib import Path
 from rebut.api import Setup
 from rebut.cli.output import folded, say, width
 from rebut.core.errors import RebutError
-from rebut.core.text import cut
+from rebut.core.text import counted, cut
 from rebut.domain import session_status
 from rebut.record import sessions
 from rebut.setup.discover import look, usable
@@ -63,7 +63,7 @@ async def _debatable(here: Path) -> list[str]:
             await git.close()
         count = len(changes.changed) + len(changes.untracked)
         if count:
-            out.append(f"{count} changed file{'' if count == 1 else 's'}   rebut review")
+            out.append(f"{counted(count, 'changed file')}   rebut review")
     out += [f"{name}   rebut plan {name}" for name in PLANS if (here / name).is_file()][:2]
     return out
 

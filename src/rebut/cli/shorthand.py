@@ -14,6 +14,7 @@ from typing import Any
 
 from rebut.cli.output import say
 from rebut.core.errors import UsageError
+from rebut.core.text import counted
 from rebut.workspace.targets.target import Wanted
 
 REVIEWED = "Name a commit, a range A..B or a file, or send a diff and say -"
@@ -127,7 +128,7 @@ def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, d
                 f"Another seat or question may: rebut fork {record.opened.id[:4]} …",
             )
         if not quiet and not as_json:
-            taken = f"{reused} answer is" if reused == 1 else f"{reused} answers are"
+            taken = counted(reused, "answer is", "answers are")
             say(f"  round {rounds + 1}: {taken} taken over, about {anew} asked anew", sys.stderr)
         return await api.fork(id, setup=setup, **changes)
 

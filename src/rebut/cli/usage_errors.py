@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 import click
 
 from rebut.cli.examples import EXAMPLES
+from rebut.core.text import cut
 
 LIKE = {
     "rounds": ("max-rounds", "deep"),
@@ -58,7 +59,7 @@ def told(error: click.UsageError, words: Sequence[str]) -> tuple[str, str]:
 def unknown(word: str, words: Sequence[str], known: Collection[str]) -> click.UsageError:
     """A first word that is no command. Several of them are a question without its quotes."""
     near = difflib.get_close_matches(word, known, n=1)
-    shown = word if len(word) <= 40 else word[:39] + "…"
+    shown = cut(word, 40)
     guess = f"; did you mean {near[0]}?" if near else ""
     said = list(_until_flag(words))
     line = " ".join(["rebut", _quoted(said), *words[len(said) :]])

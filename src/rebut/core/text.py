@@ -94,6 +94,10 @@ def cut(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
+NARROW = 72
+"""Columns of a terminal below which there is no space for a column of labels beside the text."""
+
+
 def cut_start(text: str, limit: int) -> str:
     """The end of a text in at most `limit` characters: of a path, or of an answer that is still streaming."""
     return text if len(text) <= limit else "…" + text[len(text) - limit + 1 :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut.core.text import cut, squeeze, tame
+from rebut.core.text import counted, cut, squeeze, tame
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.session_status import ledger_of, outcome_of, status
@@ -22,7 +22,7 @@ def adr(record: Record) -> str:
     files = record.facts.get("context")
     given = files.value.get("files") if files and isinstance(files.value, dict) else ()
     paths = [str(f["path"]) for f in _dicts(given) if "path" in f]
-    asked = f"{len(record.calls)} question{'' if len(record.calls) == 1 else 's'}"
+    asked = counted(len(record.calls), "question")
     parts = [
         f"# {cut(opened.topic, 100)}",
         f"- Status: {_status(record, outcome)}\n- Date: {record.lines[-1].at[:10]}\n"

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 
-from rebut.core.text import counted, cut
+from rebut.core.text import NARROW, counted, cut, wrapped
 from rebut.core.types import Json
 from rebut.domain.amounts import money, size, spent
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import headline_of, outcome_of, status
 from rebut.domain.worth import fates
 from rebut.record.record import Record, Spent
+from rebut.reports.terminal import hanging
 
-NARROW = 70
 LABELS = ("", "ended", "side", "decision", "points", "cost")
 LONGEST = 160
 
@@ -92,7 +91,7 @@ class Pair:
 
     def rows(self, width: int) -> list[str]:
         """In two columns, or one below the other where there is no room for two. Without layout for a plain reader."""
-        told = textwrap.wrap(f"  {'reused':<10}{self.reused.line()}", width - 2, subsequent_indent=" " * 12)
+        told = hanging(f"  {'reused':<10}{self.reused.line()}", width, 12)
         if self.parent is None:
             return [f"  {'parent':<10}{self.from_id}, which is deleted", *told]
         if width < NARROW or width > 1000:
@@ -101,7 +100,8 @@ class Pair:
         rows: list[str] = []
         sides = (self.parent.cells("parent", space), self.fork.cells("this fork", space))
         for label, left, right in zip(LABELS, *sides, strict=True):
-            lines = zip_longest(textwrap.wrap(left, space), textwrap.wrap(right, space), fillvalue="")
+            columns = (wrapped(text, space, break_words=True) for text in (left, right))
+            lines = zip_longest(*columns, fillvalue="")
             for n, (one, other) in enumerate(lines):
                 rows.append(f"  {label if not n else '':<10}{one:<{space}}   {other}".rstrip())
         return [*rows, *told]
@@ -111,7 +111,7 @@ def _stacked(name: str, side: ComparedSession, width: int) -> list[str]:
     rows: list[str] = []
     for label, text in zip(LABELS, side.cells(name, width), strict=True):
         line = f"    {label:<10}{text}" if label else f"  {text}"
-        rows += textwrap.wrap(line, max(30, width - 2), subsequent_indent=" " * 14)
+        rows += hanging(line, width, 14)
     return rows
 
 

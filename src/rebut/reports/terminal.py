@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut.core.text import counted, cut, squeeze
+from rebut.core.text import NARROW, counted, cut, squeeze, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
 from rebut.domain.ledger import Evidence, Ledger, Point, noun_in
@@ -35,16 +34,16 @@ def header(record: Record, *, width: int = 80) -> list[str]:
         family = str(row.get("family") or "")
         mine = next((n for n in notes if n.startswith(f"the {seat} is ")), "")
         about = mine.partition(" is ")[2] if mine else _kind(family, str(row["spec"]))
-        rows += wrapped(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
+        rows += hanging(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
     if target := _target_line(record):
-        rows += wrapped(f"{'target':<12} {target}", width, 13)
+        rows += hanging(f"{'target':<12} {target}", width, 13)
     if context := _context_line(record):
-        rows += wrapped(f"{'context':<12} {context}", width, 13)
-    rows += wrapped(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}", width, 13)
+        rows += hanging(f"{'context':<12} {context}", width, 13)
+    rows += hanging(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}", width, 13)
     if (place := record.facts.get("folder")) and str(place.value).startswith(f"{opened.workspace}/"):
-        rows += wrapped(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
+        rows += hanging(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
     rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
-    rows += [line for n in notes if not n.startswith("the ") for line in wrapped(f"{'note':<12} {n}", width, 13)]
+    rows += [line for n in notes if not n.startswith("the ") for line in hanging(f"{'note':<12} {n}", width, 13)]
     return [f"  {row}" for row in rows]
 
 
@@ -81,10 +80,9 @@ def _context_line(record: Record) -> str:
     from rebut.workspace.context import Gathered, shown as shown_path
 
     given = Gathered.from_json(fact.value)
-    count = len(given.files)
     secrets = len({found for piece in given.files for found in PLACEHOLDER.findall(piece.text)})
-    out = f"{count} file{'' if count == 1 else 's'}, {size(given.total, 'B')}"
-    out += f", {secrets} secret{'' if secrets == 1 else 's'} removed" if secrets else ""
+    out = f"{counted(len(given.files), 'file')}, {size(given.total, 'B')}"
+    out += f", {counted(secrets, 'secret')} removed" if secrets else ""
     if not given.left_out:
         return out
     named = [f"{shown_path(path)} ({why})" for path, why in given.left_out[:MOST_LEFT_OUT]]
@@ -95,7 +93,7 @@ def _context_line(record: Record) -> str:
 def _limits(opened: Opened, limits: Mapping[str, Any]) -> list[str]:
     rounds = opened.settings.get("rounds")
     order = ("timeout", "minutes", "usd", "tokens", "calls")
-    said = [f"{rounds} round{'' if rounds == 1 else 's'}"] if rounds else []
+    said = [counted(rounds, "round")] if isinstance(rounds, int) and rounds else []
     return said + [shown(name, limits[name]) for name in order if limits.get(name) is not None]
 
 
@@ -120,7 +118,7 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
     if not brought or len(head) + len(brought) + 3 <= width:
         return f"{head}   {brought}".rstrip()
     # What does not fit beside it stands below it, in one piece.
-    return "\n".join([head, *wrapped(f"{'':16} {brought}", width, 17)])
+    return "\n".join([head, *hanging(f"{'':16} {brought}", width, 17)])
 
 
 def column(record: Record) -> int:
@@ -149,11 +147,10 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
         )
     if points:
         noun = noun_in(value) if isinstance(value, dict) else "point"
-        parts.append(f"{len(points)} {noun}{'' if len(points) == 1 else 's'}: " + _tally(p["severity"] for p in points))
+        parts.append(f"{counted(len(points), noun)}: " + _tally(p["severity"] for p in points))
     if claims:
         bare = sum(1 for c in claims if not c["evidence"])
-        said = f"{len(claims)} claim{'' if len(claims) == 1 else 's'}"
-        parts.append(said + (f", {bare} unsupported" if bare else ""))
+        parts.append(counted(len(claims), "claim") + (f", {bare} unsupported" if bare else ""))
     marks = [e["mark"] for r in rows for e in r.get("evidence", ())]
     if marks:
         parts.append("citations: " + _tally(marks))
@@ -164,8 +161,8 @@ def decided(fact: Fact) -> str:
     """What was decided by hand, or need not be asked any more, in a line; empty for any other fact."""
     if fact.key == "settle" and isinstance(fact.value, dict):
         return f"settled by hand in round {fact.value['round']}: no further rounds"
-    if fact.key == "more":
-        return f"by hand: {fact.value} round{'' if fact.value == 1 else 's'} more than planned"
+    if fact.key == "more" and isinstance(fact.value, int):
+        return f"by hand: {counted(fact.value, 'round')} more than planned"
     if fact.key.endswith("#spared"):
         return f"not asked, since it could change nothing: {fact.value}"
     return ""
@@ -206,7 +203,7 @@ def ending(
     """
     made = outcome.review
     said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
-    rows = wrapped(f"  {outcome.heading}  {said}".rstrip(), width, 4)
+    rows = hanging(f"  {outcome.heading}  {said}".rstrip(), width, 4)
     if outcome.verdict:
         rows += _indented(outcome.verdict.reasoning, width)
     if outcome.stopped:
@@ -215,17 +212,17 @@ def ending(
         rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
     rows += ["", *([] if made or not points else _ledger_rows(outcome.ledger, width))]
     for label, text in outcome.rows:
-        rows += wrapped(f"  {label:<12}  {text}", width, 16)
+        rows += labelled(label, text, width)
     rows += worth_rows(outcome.worth, width)
-    rows += wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
+    rows += labelled("spent", spent(outcome.spent), width)
     if outcome.rows and outcome.rounds.calls and not outcome.worth:  # which says it in its own way
-        rows += wrapped(f"  {'of which':<12}  {spent(outcome.rounds)} in the rounds of debate", width, 16)
+        rows += labelled("of which", f"{spent(outcome.rounds)} in the rounds of debate", width)
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
-        rows += wrapped(f"  {'failed':<12}  {', '.join(missing)}", width, 16)
+        rows += labelled("failed", ", ".join(missing), width)
     notes = [note for note in outcome.notes if note not in told]
     for note in notes[:MOST_NOTES]:
-        rows += wrapped(f"  {'note':<12}  {note}", width, 16)
+        rows += labelled("note", note, width)
     if len(notes) > MOST_NOTES:
         rest = counted(len(notes) - MOST_NOTES, "more note")
         rows.append(f"  {'':<12}  … {rest} in `rebut export {short or outcome.session}`")
@@ -275,9 +272,9 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     for name, items in groups:
         if not items and (name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)):
             continue  # where nothing was at issue, there is nothing to count
-        rows += wrapped(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
+        rows += hanging(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
         for item in items[1:5]:
-            rows += wrapped(f"  {'':<12}      {item}", width, 20)
+            rows += hanging(f"  {'':<12}      {item}", width, 20)
         if len(items) > 5:
             rows.append(f"  {'':<12}      … {len(items) - 5} more")
     return rows
@@ -298,25 +295,24 @@ def _point(point: Point) -> str:
 
 
 def _indented(text: str, width: int) -> list[str]:
-    rows = []
-    for paragraph in text.splitlines():
-        rows += textwrap.wrap(paragraph, max(20, width - 4), break_on_hyphens=False) or [""]
-    return [f"    {row}".rstrip() for row in rows]
+    return [row for line in text.splitlines() for row in wrapped(line, width, indent="    ", break_words=True)]
 
 
-def wrapped(text: str, width: int, indent: int) -> list[str]:
-    """Wrapped, with the first line's own indent kept."""
-    # A path that breaks at its hyphens cannot be copied.
-    wrapper = textwrap.TextWrapper(max(30, width - 2), break_long_words=False, break_on_hyphens=False)
-    wrapper.subsequent_indent = " " * indent
-    return wrapper.wrap(text) or [""]
+def hanging(text: str, width: int, indent: int) -> list[str]:
+    """A row that continues under column `indent`, with two columns free on the right."""
+    return wrapped(text, max(30, width - 2), hanging=" " * indent)
+
+
+def labelled(label: str, text: str, width: int) -> list[str]:
+    """A row of a report: its label, and the text beside it."""
+    return hanging(f"  {label:<12}  {text}", width, 16)
 
 
 # The account of a debate, whether it was worth it, as text: a few lines for a terminal, a section of Markdown.
 
 LABEL = "worth it?"
 MOST_LINES = 4
-INDENT, NARROW = 16, 70
+INDENT = 16
 WIDE = 60
 ENDLESS = 1_000_000
 
@@ -370,7 +366,7 @@ def _caveat(worth: Worth) -> str:
 
 def _raised(worth: Worth) -> str:
     fates = ", ".join(f"{count} {name}" for name, count in worth.points)
-    return f"{counted(worth.raised, worth.noun)}" + (f", {fates}" if fates else "")
+    return counted(worth.raised, worth.noun) + (f", {fates}" if fates else "")
 
 
 def _beside(worth: Worth, space: int) -> str:
@@ -401,7 +397,7 @@ def _the_first(worth: Worth) -> str:
 
 def _within(text: str, space: int, most: int) -> Sequence[str]:
     """A text in at most so many lines; what is cut off is told by its last sign."""
-    lines = textwrap.wrap(text, space, break_long_words=True) or [""]
+    lines = wrapped(text, space, break_words=True)
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), space)]

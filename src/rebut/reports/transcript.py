@@ -11,7 +11,7 @@ from rebut.core.text import squeeze
 from rebut.domain.amounts import duration, money, size
 from rebut.domain.ledger import Evidence, Ledger
 from rebut.record.record import Call, Record
-from rebut.reports.terminal import wrapped
+from rebut.reports.terminal import hanging
 
 
 def failures(record: Record) -> list[str]:
@@ -54,16 +54,16 @@ def said(call: Call, marks: Marks, width: int) -> list[str]:
     step, _, seat = call.key.rpartition("/")[2].rpartition("@")
     head = f"  {seat}, {step}"
     if call.answered:
-        rows = wrapped(f"{head}  ({', '.join(_by(call))})", width, 4)
+        rows = hanging(f"{head}  ({', '.join(_by(call))})", width, 4)
         rows += told(call.answered.value, marks, width)
         rows += [
             line
             for c in call.answered.complaints
-            for line in wrapped(f"    rule broken after one send-back: {c}", width, 6)
+            for line in hanging(f"    rule broken after one send-back: {c}", width, 6)
         ]
         return [*rows, ""]
     if call.failed:
-        return [*wrapped(f"{head}  failed: {call.failed.failure}, {call.failed.message}", width, 4), ""]
+        return [*hanging(f"{head}  failed: {call.failed.failure}, {call.failed.message}", width, 4), ""]
     return [f"{head}  not answered yet", ""]
 
 
@@ -100,16 +100,16 @@ def points(ledger: Ledger, width: int) -> list[str]:
     rows: list[str] = []
     for point in ledger.points:
         head = f"{point.severity}, {point.category or 'no category'}, {ledger.final_status(point.id)}"
-        rows += wrapped(
+        rows += hanging(
             f"  {point.id:<4} {', '.join(point.voices)}, round {point.round} ({head}): {point.text}", width, 7
         )
         rows += _citations(point.evidence, width)
         for move in (m for m in ledger.moves if m.point == point.id):
-            rows += wrapped(f"       {move.by}, round {move.round}, {move.kind}: {move.reason}", width, 9)
+            rows += hanging(f"       {move.by}, round {move.round}, {move.kind}: {move.reason}", width, 9)
             rows += _citations(move.evidence, width, 9)
     for claim in ledger.claims:
         state = "" if claim.evidence else ", cites nothing"
-        rows += wrapped(f"  {claim.id:<4} {claim.by}, round {claim.round}{state}: {claim.text}", width, 7)
+        rows += hanging(f"  {claim.id:<4} {claim.by}, round {claim.round}{state}: {claim.text}", width, 7)
         rows += _citations(claim.evidence, width)
     return [*rows, ""] if rows else []
 
@@ -119,7 +119,7 @@ def _citations(evidence: Sequence[Evidence], width: int, indent: int = 7) -> lis
     for e in evidence:
         quote = f' "{e.quote}"' if e.quote else ""
         note = f", {e.note}" if e.note else ""
-        rows += wrapped(f"{' ' * indent}{e.mark or 'unchecked'}: {e.place}{quote}{note}", width, indent + 2)
+        rows += hanging(f"{' ' * indent}{e.mark or 'unchecked'}: {e.place}{quote}{note}", width, indent + 2)
     return rows
 
 
@@ -154,22 +154,22 @@ def told(value: Any, marks: Marks, width: int) -> list[str]:
         if item in UNSAID and item is not False:
             continue
         if isinstance(item, list) and _are_citations(item):
-            rows += wrapped(f"    {label}: {_inline_citations(item, marks)}", width, 6)
+            rows += hanging(f"    {label}: {_inline_citations(item, marks)}", width, 6)
         elif isinstance(item, list):
             rows.append(f"    {label}:")
-            rows += [line for one in item for line in wrapped(f"      - {_item(one, marks)}", width, 8)]
+            rows += [line for one in item for line in hanging(f"      - {_item(one, marks)}", width, 8)]
         elif isinstance(item, dict):
             rows.append(f"    {label}:")
             rows += [
                 line
                 for key, one in item.items()
                 if one not in UNSAID
-                for line in wrapped(f"      - {key.replace('_', ' ')}: {_nested(one, marks)}", width, 8)
+                for line in hanging(f"      - {key.replace('_', ' ')}: {_nested(one, marks)}", width, 8)
             ]
         elif name in LEADS:
             rows += _paragraphs(str(item), width)
         else:
-            rows += wrapped(f"    {label}: {_word(item)}", width, 6)
+            rows += hanging(f"    {label}: {_word(item)}", width, 6)
     return rows or ["    (nothing)"]
 
 
@@ -229,5 +229,5 @@ def _paragraphs(text: str, width: int) -> list[str]:
     rows: list[str] = []
     for line in text.splitlines() or [""]:
         lead = len(line) - len(line.lstrip(" -"))
-        rows += wrapped(f"    {line}", width, lead + 4) if line.strip() else [""]
+        rows += hanging(f"    {line}", width, lead + 4) if line.strip() else [""]
     return rows

@@ -34,10 +34,10 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
     """
     from rebut.cli.output import folded, say, say_json, width
     from rebut.core.errors import UsageError
-    from rebut.core.text import clean, cut
+    from rebut.core.text import clean, counted, cut
     from rebut.evidence.lookup import look_up
     from rebut.record import sessions
-    from rebut.reports.terminal import wrapped
+    from rebut.reports.terminal import hanging
     from rebut.setup import config
 
     if root is not None and not root.is_dir():
@@ -56,7 +56,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         return code
     order = ("found", "moved", "located", "absent", "uncheckable")
     tally = ", ".join(f"{counts[k]} {k}" for k in order if counts.get(k))
-    count = f"  {len(found)} citation{'' if len(found) == 1 else 's'} in {name}"
+    count = f"  {counted(len(found), 'citation')} in {name}"
     say(folded(count + (f": {tally}" if tally else ""), sys.stdout))
     listed = [(f, m) for f, m in found if everything or m.mark in BAD]
     for f, m in listed[:MOST]:
@@ -64,7 +64,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         note = f"now at {m.moved_to}" if m.moved_to else m.note
         head = f"    {m.mark:<11} {f.citation.place}{quote}  (line {f.line})"
         beside = len(head) + len(note) + 3 <= width()
-        below = "\n".join([folded(head, sys.stdout, 16), *wrapped(f"{'':16}{note}", width(), 16)])
+        below = "\n".join([folded(head, sys.stdout, 16), *hanging(f"{'':16}{note}", width(), 16)])
         say(f"{head}   {note}".rstrip() if beside else below)
     if len(listed) > MOST:
         say(f"    … {len(listed) - MOST:,} more; --json has them all")

@@ -64,7 +64,7 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
 
 def _closing(shop: DemoRepository) -> list[str]:
     from rebut.cli.output import width
-    from rebut.reports.terminal import wrapped
+    from rebut.reports.terminal import labelled
 
     told = "the words came from files; what they cite was looked up, and what they conceded was kept, by rebut"
     here = f"the little repository is in {shop.folder}"
@@ -73,7 +73,7 @@ def _closing(shop: DemoRepository) -> list[str]:
     else:
         turn = f"in infra/redis.tf there, make num_cache_nodes 2, and see what is found then: {shop.again}"
     rows = [("scripted", told), ("where", here), ("try", turn)]
-    return ["", *(line for name, text in rows for line in wrapped(f"  {name:<12}  {text}", width(), 16))]
+    return ["", *(line for name, text in rows for line in labelled(name, text, width()))]
 
 
 # The demonstration: a small shop and a scripted duel about it. Its ledger, evidence and record are real.

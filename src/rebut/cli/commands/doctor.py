@@ -33,6 +33,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
 
     from rebut.api import Setup
     from rebut.cli.output import folded, plain, say, say_json, width
+    from rebut.core.text import counted
     from rebut.core.types import ModelSpec
     from rebut.setup import doctor
     from rebut.setup.connect import in_folder
@@ -58,8 +59,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
             calls, usd, unknown = doctor.cost(found, setup.connect, deep=deep)
             rest = f", not counting {', '.join(unknown)}, whose price is not known" if unknown else ""
             if calls:
-                few = "1 small call" if calls == 1 else f"{calls} small calls"
-                said = f"  making {few}, at most ${usd:.2f}{rest}; --offline makes none"
+                said = f"  making {counted(calls, 'small call')}, at most ${usd:.2f}{rest}; --offline makes none"
                 say(folded(said, sys.stderr, 4), sys.stderr)
         return await doctor.examine(
             found,

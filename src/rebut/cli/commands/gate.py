@@ -79,39 +79,41 @@ def grounds_of(record: Record, flags: Wish) -> GateGrounds:
 
 def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
     """What the gate says, for people."""
-    from rebut.reports.terminal import wrapped
+    from rebut.reports.terminal import hanging, labelled
 
     ruling, policy = standing.ruling, standing.ruling.policy
     out = [f"  {_heading(standing)}"]
     for f in ruling.failing:
         note = "  (dismissed, but not in the base commit, so it counts)" if f.id in standing.pending else ""
         head = f"    {f.id:<4} {f.severity}  "
-        out += wrapped(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
+        out += hanging(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
     for doubt in ruling.doubts:
-        out += wrapped(f"  {'in doubt':<12}  {doubt}", width, 16)
+        out += labelled("in doubt", doubt, width)
     if ruling.mended:
         told = f"{', '.join(ruling.mended)}, by the final version, which stands in the working tree"
-        out += wrapped(f"  {'mended':<12}  {told}", width, 16)
+        out += labelled("mended", told, width)
     reasons = {f.id: f.dismissed for f in standing.contract.findings}
     for id in ruling.dismissed:
-        out += wrapped(f"  {'dismissed':<12}  {id}: {reasons[id]}", width, 16)
+        out += labelled("dismissed", f"{id}: {reasons[id]}", width)
     threshold = f"fails on {_above(policy.fail_on)}" if policy.fail_on else "no threshold"
     source = f"; {held.basis.source} narrows it" if held.basis.wish != type(held.basis.wish)() else ""
     rule = f"{threshold}; an inconclusive review {'fails' if policy.on_inconclusive == 'fail' else 'passes'}{source}"
-    out += wrapped(f"  {'policy':<12}  {rule}", width, 16)
+    out += labelled("policy", rule, width)
     for notice in policy.notices:
-        out += wrapped(f"  {'note':<12}  {notice}", width, 16)
+        out += labelled("note", notice, width)
     return out
 
 
 def _heading(standing: GatedReview) -> str:
+    from rebut.core.text import counted, plural
+
     ruling = standing.ruling
     count = len(ruling.failing)
     if not standing.review.outcome.complete:
         return "GATE NOT REACHED: the review is not over"
     if count:
-        what = f"finding{'' if count == 1 else 's'} of {_above(ruling.policy.fail_on)} {'stand' + 's' * (count == 1)}"
-        return f"GATE FAILED: {count} {what}"
+        verb = plural(count, "stands", "stand")
+        return f"GATE FAILED: {counted(count, 'finding')} of {_above(ruling.policy.fail_on)} {verb}"
     if ruling.passed:
         return "GATE PASSED" + (", THOUGH INCONCLUSIVE" if ruling.doubts else "")
     return "GATE FAILED: the review is inconclusive"
@@ -199,7 +201,7 @@ def _undo(name: str, id: str, as_json: bool) -> int:
 
 def _list(as_json: bool) -> int:
     from rebut.cli.output import say, say_json, width
-    from rebut.reports.terminal import wrapped
+    from rebut.reports.terminal import hanging
 
     kept = _kept(Path.cwd().resolve())
     if as_json:
@@ -208,8 +210,8 @@ def _list(as_json: bool) -> int:
         return 0
     for shared, one in kept:
         where = "shared" if shared else "yours"
-        say("\n".join(wrapped(f"  {one.id}  {where:<6}  {one.place}  {one.category}: {one.text}", width(), 21)))
-        say("\n".join(wrapped(f"{'':<19}because: {one.reason}", width(), 21)))
+        say("\n".join(hanging(f"  {one.id}  {where:<6}  {one.place}  {one.category}: {one.text}", width(), 21)))
+        say("\n".join(hanging(f"{'':<19}because: {one.reason}", width(), 21)))
     if not kept:
         say("  nothing is dismissed here")
     return 0

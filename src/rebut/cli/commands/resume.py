@@ -147,7 +147,9 @@ def with_parent(outcome: Outcome) -> Judged:
 
 
 def _counted(reused: int, anew: int) -> str:
-    return f"this fork reuses {reused} answer{'' if reused == 1 else 's'} and asks about {anew} anew"
+    from rebut.core.text import counted
+
+    return f"this fork reuses {counted(reused, 'answer')} and asks about {anew} anew"
 
 
 # Taking up: a session goes on, and ends as the command that began it would have, with its gate and what it applies.

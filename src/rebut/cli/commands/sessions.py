@@ -66,7 +66,7 @@ def delete_command(ids: tuple[str, ...], yes: bool, as_json: bool) -> int:
     """
     from rebut.cli.output import say, say_json
     from rebut.core.errors import UsageError
-    from rebut.core.text import cut
+    from rebut.core.text import cut, plural
     from rebut.record import sessions
 
     folders = list(dict.fromkeys(folder_of(id) for id in ids))
@@ -76,7 +76,7 @@ def delete_command(ids: tuple[str, ...], yes: bool, as_json: bool) -> int:
         for folder in folders:
             found = sessions.first_event(folder)
             say(f"  {folder.name}  {cut(found.opened.topic, 60) if found else ''}", sys.stderr)
-        these = "this session" if len(folders) == 1 else f"these {len(folders)} sessions"
+        these = plural(len(folders), "this session", f"these {len(folders)} sessions")
         if not click.confirm(f"Delete {these} for good?", err=True):
             say("  nothing was deleted", sys.stderr)
             return 0

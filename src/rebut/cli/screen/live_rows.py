@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from unicodedata import east_asian_width
 
-from rebut.core.text import cut
+from rebut.core.text import NARROW, counted, cut, cut_start, squeeze, wrapped
 from rebut.core.types import ModelSpec
 from rebut.engine.live_answer import LiveAnswer, LivePoint
 from rebut.record.events import Answered, Asked, Fact
@@ -19,8 +18,6 @@ from rebut.record.record import Record, Spent, name_of_step, seat_of
 from rebut.record.timings import Expected, History
 from rebut.reports import terminal
 
-NARROW = 76
-"""Columns below which there is no room for a column of labels."""
 MOST_LIVE = 6
 """Rows of points below one seat."""
 CAPTION = 23
@@ -77,7 +74,7 @@ class LiveRows:
             left = max(0.0, self.stopping - time.monotonic())
             who = " and ".join(f"the {seat_of(key)}" for key in list(self.asked))
             told = f"  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …"
-            rows += textwrap.wrap(told, width, subsequent_indent="  ")  # how to drop it must be seen at any width
+            rows += wrapped(told, width, hanging="  ")  # how to drop it must be seen at any width
         return rows
 
     def _speaking(self, key: str, asked: Asked, took: float, column: int, width: int) -> str:
@@ -87,9 +84,9 @@ class LiveRows:
             return f"{head}  {self._waiting(key)}"
         hearing, space = self.heard.get(key), width - len(head) - 5
         if words := hearing.words() if hearing else "":
-            return head + (f'  "{_tail(words, space)}"' if space > 10 else "")
+            return head + (f'  "{cut_start(words, space)}"' if space > 10 else "")
         if hearing and hearing.size and not hearing.points:
-            return _cut(f"{head}  {terminal.size(hearing.size)} characters so far", width)
+            return f"{head}  {cut(f'{terminal.size(hearing.size)} characters so far', max(1, space))}"
         usual = self.history.usual(asked.spec, step=name_of_step(key)) if not (hearing and hearing.size) else None
         told = f", usually {terminal.duration(usual.seconds)}" if usual and usual.seconds > took else ""
         return head + (told if len(told) <= space else "")
@@ -120,7 +117,7 @@ class LiveRows:
 
 def expected(found: Expected) -> str:
     """How long it may yet take: what is usual, never a promise. What takes longer than usual is said to."""
-    by = f"by {found.by} earlier call{'' if found.by == 1 else 's'}"
+    by = f"by {counted(found.by, 'earlier call')}"
     if found.late:
         past = f"past the usual {terminal.duration(found.late)}"
         return f"{past}; then about {roughly(found.seconds)}, {by}" if found.seconds >= 1 else past
@@ -142,14 +139,6 @@ def _captioned(caption: str, text: str, width: int) -> str:
     return f"    {caption:<{CAPTION}} {text}" if width >= NARROW else f"    {caption}: {text}"
 
 
-def _tail(words: str, space: int) -> str:
-    return words if len(words) <= space else "…" + words[-(space - 1) :]
-
-
-def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: width - 1] + "…"
-
-
 # Points as rows: while an answer is being written, and below a turn once they are on record.
 
 INDENT = " " * 6
@@ -166,7 +155,7 @@ def row(point: LivePoint, width: int) -> str:
     lead = f"{INDENT}{tag:<{TAG}} " if tag else INDENT
     space = width - cells(lead) - 1
     # Neither side may starve the other: on a narrow terminal a long place loses its front, where folders stand.
-    place = _ending(point.place, max(12, space // 3)) if point.place else ""
+    place = cut_start(squeeze(point.place), max(12, space // 3)) if point.place else ""
     mark = point.mark if point.looked_up else "…"
     end = " ".join(part for part in (place, mark) if part)
     if place and space - cells(end) < FEWEST:
@@ -219,8 +208,3 @@ def _point(entry: dict[str, Any], by: str) -> LivePoint:
 def cells(text: str) -> int:
     """Columns that a text takes on a terminal."""
     return len(text) if text.isascii() else sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _ending(place: str, limit: int) -> str:
-    place = " ".join(place.split())
-    return place if len(place) <= limit else "…" + place[-(limit - 1) :]

@@ -153,7 +153,7 @@ class Screen:
         """What stands beside no turn."""
         known = ledger_of(self.record).ids() if self.record else ()
         told = f"    {who:<{self._column}} {'; '.join(terminal.entered(ledger, known))}".rstrip()
-        for row in terminal.wrapped(told, width(), 5 + self._column):
+        for row in terminal.hanging(told, width(), 5 + self._column):
             self._line(row)
 
     def _flush(self, ledger: Fact | None = None) -> None:

@@ -1,4 +1,8 @@
-"""Where dismissals are kept: privately in the user's state, or in the repository, to be committed and shared."""
+"""Dismissals: findings that stay hidden until the lines that they cite change.
+
+A private list is in the user's state folder, a shared one in the repository. For a gate, policy and shared dismissals
+are read from the base commit, so that no change can weaken its own review.
+"""
 
 from __future__ import annotations
 
@@ -24,161 +28,13 @@ from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, RepoFile, parse, v
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.targets.target import Target
 
-
-def private_file(sessions: Path, workspace: Path) -> Path:
-    """The user's own list for a repository, beside the folder of all sessions."""
-    key = hashlib.sha256(str(session.repository(workspace)).encode("utf-8", "replace")).hexdigest()[:16]
-    return sessions.parent / "dismissals" / f"{key}.jsonl"
-
-
-def shared_file(workspace: Path) -> Path:
-    """The repository's list as it stands in the working tree. A link would lead a stranger's repository elsewhere."""
-    file = session.repository(workspace) / SHARED
-    for place in (file.parent, file):
-        if place.is_symlink():
-            raise UsageError(f"{place} is a symbolic link, which is not followed", "Put a plain file in its place.")
-    return file
-
-
-def load(file: Path) -> tuple[Dismissal, ...]:
-    try:
-        if not file.is_file():
-            return ()
-        if file.stat().st_size > LARGEST_LIST:
-            raise ConfigError(f"{file} is larger than {LARGEST_LIST:,} bytes", "Take out what has lapsed.")
-        return parse_dismissals(file.read_text(encoding="utf-8-sig", errors="replace"), str(file))
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
-
-
-def add(file: Path, one: Dismissal, *, private: bool) -> None:
-    """Keep a dismissal; the same one again takes the place of the first."""
-    with _alone(file):
-        _write(file, [*(d for d in load(file) if d.id != one.id), one], private=private)
-
-
-def remove(file: Path, id: str, *, private: bool) -> Dismissal | None:
-    with _alone(file):
-        every = load(file)
-        gone = next((d for d in every if d.id == id), None)
-        if gone is not None:
-            _write(file, [d for d in every if d.id != id], private=private)
-    return gone
-
-
-def _alone(file: Path) -> AbstractContextManager[None]:
-    """From reading a list to writing it: of two that do so at once, the later would undo what the first one added."""
-    return folder_claims.alone(session.home(), file)
-
-
-def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
-    """All at once, so that nobody ever reads half a list."""
-    text = "".join(one.to_line() for one in every)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
-        files.write(file, text.encode("utf-8", "replace"), 0o600 if private else 0o666)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
-
-
-# A dismissal: a finding that somebody has looked at and does not want to hear of again, until its lines change.
-
+SHARED = ".rebut/dismissals.jsonl"
+LARGEST_LIST = 10_000_000
 LONGEST_REASON = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Dismissal:
-    """What is dismissed (path, category, lines) and, for people, why and what it was about."""
-
-    path: str
-    category: str
-    lines: str
-    """The hash of the cited lines."""
-    reason: str
-    place: str = ""
-    text: str = ""
-    session: str = ""
-    at: str = ""
-
-    @property
-    def id(self) -> str:
-        """The same for the same finding, whoever dismisses it and however it is worded."""
-        bound = "\0".join((self.path, self.category, self.lines))
-        return f"d{hashlib.sha256(bound.encode('utf-8', 'replace')).hexdigest()[:8]}"
-
-    def covers(self, finding: ReviewFinding, place: Cited | None) -> bool:
-        if place is None or not place.lines:
-            return False
-        return (place.path, finding.category, place.digest) == (self.path, self.category, self.lines)
-
-    def to_line(self) -> str:
-        said: Mapping[str, Json] = {"id": self.id, **asdict(self)}
-        return json.dumps(said, ensure_ascii=False) + "\n"
-
-
-def dismissal(finding: ReviewFinding, target: Target, reason: str, session: str, at: str) -> Dismissal:
-    """Dismiss a finding for as long as the lines it cites stay as they are."""
-    if not reason.strip():
-        raise UsageError(f"say why {finding.id} is dismissed", "Add --reason TEXT.")
-    place = cited(finding, target)
-    if place is None or not place.lines:
-        what = f"cites {finding.place}, and what stands there is not on record" if finding.place else "cites no lines"
-        raise UsageError(
-            f"{finding.id} {what}, so that a dismissal would never lapse",
-            "Only a finding that cites lines of the change, or quotes what it cites, can be dismissed.",
-        )
-    return Dismissal(
-        path=place.path,
-        category=finding.category,
-        lines=place.digest,
-        reason=cut(reason, LONGEST_REASON),
-        place=finding.place,
-        text=cut(finding.text, 200),
-        session=session,
-        at=at,
-    )
-
-
-def parse_dismissals(text: str, where: str) -> tuple[Dismissal, ...]:
-    """Dismissals from a file of one JSON object a line. `where` names the file in complaints."""
-    found: dict[str, Dismissal] = {}
-    for n, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            one = _read(line, f"{where}, line {n}")
-            found[one.id] = one
-    return tuple(found.values())
-
-
-def _read(line: str, where: str) -> Dismissal:
-    hint = "A line is one JSON object as `rebut dismiss` writes it; mend it or take it out."
-    try:
-        data = json.loads(line)
-    except ValueError as error:
-        raise ConfigError(f"{where}: not JSON", hint) from error
-    if not isinstance(data, dict):
-        raise ConfigError(f"{where}: not an object", hint)
-    names = [f.name for f in fields(Dismissal)]
-    for name in names:
-        if not isinstance(data.get(name, ""), str) or (name in names[:4] and not data.get(name)):
-            raise ConfigError(f"{where}: {name!r} is missing or no text", hint)
-    return Dismissal(**{name: data[name] for name in names if name in data})
-
-
-def matching(made: ReviewResult, target: Target, dismissals: Iterable[Dismissal]) -> dict[str, Dismissal]:
-    """Finding → the dismissal that covers it, for those that one covers."""
-    every = list(dismissals)
-    found: dict[str, Dismissal] = {}
-    for finding in made.findings if every else ():
-        place = cited(finding, target)
-        for one in every:
-            if one.covers(finding, place):
-                found[finding.id] = one
-    return found
-
-
-# The lines that a finding cites, as they stand in the version that was reviewed.
-
 RANGE = re.compile(r"(?::(\d{1,9})(?:-(\d{1,9}))?)?")
+
+
+# Lines that a finding cites
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,10 +138,159 @@ def _kind(found: re.Match[str]) -> str:
     return found[0].rpartition(":")[0]
 
 
-# The basis of a gate: policy and dismissals as the base commit has them. No change weakens its own review.
+# One dismissal
 
-SHARED = ".rebut/dismissals.jsonl"
-LARGEST_LIST = 10_000_000
+
+@dataclass(frozen=True, slots=True)
+class Dismissal:
+    """What is dismissed (path, category, lines) and, for people, why and what it was about."""
+
+    path: str
+    category: str
+    lines: str
+    """The hash of the cited lines."""
+    reason: str
+    place: str = ""
+    text: str = ""
+    session: str = ""
+    at: str = ""
+
+    @property
+    def id(self) -> str:
+        """The same for the same finding, whoever dismisses it and however it is worded."""
+        bound = "\0".join((self.path, self.category, self.lines))
+        return f"d{hashlib.sha256(bound.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+    def covers(self, finding: ReviewFinding, place: Cited | None) -> bool:
+        if place is None or not place.lines:
+            return False
+        return (place.path, finding.category, place.digest) == (self.path, self.category, self.lines)
+
+    def to_line(self) -> str:
+        said: Mapping[str, Json] = {"id": self.id, **asdict(self)}
+        return json.dumps(said, ensure_ascii=False) + "\n"
+
+
+def dismissal(finding: ReviewFinding, target: Target, reason: str, session: str, at: str) -> Dismissal:
+    """Dismiss a finding for as long as the lines it cites stay as they are."""
+    if not reason.strip():
+        raise UsageError(f"say why {finding.id} is dismissed", "Add --reason TEXT.")
+    place = cited(finding, target)
+    if place is None or not place.lines:
+        what = f"cites {finding.place}, and what stands there is not on record" if finding.place else "cites no lines"
+        raise UsageError(
+            f"{finding.id} {what}, so that a dismissal would never lapse",
+            "Only a finding that cites lines of the change, or quotes what it cites, can be dismissed.",
+        )
+    return Dismissal(
+        path=place.path,
+        category=finding.category,
+        lines=place.digest,
+        reason=cut(reason, LONGEST_REASON),
+        place=finding.place,
+        text=cut(finding.text, 200),
+        session=session,
+        at=at,
+    )
+
+
+def parse_dismissals(text: str, where: str) -> tuple[Dismissal, ...]:
+    """Dismissals from a file of one JSON object a line. `where` names the file in complaints."""
+    found: dict[str, Dismissal] = {}
+    for n, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            one = _read(line, f"{where}, line {n}")
+            found[one.id] = one
+    return tuple(found.values())
+
+
+def _read(line: str, where: str) -> Dismissal:
+    hint = "A line is one JSON object as `rebut dismiss` writes it; mend it or take it out."
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"{where}: not JSON", hint) from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where}: not an object", hint)
+    names = [f.name for f in fields(Dismissal)]
+    for name in names:
+        if not isinstance(data.get(name, ""), str) or (name in names[:4] and not data.get(name)):
+            raise ConfigError(f"{where}: {name!r} is missing or no text", hint)
+    return Dismissal(**{name: data[name] for name in names if name in data})
+
+
+def matching(made: ReviewResult, target: Target, dismissals: Iterable[Dismissal]) -> dict[str, Dismissal]:
+    """Finding → the dismissal that covers it, for those that one covers."""
+    every = list(dismissals)
+    found: dict[str, Dismissal] = {}
+    for finding in made.findings if every else ():
+        place = cited(finding, target)
+        for one in every:
+            if one.covers(finding, place):
+                found[finding.id] = one
+    return found
+
+
+# The lists of dismissals
+
+
+def private_file(sessions: Path, workspace: Path) -> Path:
+    """The user's own list for a repository, beside the folder of all sessions."""
+    key = hashlib.sha256(str(session.repository(workspace)).encode("utf-8", "replace")).hexdigest()[:16]
+    return sessions.parent / "dismissals" / f"{key}.jsonl"
+
+
+def shared_file(workspace: Path) -> Path:
+    """The repository's list as it stands in the working tree. A link would lead a stranger's repository elsewhere."""
+    file = session.repository(workspace) / SHARED
+    for place in (file.parent, file):
+        if place.is_symlink():
+            raise UsageError(f"{place} is a symbolic link, which is not followed", "Put a plain file in its place.")
+    return file
+
+
+def load(file: Path) -> tuple[Dismissal, ...]:
+    try:
+        if not file.is_file():
+            return ()
+        if file.stat().st_size > LARGEST_LIST:
+            raise ConfigError(f"{file} is larger than {LARGEST_LIST:,} bytes", "Take out what has lapsed.")
+        return parse_dismissals(file.read_text(encoding="utf-8-sig", errors="replace"), str(file))
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
+
+
+def add(file: Path, one: Dismissal, *, private: bool) -> None:
+    """Keep a dismissal; the same one again takes the place of the first."""
+    with _alone(file):
+        _write(file, [*(d for d in load(file) if d.id != one.id), one], private=private)
+
+
+def remove(file: Path, id: str, *, private: bool) -> Dismissal | None:
+    with _alone(file):
+        every = load(file)
+        gone = next((d for d in every if d.id == id), None)
+        if gone is not None:
+            _write(file, [d for d in every if d.id != id], private=private)
+    return gone
+
+
+def _alone(file: Path) -> AbstractContextManager[None]:
+    """From reading a list to writing it: of two that do so at once, the later would undo what the first one added."""
+    return folder_claims.alone(session.home(), file)
+
+
+def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
+    """All at once, so that nobody ever reads half a list."""
+    text = "".join(one.to_line() for one in every)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
+        files.write(file, text.encode("utf-8", "replace"), 0o600 if private else 0o666)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+
+
+# Policy and dismissals of the base commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +306,7 @@ class Basis:
         return f"{REPO_FILE} at commit {self.commit[:12]}"
 
 
-async def read(root: Path, base: str) -> Basis:
+async def read_basis(root: Path, base: str) -> Basis:
     """Read policy and dismissals from a commit, never from the files as they are now."""
     if not base:
         return Basis()

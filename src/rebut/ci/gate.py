@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rebut.ci import dismissals, dismissals as basis
+from rebut.ci import dismissals
 from rebut.ci.dismissals import Basis, Dismissal, matching
 from rebut.ci.recorded_reviews import Review
 from rebut.core.text import plural
@@ -93,9 +93,6 @@ def judge(
     return GateRuling(code, policy, failing, tuple(doubts), hidden, mended)
 
 
-# How a review stands: its findings without those that were dismissed, and what the gate says.
-
-
 @dataclass(frozen=True, slots=True)
 class GateGrounds:
     """What a review is held against, read before anything is asked."""
@@ -135,7 +132,7 @@ class GatedReview:
 
 async def grounds(workspace: Path, sessions: Path, target: Target, config: Config, flags: Wish) -> GateGrounds:
     """Read policy and dismissals. Whatever is wrong with them is an error now, and not after the calls."""
-    found = await basis.read(workspace, target.base)
+    found = await dismissals.read_basis(workspace, target.base)
     mine = flags.over(config.gate)
     policy = settled(mine, found.wish, found.source)
     return GateGrounds(

@@ -1,4 +1,4 @@
-"""A review as SARIF 2.1.0, for tools that show findings beside the code."""
+"""The findings of a review for other tools: SARIF 2.1.0, and the workflow commands by which GitHub annotates code."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from rebut.domain.review_result import ReviewFinding
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"P1": "error", "P2": "warning", "P3": "note"}
+COMMANDS = {"P1": "error", "P2": "warning", "P3": "notice"}
+"""GitHub's workflow command for each severity."""
 ROOT = "SRCROOT"
 ABOUT = {
     "correctness": "The change does something other than what it is meant to do.",
@@ -130,11 +132,6 @@ def _fixes(finding: ReviewFinding, place: Cited) -> list[Json]:
 def _plain(text: str) -> str:
     """Somebody's words as a message: `[words](target)` would be a link there."""
     return re.sub(r"\[([^\[\]]*)\]\(", r"\\[\1\\](", clean(text)).strip()
-
-
-# Findings as annotations of a GitHub workflow: one command a line, out of which no text can break.
-
-COMMANDS = {"P1": "error", "P2": "warning", "P3": "notice"}
 
 
 def commands(standing: GatedReview) -> str:

@@ -1,4 +1,4 @@
-"""A review on record: its target, its ending, and what leaves it in doubt. Needs events only."""
+"""Reviews on record: their target, outcome and doubts, and whether one can be reused. Reads events only."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ MEDIA = re.compile(
     r"\.(?:avif?|bmp|eot|gif|ico|jpe?g|mov|mp[34]|ogg|otf|pdf|png|psd|tiff?|ttf|wav|webm|webp|woff2?)$", re.I
 )
 """Files that nobody reads as code: that they are binary casts no doubt on a review."""
+OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_out")
+"""What two reviews of the same target have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +97,6 @@ def _sets_its_own_rules(target: Target) -> bool:
             if any(old.get(name) != new.get(name) for name in ("limits", "egress")):
                 return True
     return False
-
-
-# Reuse: a review of the same thing, by the same seats and settings, that is already on record.
-
-OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_out")
 
 
 def find(root: Path, plan: Plan) -> Record | None:

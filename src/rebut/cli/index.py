@@ -21,7 +21,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "ask": CommandEntry("quick", "Two models answer blind; they debate only if they differ.", VERBS),
     "review": CommandEntry("quick", "Have a change reviewed, its findings held to evidence.", VERBS),
     "plan": CommandEntry("quick", "Have a plan or a proposal reviewed.", VERBS),
-    "more": CommandEntry("quick", "One more round of the same debate.", VERBS),
+    "more": CommandEntry("resume", "One more round of the same debate.", VERBS),
     "duel": CommandEntry("protocols", "Proposer against challenger, until a judge picks a side.", DEBATE),
     "cross": CommandEntry("protocols", "A critic reviews a change or a proposal, a judge weighs, you decide.", DEBATE),
     "revise": CommandEntry("protocols", "Two authors critique, revise and converge on one plan or review.", DEBATE),

@@ -1,4 +1,4 @@
-"""Starting a debate from the command line, or only showing what it would send."""
+"""Starts a debate for a command: once, with --repeat several times, or with --dry-run not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rebut.api import Setup
-from rebut.cli import deadline as clock
+from rebut.cli.deadline import hush
 from rebut.cli.gate_flags import Gating
 from rebut.cli.output import as_json, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
@@ -29,6 +29,8 @@ from rebut.workspace.targets.resolve import TargetQuestion, question, unanswerab
 from rebut.workspace.targets.target import Wanted
 
 MOST_SHOWN = 20
+"""Paths that --dry-run lists."""
+MOST_RUNS = 1000
 APPLIED = "applied to the working tree"
 THRIFTY_TOKENS = 300_000
 ROUND_TOKENS = 3000
@@ -73,7 +75,7 @@ def launch(
         if as_json:
             say_json(shown)
         else:
-            say(folded("\n".join(rows(shown)), sys.stdout, 16))
+            say(folded("\n".join(egress_rows(shown)), sys.stdout, 16))
         return 0
 
     refused: list[str] = []
@@ -160,6 +162,9 @@ async def applied(setup: Setup, outcome: Outcome, refused: list[str]) -> Outcome
         refused.append(error.message)
         return outcome.filled(notes=(*outcome.notes, f"not applied: {error.message}. {error.hint}".strip()))
     return outcome.filled(notes=(*outcome.notes, f"{APPLIED}: {', '.join(files)}"))
+
+
+# --dry-run
 
 
 async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
@@ -250,7 +255,7 @@ def kept_back(context: Sequence[str], top: Path, sent: Sequence[str], setup: Set
     return list(out.items())
 
 
-def rows(shown: Mapping[str, Any]) -> list[str]:
+def egress_rows(shown: Mapping[str, Any]) -> list[str]:
     out = []
     for name, row in shown["providers"].items():
         cost = "price unknown" if row["usd"] is None else f"about ${row['usd']:.2f} at most"
@@ -270,9 +275,7 @@ def rows(shown: Mapping[str, Any]) -> list[str]:
     return [*out, "  nothing was called"]
 
 
-# The same debate several times, for whoever compares: one line of JSON for each run.
-
-MOST = 1000
+# --repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +288,8 @@ class Repeat:
     temperature: float | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.count <= MOST:
-            raise UsageError(f"--repeat must be 1 to {MOST}, got {self.count}")
+        if not 1 <= self.count <= MOST_RUNS:
+            raise UsageError(f"--repeat must be 1 to {MOST_RUNS}, got {self.count}")
 
     def seed_of(self, run: int) -> int | None:
         """The first run has the seed as given, each later one the next: they differ, and each can be had again."""
@@ -295,7 +298,7 @@ class Repeat:
 
 def repeat(act_of: Callable[[int], Act], plan: Repeat, *, as_json: bool, quiet: bool, deadline: float | None) -> int:
     """Run it so often. A run that fails is a line too; what the user stops, or nobody can answer, ends it all."""
-    clock.hush()  # the deadline is each run's, not that of them all
+    hush()  # the deadline is each run's, not that of them all
     file = _claimed(Path(plan.out)) if plan.out else None
     counts, worst, done, usd = Counter[str](), 0, 0, list[float | None]()
     try:
@@ -365,7 +368,7 @@ def _write(file: int | None, row: dict[str, object]) -> None:
         os.write(file, line.encode("utf-8", "replace"))
 
 
-# The target of a command: asked about once, before anything else, if it is not clear what it is.
+# The kind of target, where the user has to say it
 
 
 def settled(wanted: Wanted) -> Wanted:

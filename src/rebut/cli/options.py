@@ -108,9 +108,9 @@ class Many(click.Command):
 def _clocked(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """From here on the time is watched: standard input that never ends, or a question, takes from it, too."""
     if value is not None and 0 < value <= LONGEST:
-        from rebut.cli import deadline as clock
+        from rebut.cli.deadline import set_bell
 
-        clock.set_bell(value, lambda: _too_late(value, bool(ctx.params.get("as_json"))))
+        set_bell(value, lambda: _too_late(value, bool(ctx.params.get("as_json"))))
     return value
 
 

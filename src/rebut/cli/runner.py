@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut.api import Setup
-from rebut.cli import deadline as clock
+from rebut.cli.deadline import before_the_end, began, hush
 from rebut.cli.json_result import brief
 from rebut.cli.options import LONGEST
 from rebut.cli.output import folded, plain, say, say_json, width
@@ -56,13 +56,13 @@ def perform(
     judge: Callable[[Outcome], Judged] | None = None,
 ) -> int:
     """Run one debate to its end, its pause or its failure. `everything`: findings that are hidden by default, too."""
-    stage = CommandRun(as_json, quiet, deadline, backends, began=clock.began())
-    stage.everything = everything
-    stage.judge = judge
-    clock.before_the_end(stage.last_word)
-    came_of_it = stage.play(act)
-    clock.hush()
-    return stage.tell(came_of_it)
+    run = CommandRun(as_json, quiet, deadline, backends, began=began())
+    run.everything = everything
+    run.judge = judge
+    before_the_end(run.last_word)
+    came_of_it = run.play(act)
+    hush()
+    return run.tell(came_of_it)
 
 
 @dataclass(frozen=True, slots=True)

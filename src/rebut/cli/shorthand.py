@@ -1,4 +1,4 @@
-"""What somebody means by a word, a file or a pipe: which verb, which change, which round."""
+"""Which command a question, a file or a pipe without a command stands for, and what is read from standard input."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import select
 import stat
 import sys
 from pathlib import Path
-from typing import Any
 
 from rebut.cli.output import say
 from rebut.core.errors import UsageError
-from rebut.core.text import counted
 from rebut.workspace.targets.target import Wanted
 
 REVIEWED = "Name a commit, a range A..B or a file, or send a diff and say -"
@@ -22,6 +20,10 @@ DIFF = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
 
 FENCED = re.compile(r"(?ms)^(```+|~~~+)[^\n]*\n.*?^\1[ \t]*$")
 """In a diff, every line of a file begins with a sign, so that no fence begins there."""
+PATIENCE = 3.0
+"""Seconds to wait for the first byte of standard input: programs often start others with a pipe that stays empty."""
+MOST = 20_000_000
+"""Bytes that are read of standard input: more than any change that could be debated."""
 
 
 def is_diff(text: str) -> bool:
@@ -91,50 +93,6 @@ async def _present(root: Path) -> str:
     )
 
 
-def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, deadline: float | None) -> int:
-    """Another round: a fork with one round more, or, of a debate that has not ended, its rest."""
-    from rebut import api
-    from rebut.api import Setup
-    from rebut.cli.commands.resume import take_up, with_parent
-    from rebut.cli.output import say
-    from rebut.cli.runner import perform
-    from rebut.domain.outcome import Outcome
-    from rebut.engine.steering import added, settled
-    from rebut.record import sessions
-
-    setup = Setup()
-    record = sessions.load(setup.find(id))
-    if record.closed is None:
-        if not quiet and not as_json:
-            say("  it has not ended; going on with it", sys.stderr)
-        return take_up(id, limits=limits, as_json=as_json, quiet=quiet, deadline=deadline)
-    rounds = record.opened.settings.get("rounds", record.opened.settings.get("max_rounds"))
-    name = "rounds" if "rounds" in record.opened.settings else "max_rounds"
-    if not isinstance(rounds, int):
-        raise UsageError(f"{record.opened.protocol} has no rounds to add to")
-
-    if settled(record):  # somebody ended them early: the next is the one after those that were held
-        rounds = max((int(n[1]) for key in record.calls if (n := re.match(r"r(\d+)/", key))), default=0)
-    else:
-        rounds += added(record)
-    ending = Outcome.from_json(record.closed.outcome).heading
-
-    async def fork(setup: Setup) -> Outcome:
-        changes: dict[str, Any] = {name: rounds + 1, "limits": limits}
-        reused, anew = await api.fork_plan(id, setup=setup, **changes)
-        if not anew:
-            raise UsageError(
-                f"one more round would add nothing: {record.opened.protocol} ended with {ending} and asks nobody again",
-                f"Another seat or question may: rebut fork {record.opened.id[:4]} …",
-            )
-        if not quiet and not as_json:
-            taken = counted(reused, "answer is", "answers are")
-            say(f"  round {rounds + 1}: {taken} taken over, about {anew} asked anew", sys.stderr)
-        return await api.fork(id, setup=setup, **changes)
-
-    return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
-
-
 def meant(words: list[str]) -> list[str]:
     """A command line with the verb that was left out. Only what cannot be a misspelt command is a topic."""
     first = words[0]
@@ -189,16 +147,6 @@ def _beginning(file: str) -> str:
             return opened.read(100_000).decode(errors="replace")
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-
-
-# Standard input as a text to debate: read when somebody sends one, left alone when nobody does.
-
-PATIENCE = 3.0
-"""Seconds for the first byte. Tools that start others often leave them a pipe that never says a word."""
-
-
-MOST = 20_000_000
-"""Bytes, more than any change that could be debated. What is sent without end must not fill the memory."""
 
 
 def everything() -> str:

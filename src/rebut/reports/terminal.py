@@ -1,4 +1,4 @@
-"""Reports: events and outcomes as text for a terminal and as Markdown. Reads only; needs no protocol code."""
+"""A debate as rows for a terminal: its header, one row per answer, its outcome, and what it changed and cost."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ MOST_NOTES = 6
 MOST_LEFT_OUT = 3
 PROGRAMS = "rules"
 """The family of participants that are programs."""
+LABEL = "worth it?"
+MOST_WORTH_LINES = 4
+WORTH_INDENT = 16
+WIDE = 60
+"""Columns in which there is space for the whole cost."""
+ENDLESS = 1_000_000
 
 
 def header(record: Record, *, width: int = 80) -> list[str]:
@@ -294,36 +300,13 @@ def _point(point: Point) -> str:
     return f"{point.id} {point.text}  ({first.place} {first.mark}{also})"
 
 
-def _indented(text: str, width: int) -> list[str]:
-    return [row for line in text.splitlines() for row in wrapped(line, width, indent="    ", break_words=True)]
-
-
-def hanging(text: str, width: int, indent: int) -> list[str]:
-    """A row that continues under column `indent`, with two columns free on the right."""
-    return wrapped(text, max(30, width - 2), hanging=" " * indent)
-
-
-def labelled(label: str, text: str, width: int) -> list[str]:
-    """A row of a report: its label, and the text beside it."""
-    return hanging(f"  {label:<12}  {text}", width, 16)
-
-
-# The account of a debate, whether it was worth it, as text: a few lines for a terminal, a section of Markdown.
-
-LABEL = "worth it?"
-MOST_LINES = 4
-INDENT = 16
-WIDE = 60
-ENDLESS = 1_000_000
-
-
 def worth_rows(worth: Worth | None, width: int) -> list[str]:
     """One to four lines: what the first answers said, what changed, and what that cost."""
     if worth is None:
         return []
-    indent = INDENT if width >= NARROW else 4
+    indent = WORTH_INDENT if width >= NARROW else 4
     space = max(20, width - 2 - indent)
-    parts, said, left = _parts(worth, space), list[str](), MOST_LINES
+    parts, said, left = _parts(worth, space), list[str](), MOST_WORTH_LINES
     if width < NARROW:
         parts[0] = f"{LABEL} {parts[0]}"
     for n, text in reversed(list(enumerate(parts))):  # the last matters most: what it cost, then what it changed
@@ -401,3 +384,17 @@ def _within(text: str, space: int, most: int) -> Sequence[str]:
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), space)]
+
+
+def _indented(text: str, width: int) -> list[str]:
+    return [row for line in text.splitlines() for row in wrapped(line, width, indent="    ", break_words=True)]
+
+
+def hanging(text: str, width: int, indent: int) -> list[str]:
+    """A row that continues under column `indent`, with two columns free on the right."""
+    return wrapped(text, max(30, width - 2), hanging=" " * indent)
+
+
+def labelled(label: str, text: str, width: int) -> list[str]:
+    """A row of a report: its label, and the text beside it."""
+    return hanging(f"  {label:<12}  {text}", width, 16)

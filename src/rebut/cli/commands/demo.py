@@ -76,8 +76,6 @@ def _closing(shop: DemoRepository) -> list[str]:
     return ["", *(line for name, text in rows for line in labelled(name, text, width()))]
 
 
-# The demonstration: a small shop and a scripted duel about it. Its ledger, evidence and record are real.
-
 TOPIC = "Should the shop keep user sessions in Redis?"
 CONTEXT = ("infra", "src")
 SEATS = {"proposer": "redis", "challenger": "cookie", "judge": "judge"}

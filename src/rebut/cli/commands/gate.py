@@ -1,4 +1,4 @@
-"""`rebut gate`: a review on record judged anew by today's policy. No model, no call."""
+"""`rebut gate` judges a review on record by a policy; `rebut dismiss` hides a finding until its lines change."""
 
 from __future__ import annotations
 
@@ -121,9 +121,6 @@ def _heading(standing: GatedReview) -> str:
 
 def _above(severity: str) -> str:
     return "P1" if severity == "P1" else f"{severity} or graver"
-
-
-# `rebut dismiss`: findings that were looked at and are not to be heard of again, until their lines change.
 
 
 @click.command("dismiss")

@@ -1,4 +1,4 @@
-"""`rebut providers`: who could fill a seat, and what of it is here."""
+"""`rebut providers` lists what can fill a seat; `rebut models` downloads the embedded model."""
 
 from __future__ import annotations
 
@@ -116,9 +116,6 @@ def _check(file: Path | None, as_json: bool) -> int:
     if not found:
         say(f"  {path} is right, and has no table of a tool or a provider")
     return 0
-
-
-# `rebut models`: the embedded model's file: get it, see it, tell where it is.
 
 
 @click.command("models")

@@ -38,9 +38,6 @@ def new_command(what: str, name: str, folder: Path, as_json: bool) -> int:
     return 0
 
 
-# A protocol to begin from: its file and its test, both working as they are written.
-
-
 def protocol(name: str, folder: Path) -> tuple[Path, Path]:
     """Write NAME.py and test_NAME.py into a folder."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):

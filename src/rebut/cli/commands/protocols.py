@@ -1,4 +1,4 @@
-"""`rebut duel`: proposer against challenger."""
+"""The commands that run a protocol: `duel`, `cross`, `revise`, `panel`, and `run` for any other."""
 
 from __future__ import annotations
 
@@ -48,9 +48,6 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
     how = shown(named)
     named["models"] = {"proposer": model_proposer or "", "challenger": model_challenger or ""}
     return launch("duel", topic_of(topic), named, **how)
-
-
-# `rebut cross`: a critic of another family, a judge, and a choice from A to E.
 
 
 @click.command("cross", cls=Many)
@@ -137,9 +134,6 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
     return Wanted(named.pop("target"), scope, content, stdin=stdin, **texts)
 
 
-# `rebut revise`: two authors critique, revise and converge on one plan or one review.
-
-
 @click.command("revise", cls=Many)
 @click.argument("stage", metavar="plan|review", type=click.Choice(["plan", "review"]))
 @click.argument("topic", required=False, default="")
@@ -178,9 +172,6 @@ def revise_command(stage: str, topic: str, **named: Any) -> int:
     return launch("revise", topic_of(topic), named, **how, wanted=wanted)
 
 
-# `rebut panel`: one position against several challengers at once.
-
-
 @click.command("panel", cls=Many)
 @click.argument("topic")
 @click.option("--lead", type=SPEC, help="The model that takes the position and defends it.")
@@ -201,9 +192,6 @@ def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
     how = shown(named)
     named["challenger"] = list(challenger)
     return launch("panel", topic_of(topic), named, **how)
-
-
-# `rebut run FILE.py|NAME TOPIC`: a protocol of one's own, or of another package.
 
 
 @click.command("run", cls=Many)

@@ -1,4 +1,4 @@
-"""The verbs of intent, `ask`, `review`, `plan` and `more`: thin ways to a protocol, with defaults for a first look."""
+"""`ask`, `review` and `plan`: short ways to run a protocol, with low limits for a first look."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ import click
 
 from rebut.cli.options import (
     PATH,
-    SESSION,
     SPEC,
     Many,
     common,
     gate_options,
-    given_limits,
-    limits,
-    output,
     shown,
     topic_of,
 )
@@ -125,18 +121,6 @@ def plan_command(
     roles = dict(zip(("critic", "judge"), who, strict=False))
     named["skip_materialize_opposite"] = True
     return _go("cross", "", named, roles, quick, deep, save, of_plan(file), everything)
-
-
-@click.command("more")
-@click.argument("id", type=SESSION, required=False, default="last")
-@limits
-@output
-def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
-    """One more round of the same debate. ID is an id, a unique beginning of one, a slug, or `last`."""
-    from rebut.cli.shorthand import one_more
-
-    raised = given_limits(named)
-    return one_more(id, raised, as_json=as_json, quiet=quiet, deadline=deadline)
 
 
 def _company(given: str | None) -> list[str]:

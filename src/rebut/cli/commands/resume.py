@@ -1,7 +1,8 @@
-"""`rebut resume` and `rebut fork`."""
+"""`resume`, `answer`, `fork` and `more`: the commands that continue a session on record."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ def resume_command(
     with the gate, the files and the --apply that it was begun with.
     """
 
-    return take_up(
+    return resume_session(
         id,
         limits=given_limits(named),
         ask_left=ask_left,
@@ -49,6 +50,113 @@ def resume_command(
         quiet=quiet,
         deadline=deadline,
     )
+
+
+def resume_session(
+    id: str,
+    *,
+    as_json: bool,
+    quiet: bool,
+    deadline: float | None,
+    limits: Mapping[str, float] | None = None,
+    ask_left: bool = False,
+    backends: Mapping[str, Custom] | None = None,
+    fail_on: str | None = None,
+    on_inconclusive: str | None = None,
+) -> int:
+    """Go on with a session. What was asked of a review besides its ending is on record; a gate given here is newer."""
+    from rebut import api
+    from rebut.ci.apply import final_patch, is_applied
+    from rebut.cli.gate_flags import Gating
+    from rebut.cli.launch import applied
+    from rebut.cli.runner import perform
+    from rebut.core.errors import RebutError
+    from rebut.domain.gate_policy import Wish
+
+    gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
+
+    async def act(setup: Setup) -> Outcome:
+        there, _, record = setup.taken_up(id)
+        await gating.take_up(there, record, quiet=as_json)
+        try:
+            outcome = await api.resume(id, setup=setup, limits=limits, ask_left=ask_left)
+        except RebutError as error:
+            gating.excuse(error)
+            raise
+        if gating.target is None:
+            return outcome
+        if gating.apply and outcome.complete and not record.closed:  # what had ended was applied then, or refused
+            outcome = await applied(there, outcome, refused)
+        gating.applied = await is_applied(final_patch(outcome), record, there.environment.known_secrets)
+        return outcome
+
+    code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, backends=backends, judge=gating.judge)
+    return code or (3 if refused else 0)
+
+
+@click.command("answer")
+@click.argument("id", type=SESSION)
+@click.option("--file", "file", required=True, type=PATH, metavar="FILE", help="The answer; - reads standard input.")
+@click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one that waits]")
+@deadline_option
+@output
+def answer_command(id: str, file: str, key: str, deadline: float | None, as_json: bool, quiet: bool) -> int:
+    """Answer the question that a `caller` seat was asked, and go on with the debate.
+
+    The question, the schema of its answer and this command are what rebut printed when it ended with code 4. An answer
+    that does not fit is kept on record, and the question comes back with what is wrong. With --key, an answer that was
+    already taken is not taken twice.
+    """
+    from rebut.setup.connect import answering
+
+    text = _read(file)
+    wanted = _for(id, key, text)
+    return resume_session(
+        id,
+        as_json=as_json,
+        quiet=quiet,
+        deadline=deadline,
+        backends={"caller": answering(text if wanted else "", key)},
+    )
+
+
+def _for(id: str, key: str, text: str) -> bool:
+    """Whether the answer is still wanted; one that was taken before its process died need not be taken again."""
+    from rebut.api import Setup
+    from rebut.core.errors import UsageError
+    from rebut.engine.plan import participants
+    from rebut.record import sessions
+    from rebut.record.record import seat_of
+
+    folder = Setup().find(id)
+    record = sessions.load(folder)
+    seats = [p.seat for p in participants(record)[0] if p.spec.provider == "caller"]
+    if not seats:
+        raise UsageError(f"session {folder.name} has no seat of the caller's", "Go on with `rebut resume`.")
+    if record.closed:
+        raise UsageError(f"session {folder.name} is closed", f"`rebut show {folder.name}` has its outcome.")
+    if key and seat_of(key) not in seats:
+        raise UsageError(f"{key} is no question to the caller", f"The caller sits as {', '.join(seats)}.")
+    call = record.calls.get(key)
+    if call is None:
+        return True
+    last = call.attempts[max(call.attempts)].text.strip() if call.attempts else ""
+    return call.answered is None and last != text.strip()
+
+
+def _read(file: str) -> str:
+    from pathlib import Path
+
+    from rebut.core.errors import UsageError
+
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    text = raw.decode("utf-8-sig", "replace")
+    if not text.strip():
+        raise UsageError("the answer is empty", "Give it with --file FILE, or on standard input with --file -.")
+    return text
 
 
 @click.command("fork")
@@ -152,115 +260,51 @@ def _counted(reused: int, anew: int) -> str:
     return f"this fork reuses {counted(reused, 'answer')} and asks about {anew} anew"
 
 
-# Taking up: a session goes on, and ends as the command that began it would have, with its gate and what it applies.
-
-
-def take_up(
-    id: str,
-    *,
-    as_json: bool,
-    quiet: bool,
-    deadline: float | None,
-    limits: Mapping[str, float] | None = None,
-    ask_left: bool = False,
-    backends: Mapping[str, Custom] | None = None,
-    fail_on: str | None = None,
-    on_inconclusive: str | None = None,
-) -> int:
-    """Go on with a session. What was asked of a review besides its ending is on record; a gate given here is newer."""
-    from rebut import api
-    from rebut.ci.apply import final_patch, is_applied
-    from rebut.cli.gate_flags import Gating
-    from rebut.cli.launch import applied
-    from rebut.cli.runner import perform
-    from rebut.core.errors import RebutError
-    from rebut.domain.gate_policy import Wish
-
-    gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
-
-    async def act(setup: Setup) -> Outcome:
-        there, _, record = setup.taken_up(id)
-        await gating.take_up(there, record, quiet=as_json)
-        try:
-            outcome = await api.resume(id, setup=setup, limits=limits, ask_left=ask_left)
-        except RebutError as error:
-            gating.excuse(error)
-            raise
-        if gating.target is None:
-            return outcome
-        if gating.apply and outcome.complete and not record.closed:  # what had ended was applied then, or refused
-            outcome = await applied(there, outcome, refused)
-        gating.applied = await is_applied(final_patch(outcome), record, there.environment.known_secrets)
-        return outcome
-
-    code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, backends=backends, judge=gating.judge)
-    return code or (3 if refused else 0)
-
-
-# `rebut answer`: the caller's reply, put on record, and the debate goes on.
-
-
-@click.command("answer")
-@click.argument("id", type=SESSION)
-@click.option("--file", "file", required=True, type=PATH, metavar="FILE", help="The answer; - reads standard input.")
-@click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one that waits]")
-@deadline_option
+@click.command("more")
+@click.argument("id", type=SESSION, required=False, default="last")
+@limits
 @output
-def answer_command(id: str, file: str, key: str, deadline: float | None, as_json: bool, quiet: bool) -> int:
-    """Answer the question that a `caller` seat was asked, and go on with the debate.
-
-    The question, the schema of its answer and this command are what rebut printed when it ended with code 4. An answer
-    that does not fit is kept on record, and the question comes back with what is wrong. With --key, an answer that was
-    already taken is not taken twice.
-    """
-    from rebut.setup.connect import answering
-
-    text = _read(file)
-    wanted = _for(id, key, text)
-    return take_up(
-        id,
-        as_json=as_json,
-        quiet=quiet,
-        deadline=deadline,
-        backends={"caller": answering(text if wanted else "", key)},
-    )
-
-
-def _for(id: str, key: str, text: str) -> bool:
-    """Whether the answer is still wanted; one that was taken before its process died need not be taken again."""
+def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
+    """One more round of the same debate. ID is an id, a unique beginning of one, a slug, or `last`."""
+    from rebut import api
     from rebut.api import Setup
+    from rebut.cli.output import say
+    from rebut.cli.runner import perform
     from rebut.core.errors import UsageError
-    from rebut.engine.plan import participants
+    from rebut.core.text import counted
+    from rebut.domain.outcome import Outcome
+    from rebut.engine.steering import added, settled
     from rebut.record import sessions
-    from rebut.record.record import seat_of
 
-    folder = Setup().find(id)
-    record = sessions.load(folder)
-    seats = [p.seat for p in participants(record)[0] if p.spec.provider == "caller"]
-    if not seats:
-        raise UsageError(f"session {folder.name} has no seat of the caller's", "Go on with `rebut resume`.")
-    if record.closed:
-        raise UsageError(f"session {folder.name} is closed", f"`rebut show {folder.name}` has its outcome.")
-    if key and seat_of(key) not in seats:
-        raise UsageError(f"{key} is no question to the caller", f"The caller sits as {', '.join(seats)}.")
-    call = record.calls.get(key)
-    if call is None:
-        return True
-    last = call.attempts[max(call.attempts)].text.strip() if call.attempts else ""
-    return call.answered is None and last != text.strip()
+    raised = given_limits(named)
+    setup = Setup()
+    record = sessions.load(setup.find(id))
+    if record.closed is None:
+        if not quiet and not as_json:
+            say("  it has not ended; going on with it", sys.stderr)
+        return resume_session(id, limits=raised, as_json=as_json, quiet=quiet, deadline=deadline)
+    rounds = record.opened.settings.get("rounds", record.opened.settings.get("max_rounds"))
+    name = "rounds" if "rounds" in record.opened.settings else "max_rounds"
+    if not isinstance(rounds, int):
+        raise UsageError(f"{record.opened.protocol} has no rounds to add to")
 
+    if settled(record):  # somebody ended them early: the next is the one after those that were held
+        rounds = max((int(n[1]) for key in record.calls if (n := re.match(r"r(\d+)/", key))), default=0)
+    else:
+        rounds += added(record)
+    ending = Outcome.from_json(record.closed.outcome).heading
 
-def _read(file: str) -> str:
-    import sys
-    from pathlib import Path
+    async def fork(setup: Setup) -> Outcome:
+        changes: dict[str, Any] = {name: rounds + 1, "limits": raised}
+        reused, anew = await api.fork_plan(id, setup=setup, **changes)
+        if not anew:
+            raise UsageError(
+                f"one more round would add nothing: {record.opened.protocol} ended with {ending} and asks nobody again",
+                f"Another seat or question may: rebut fork {record.opened.id[:4]} …",
+            )
+        if not quiet and not as_json:
+            taken = counted(reused, "answer is", "answers are")
+            say(f"  round {rounds + 1}: {taken} taken over, about {anew} asked anew", sys.stderr)
+        return await api.fork(id, setup=setup, **changes)
 
-    from rebut.core.errors import UsageError
-
-    try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-    text = raw.decode("utf-8-sig", "replace")
-    if not text.strip():
-        raise UsageError("the answer is empty", "Give it with --file FILE, or on standard input with --file -.")
-    return text
+    return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)

@@ -1,4 +1,4 @@
-"""`rebut list`: the sessions, newest first."""
+"""`rebut list` and `rebut delete`."""
 
 from __future__ import annotations
 
@@ -49,9 +49,6 @@ def list_command(everywhere: bool, as_json: bool) -> int:
         # What does not fit stands below it, from where the date begins.
         say(folded(line + (cut(topic, space) if sys.stdout.isatty() else topic) + rest, sys.stdout, 10))
     return 0
-
-
-# `rebut delete`: takes a session away for good.
 
 
 @click.command("delete")

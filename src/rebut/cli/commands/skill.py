@@ -65,8 +65,6 @@ def skill_command(what: str, hosts: tuple[str, ...], project: bool, as_json: boo
     return code
 
 
-# Hosts: the coding agents that read an Agent Skill, and the folders where each looks for one.
-
 SKILL = "plugin/skills/rebut"
 
 

@@ -1,4 +1,4 @@
-"""The part of the screen that moves: who is speaking, the points as they come, and how long it may yet take."""
+"""The rows of the screen that change while models answer: who answers, the points so far, the time left."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ from rebut.reports import terminal
 MOST_LIVE = 6
 """Rows of points below one seat."""
 CAPTION = 23
+INDENT = " " * 6
+MOST_BELOW_A_TURN = 5
+"""How many stay below a turn."""
+TAG = 3
+FEWEST = 14
+"""Columns below which words say nothing."""
 
 
 @dataclass
@@ -137,16 +143,6 @@ def _head(key: str, column: int) -> str:
 
 def _captioned(caption: str, text: str, width: int) -> str:
     return f"    {caption:<{CAPTION}} {text}" if width >= NARROW else f"    {caption}: {text}"
-
-
-# Points as rows: while an answer is being written, and below a turn once they are on record.
-
-INDENT = " " * 6
-MOST_BELOW_A_TURN = 5
-"""How many stay below a turn."""
-TAG = 3
-FEWEST = 14
-"""Columns below which words say nothing."""
 
 
 def row(point: LivePoint, width: int) -> str:

@@ -1,4 +1,4 @@
-"""The command line. `rebut --help` prints a generated page without loading click: it must answer at once."""
+"""The command line. `rebut --help` prints a generated page without loading click, so it is quick."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ COMPLETE = "_REBUT_COMPLETE"
 
 
 def main() -> None:
-    _hold_open()
+    _open_closed_streams()
     try:
         code = _answer(sys.argv[1:])
-        if sys.stdout is not None:  # it is None where a reader went away
+        if sys.stdout is not None:  # it is None after the reader has closed the pipe
             sys.stdout.flush()
     except OSError as error:
-        # A page that nobody reads to its end is no fault; one that cannot be written is.
+        # That the reader closes the pipe early is no error; that the output cannot be written is one.
         code = 0 if isinstance(error, BrokenPipeError) else 2
         if code:
             _complain(f"rebut: the output could not be written: {error.strerror}\n")
@@ -27,25 +27,23 @@ def main() -> None:
         sys.exit(code)
 
 
-def _complain(words: str) -> None:
+def _complain(message: str) -> None:
     try:
-        sys.stderr.write(words)
-    except OSError:  # the terminal itself is gone: there is nobody to tell
+        sys.stderr.write(message)
+    except OSError:  # the terminal is gone, too
         sys.stderr = None
 
 
-def _hold_open() -> None:
-    """A standard stream that was closed has nobody at its end; what we open must not come to stand in its place."""
+def _open_closed_streams() -> None:
+    """Open /dev/null for each closed standard stream, so that no file of ours gets its number."""
     import io
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
-        if (
-            isinstance(stream, io.TextIOWrapper) and stream.errors == "strict"
-        ):  # a letter that cannot be shown is no reason to say nothing
-            stream.reconfigure(errors="replace")
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")  # a character that the terminal lacks must not stop the output
 
 
 def _answer(words: list[str]) -> int:
@@ -68,7 +66,7 @@ def _answer(words: list[str]) -> int:
 
     code = enter(words)
     if code == PARTIAL:
-        deadline.leave_at_once(code)  # whoever set a deadline does not wait for a model's thread
+        deadline.exit_at_once(code)  # a thread in which a model still answers must not delay the exit
     return code
 
 
@@ -84,7 +82,7 @@ def _print_help() -> None:
 
 
 def _folded(page: str) -> str:
-    """The page for a narrow terminal: what does not fit goes on below, under where its text begins."""
+    """The page for a narrow terminal: a long line continues under the start of its text."""
     columns = os.get_terminal_size(sys.stdout.fileno()).columns
     if not 0 < columns < max(map(len, page.splitlines())):
         return page

@@ -15,24 +15,24 @@ from rebut.record import sessions
 from rebut.setup.discover import look, usable
 from rebut.workspace.git import Git
 
-NOBODY = "nobody yet   rebut doctor"
+NO_MODEL = "none found   rebut doctor"
 PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
 
 
 def show() -> int:
     setup = Setup(rehearsal=True)
     here = Path.cwd().resolve()
-    rows = [("could sit", who) for who in _seats(setup)]
-    if rows == [("could sit", NOBODY)]:
-        rows += [("try", "needs nobody   rebut demo")]
+    rows = [("models", one) for one in _models(setup)]
+    if rows == [("models", NO_MODEL)]:
+        rows += [("try", "a debate without a model   rebut demo")]
     rows += [("here", what) for what in asyncio.run(_debatable(here))]
     rows += [("last", one) for one in _last(setup, here)]
     rows += [
         ("ask", 'rebut "Redis or Postgres?"'),
-        ("look up", "rebut check PLAN.md"),
-        ("all of it", "rebut --help"),
+        ("check", "rebut check PLAN.md"),
+        ("help", "rebut --help"),
     ]
-    say(folded("rebut: let AI models argue, hold them to evidence, keep the record.", sys.stdout) + "\n")
+    say(folded("rebut: make AI models argue, check what they cite, record everything.", sys.stdout) + "\n")
     before = ""
     for name, text in rows:
         say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")
@@ -41,16 +41,16 @@ def show() -> int:
 
 
 def _fitted(text: str, space: int) -> str:
-    """One line; where a command follows its reason, the reason is what gives way: half a command is of no use."""
+    """One line; if it is too long, the text before the command is cut, never the command."""
     what, gap, command = text.partition("   ")
     return f"{cut(what, max(8, space - len(gap + command)))}{gap}{command}" if gap else cut(text, space)
 
 
-def _seats(setup: Setup) -> list[str]:
+def _models(setup: Setup) -> list[str]:
     found = asyncio.run(look(setup.config, setup.env))
     out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
     barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
-    return [*out, *barred] or [NOBODY]
+    return [*out, *barred] or [NO_MODEL]
 
 
 async def _debatable(here: Path) -> list[str]:

@@ -15,7 +15,7 @@ from rebut.cli.output import say
 from rebut.core.errors import UsageError
 from rebut.workspace.targets.target import Wanted
 
-REVIEWED = "Name a commit, a range A..B or a file, or send a diff and say -"
+REVIEWED = "Name a commit, a range A..B or a file, or use - to read a diff from standard input"
 DIFF = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
 
 FENCED = re.compile(r"(?ms)^(```+|~~~+)[^\n]*\n.*?^\1[ \t]*$")
@@ -27,12 +27,12 @@ MOST = 20_000_000
 
 
 def is_diff(text: str) -> bool:
-    """Whether a text is a change, and not a text that shows one in a fenced block."""
+    """Whether a text is a diff; one in a fenced block does not count."""
     return DIFF.search(FENCED.sub("", text[:100_000])) is not None
 
 
 def of_review(what: str) -> Wanted:
-    """What `review` is about."""
+    """The target of `review`."""
     if what == "-":
         return Wanted(target="code", stdin=_sent(), instead=REVIEWED)
     if what and _is_folder(what):
@@ -47,20 +47,20 @@ def of_review(what: str) -> Wanted:
 
 
 def of_plan(file: str) -> Wanted:
-    """What `plan` is about."""
+    """The target of `plan`."""
     from rebut.workspace.snapshot import FILE_CAP
 
     if file == "-":
         text = _sent()
-        if len(text.encode()) > FILE_CAP:  # as of a file
-            raise UsageError("the text on standard input is larger than 1 MB", "Cut it down to what should be debated.")
+        if len(text.encode()) > FILE_CAP:  # the same limit as for a file
+            raise UsageError("the text on standard input is larger than 1 MB", "Send only what should be debated.")
         return Wanted(target="proposal", stdin=text)
     _must_be_file(file)
     return Wanted(target="proposal", artifact_file=file)
 
 
 def to_rewrite(file: str) -> tuple[str, list[str]]:
-    """The topic of a revision, and the file that it is about."""
+    """The topic of a revision, and the files it is given."""
     if file == "-":
         return _sent(), []
     _must_be_file(file)
@@ -68,7 +68,7 @@ def to_rewrite(file: str) -> tuple[str, list[str]]:
 
 
 async def _present(root: Path) -> str:
-    """The changed tree, else this branch against the default branch."""
+    """The uncommitted changes, or else this branch against the default branch."""
     from rebut.workspace.git import Git, refusal
 
     git = await Git.open(root)
@@ -76,7 +76,7 @@ async def _present(root: Path) -> str:
         why, hint = await refusal(root)
         if why:
             raise UsageError(why, hint)
-        raise UsageError("this is no git repository, so there is no change to look at", "Name a file to review.")
+        raise UsageError("this is not a git repository, so there is no change to review", "Name a file to review.")
     try:
         changes = await git.changes()
         if changes.changed or changes.untracked or not changes.head:
@@ -88,13 +88,13 @@ async def _present(root: Path) -> str:
     finally:
         await git.close()
     raise UsageError(
-        "nothing has changed here: the tree is clean and this is the default branch",
+        "nothing to review: there are no uncommitted changes, and this is the default branch",
         "Name a commit, a range A..B or a file: rebut review HEAD.",
     )
 
 
 def meant(words: list[str]) -> list[str]:
-    """A command line with the verb that was left out. Only what cannot be a misspelt command is a topic."""
+    """A command line with the missing command added. What could be a misspelt command is no question."""
     first = words[0]
     if first.startswith("-"):
         return words
@@ -106,7 +106,7 @@ def meant(words: list[str]) -> list[str]:
 
 
 def of_pipe() -> list[str]:
-    """The command line that a bare `rebut` stands for: what came on standard input decides, and is given back to it."""
+    """The command for the text on standard input, if there is any; the text can be read again."""
     text = waiting()
     if not text.strip():
         return []
@@ -117,20 +117,20 @@ def of_pipe() -> list[str]:
 def _sent() -> str:
     text = everything()
     if not text.strip():
-        raise UsageError("nothing came on standard input", "Send the text there, or name its file in place of -.")
+        raise UsageError("standard input is empty", "Send the text there, or name a file instead of -.")
     return text
 
 
 def _must_be_file(file: str) -> None:
     if not _is_file(file):
         what = f"{file} is a folder" if _is_folder(file) else f"there is no file {file}"
-        raise UsageError(what, "Give the file that holds the plan, or - for standard input.")
+        raise UsageError(what, "Give the file with the plan, or - for standard input.")
 
 
 def _is_file(name: str) -> bool:
     try:
         return Path(name).is_file()
-    except OSError:  # a word that is too long for a name is no file's
+    except OSError:  # too long for a file name
         return False
 
 
@@ -152,12 +152,12 @@ def _beginning(file: str) -> str:
 def everything() -> str:
     data = sys.stdin.buffer.read(MOST + 1)
     if len(data) > MOST:
-        raise UsageError(f"more than {MOST // 1_000_000} MB came on standard input", "Send what should be debated.")
+        raise UsageError(f"standard input has more than {MOST // 1_000_000} MB", "Send only what should be debated.")
     return data.decode(errors="replace")
 
 
 def waiting() -> str:
-    """What a file or a pipe on standard input holds; empty for a terminal, a closed one, and one that stays silent."""
+    """The text of a file or a pipe on standard input; empty for a terminal, a closed stream, or an empty pipe."""
     try:
         handle = sys.stdin.fileno()
         mode = os.fstat(handle).st_mode
@@ -168,6 +168,6 @@ def waiting() -> str:
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return ""
     if not select.select([handle], [], [], PATIENCE)[0]:
-        say("  nothing came on standard input; going on without it (- waits for it)", sys.stderr)
+        say("  nothing on standard input; continuing without it (use - to wait for it)", sys.stderr)
         return ""
     return everything()

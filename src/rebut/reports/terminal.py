@@ -29,7 +29,7 @@ ENDLESS = 1_000_000
 
 
 def header(record: Record, *, width: int = 80) -> list[str]:
-    """Who sits where and what is set, before the first call."""
+    """Which model has which seat, the limits and the session, before the first call."""
     opened = record.opened
     rows = [f"{opened.protocol:<6} {cut(opened.topic, width - 10)}"]
     notes = record.notes
@@ -54,14 +54,14 @@ def header(record: Record, *, width: int = 80) -> list[str]:
 
 
 def _kind(family: str, spec: str) -> str:
-    """The family as a third column, where it tells more than the spec beside it."""
+    """The family as a third column, if it adds something to the spec."""
     if family == PROGRAMS:
         return "a program, not a model"
     return "" if family == ModelSpec.parse(spec).provider else family
 
 
 def _label(spec: str) -> str:
-    """A seat's spec as shown: the name that the user gave comes first, a long file path is cut at its front."""
+    """A seat's spec as shown: the user's name for it first; a long file path loses its folders."""
     name, equals, rest = spec.partition("=")
     name, rest = (name, rest) if equals else ("", spec)
     provider, _, model = rest.partition(":")
@@ -104,7 +104,7 @@ def _limits(opened: Opened, limits: Mapping[str, Any]) -> list[str]:
 
 
 def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *, width: int = 80) -> str:
-    """One line for a settled answer: who, what, how long, how much, and what it brought."""
+    """One row for an answer: seat, step, time, cost, and what it added to the ledger."""
     step, _, seat = answered.key.rpartition("/")[2].rpartition("@")
     call = record.calls[answered.key]
     cost = ""
@@ -123,23 +123,23 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
         head = f"{head}  {cost}".rstrip()
     if not brought or len(head) + len(brought) + 3 <= width:
         return f"{head}   {brought}".rstrip()
-    # What does not fit beside it stands below it, in one piece.
+    # What does not fit beside it goes below.
     return "\n".join([head, *hanging(f"{'':16} {brought}", width, 17)])
 
 
 def column(record: Record) -> int:
-    """How wide the seats are: those of many with their numbers are wider."""
+    """The width of the column of seats."""
     return max(11, *(len(str(row["seat"])) for row in record.opened.seats))
 
 
 def entered_by(fact: Fact) -> set[str]:
-    """Whose a ledger entry is."""
+    """The seats that a ledger entry is from."""
     rows: Sequence[Any] = fact.value.get("entries", ()) if isinstance(fact.value, dict) else ()  # type: ignore[assignment]
     return {str(row.get("by")) for row in rows}
 
 
 def entered(fact: Fact, known: Collection[str]) -> list[str]:
-    """What a turn entered in the ledger. What it says on an id that nobody was given is counted as that."""
+    """What an answer added to the ledger. Moves about an unknown id are counted as such."""
     value = fact.value
     rows: Sequence[Any] = value.get("entries", ()) if isinstance(value, dict) else ()  # type: ignore[assignment]
     parts = []
@@ -149,7 +149,7 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
     if moves:
         words = ((RULINGS if m["by"] == "judge" else VERBS).get(m["kind"], m["kind"]) for m in moves)
         parts.append(
-            _tally(w if m["point"] in known else "on no known point" for m, w in zip(moves, words, strict=True))
+            _tally(w if m["point"] in known else "about an unknown point" for m, w in zip(moves, words, strict=True))
         )
     if points:
         noun = noun_in(value) if isinstance(value, dict) else "point"
@@ -164,13 +164,13 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
 
 
 def decided(fact: Fact) -> str:
-    """What was decided by hand, or need not be asked any more, in a line; empty for any other fact."""
+    """A decision of the user, or a call that was skipped, as a line; empty for any other fact."""
     if fact.key == "settle" and isinstance(fact.value, dict):
         return f"settled by hand in round {fact.value['round']}: no further rounds"
     if fact.key == "more" and isinstance(fact.value, int):
-        return f"by hand: {counted(fact.value, 'round')} more than planned"
+        return f"extended by hand: {counted(fact.value, 'more round')}"
     if fact.key.endswith("#spared"):
-        return f"not asked, since it could change nothing: {fact.value}"
+        return f"skipped, since the answer could not change the outcome: {fact.value}"
     return ""
 
 
@@ -181,10 +181,10 @@ VERBS = {
     "resolve": "resolved",
     "maintain": "unresolved",
     "withdraw": "withdrawn",
-    "mend": "mended",
+    "mend": "fixed",
 }
 RULINGS = {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"}
-"""A judge's moves while a review goes on."""
+"""A judge's moves during a review."""
 
 
 def _tally(names: Iterable[str]) -> str:
@@ -203,25 +203,22 @@ def ending(
     everything: bool = False,
     points: bool = True,
 ) -> str:
-    """The end of a debate, for people. `told` are notes that the reader has seen already.
-
-    Without `points`, the ledger is left out for a reader who gets it whole.
-    """
+    """The outcome of a debate. `told` are notes that were shown already; without `points` the ledger is left out."""
     made = outcome.review
     said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
     rows = hanging(f"  {outcome.heading}  {said}".rstrip(), width, 4)
     if outcome.verdict:
         rows += _indented(outcome.verdict.reasoning, width)
     if outcome.stopped:
-        rows += ["", *_indented(f"It ended early: {outcome.stopped}", width)]
-    if outcome.decision and not made:  # a review's is in its contract, with the judge's reason
+        rows += ["", *_indented(f"Ended early: {outcome.stopped}", width)]
+    if outcome.decision and not made:  # a review shows it with the judge's reason
         rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
     rows += ["", *([] if made or not points else _ledger_rows(outcome.ledger, width))]
     for label, text in outcome.rows:
         rows += labelled(label, text, width)
     rows += worth_rows(outcome.worth, width)
     rows += labelled("spent", spent(outcome.spent), width)
-    if outcome.rows and outcome.rounds.calls and not outcome.worth:  # which says it in its own way
+    if outcome.rows and outcome.rounds.calls and not outcome.worth:  # `worth it?` has that
         rows += labelled("of which", f"{spent(outcome.rounds)} in the rounds of debate", width)
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
@@ -246,15 +243,15 @@ def _label_of(outcome: Outcome) -> str:
 
 
 def _next(outcome: Outcome, short: str, width: int) -> list[str]:
-    offers = [("all of it", f"rebut show {short}")]
+    offers = [("details", f"rebut show {short}")]
     if not outcome.complete:
-        offers.append(("go on", f"rebut resume {short}"))
+        offers.append(("continue", f"rebut resume {short}"))
     elif not outcome.conclusive and any(seat.failed and LEFT not in seat.why for seat in outcome.seats):
-        offers.append(("ask again who failed", f"rebut fork {short}"))
+        offers.append(("retry failed seats", f"rebut fork {short}"))
     else:
-        offers.append(("change a seat", f"rebut fork {short} …"))
+        offers.append(("with another model", f"rebut fork {short} …"))
     line = "        ".join(f"{name}   {command}" for name, command in offers)
-    beside = len(line) + 2 <= width <= 120  # wider than any terminal of ours: somebody wants one fact a line
+    beside = len(line) + 2 <= width <= 120  # wider means --plain: one fact a line
     return [f"  {line}"] if beside else [f"  {name}   {command}" for name, command in offers]
 
 
@@ -267,7 +264,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         ("open", [_point(p) for p in ledger.open if p not in struck]),
         ("struck", [_point(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
-        ("absent", [f"{name} cites {e.place}: {e.note or 'not there'}" for name, e in _absent(ledger)]),
+        ("absent", [f"{name} cites {e.place}: {e.note or 'not found'}" for name, e in _absent(ledger)]),
         (
             "walked back",
             [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "walked back"],
@@ -277,7 +274,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     rows = []
     for name, items in groups:
         if not items and (name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)):
-            continue  # where nothing was at issue, there is nothing to count
+            continue  # without points there is nothing to count
         rows += hanging(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
         for item in items[1:5]:
             rows += hanging(f"  {'':<12}      {item}", width, 20)
@@ -296,12 +293,12 @@ def _point(point: Point) -> str:
     if not point.evidence:
         return f"{point.id} {point.text}"
     first, *others = point.evidence
-    also = f", {_tally([e.mark for e in others])} besides" if others else ""
+    also = f", {_tally([e.mark for e in others])} more" if others else ""
     return f"{point.id} {point.text}  ({first.place} {first.mark}{also})"
 
 
 def worth_rows(worth: Worth | None, width: int) -> list[str]:
-    """One to four lines: what the first answers said, what changed, and what that cost."""
+    """One to four rows: the first answers, what the debate changed, and what it cost."""
     if worth is None:
         return []
     indent = WORTH_INDENT if width >= NARROW else 4
@@ -309,7 +306,7 @@ def worth_rows(worth: Worth | None, width: int) -> list[str]:
     parts, said, left = _parts(worth, space), list[str](), MOST_WORTH_LINES
     if width < NARROW:
         parts[0] = f"{LABEL} {parts[0]}"
-    for n, text in reversed(list(enumerate(parts))):  # the last matters most: what it cost, then what it changed
+    for n, text in reversed(list(enumerate(parts))):  # the last matter most: the cost, then the change
         most = left if n == 0 else min(2, left - n)
         lines = _within(text, space, most)
         left -= len(lines)
@@ -321,21 +318,21 @@ def worth_rows(worth: Worth | None, width: int) -> list[str]:
 
 
 def worth_markdown(worth: Worth) -> list[str]:
-    """The same in full."""
+    """The same in full, as a section of Markdown."""
     return ["## Was it worth it", "", *(f"- {squeeze(text)}" for text in worth_sentences(worth)), ""]
 
 
 def worth_sentences(worth: Worth) -> list[str]:
-    """The three parts, whole."""
+    """The parts, not shortened."""
     return _parts(worth, ENDLESS)
 
 
 def _parts(worth: Worth, space: int) -> list[str]:
     if not worth.first:
-        return [f"cannot be told: {worth.caveat}"]
+        return [f"unknown: {worth.caveat}"]
     first = f"at first: {worth.first}"
     if not worth.debate.calls and not worth.raised and not worth.changed:
-        return [first, "no debate was needed, and none was paid for"]
+        return [first, "no debate was needed, so none was paid for"]
     raised = _raised(worth)
     if worth.nothing:
         more = f"{_cost(worth.debate, space)} more than {_the_first(worth)} alone"
@@ -353,7 +350,7 @@ def _raised(worth: Worth) -> str:
 
 
 def _beside(worth: Worth, space: int) -> str:
-    """What the debate took beside the first answers, in as many words as a line has room for."""
+    """The cost of the debate and of the first answers, as long as fits on a line."""
     reused = bool(worth.reused and not worth.alone.calls)
     for part in (_whole, _short):
         said = f"cost: {part(worth.debate)}; at first {'nothing: reused' if reused else part(worth.alone)}"
@@ -379,7 +376,7 @@ def _the_first(worth: Worth) -> str:
 
 
 def _within(text: str, space: int, most: int) -> Sequence[str]:
-    """A text in at most so many lines; what is cut off is told by its last sign."""
+    """A text in at most `most` lines; an ellipsis shows that it is cut."""
     lines = wrapped(text, space, break_words=True)
     if len(lines) <= most:
         return lines

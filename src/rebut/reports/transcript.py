@@ -1,4 +1,4 @@
-"""The transcript: what was asked and said in a session, for reading on a screen."""
+"""The transcript of a session for a terminal: prompts, answers, failures, points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rebut.reports.terminal import hanging
 
 
 def failures(record: Record) -> list[str]:
-    """What failed, each attempt with its class."""
+    """Every failed attempt, with its class."""
     rows = []
     for call in record.calls.values():
         for n, attempt in sorted(call.attempts.items()):
@@ -24,12 +24,14 @@ def failures(record: Record) -> list[str]:
         if call.failed and not call.answered:
             hint = f" {call.failed.hint}" if call.failed.hint else ""
             rows.append(f"  {call.key}: {call.failed.failure}, {call.failed.message.rstrip('.')}.{hint}")
-        rows += [f"  {call.key}, attempt {a.attempt}: in doubt, started and never seen to end" for a in call.in_doubt]
+        rows += [
+            f"  {call.key}, attempt {a.attempt}: in doubt: sent, but no result is on record" for a in call.in_doubt
+        ]
     return rows
 
 
 def turns(record: Record, ledger: Ledger, width: int, *, prompts: bool = False, raw: bool = False) -> list[str]:
-    """Every turn in its order. `prompts`: what was asked, too; `raw`: each reply as it came, too."""
+    """Every call in order; with `prompts` also the prompts, with `raw` also the raw replies."""
     marks, rows, scope = Marks(ledger), list[str](), None
     for call in record.calls.values():
         where = call.key.rpartition("/")[0]
@@ -59,7 +61,7 @@ def said(call: Call, marks: Marks, width: int) -> list[str]:
         rows += [
             line
             for c in call.answered.complaints
-            for line in hanging(f"    rule broken after one send-back: {c}", width, 6)
+            for line in hanging(f"    still breaks a rule after being sent back: {c}", width, 6)
         ]
         return [*rows, ""]
     if call.failed:
@@ -68,7 +70,7 @@ def said(call: Call, marks: Marks, width: int) -> list[str]:
 
 
 def _by(call: Call) -> list[str]:
-    """Who answered, how long it took and what it cost."""
+    """The model, its time and its cost."""
     assert call.answered is not None
     who = call.answered.model or "unknown model"
     if call.answered.copied_from:
@@ -78,16 +80,16 @@ def _by(call: Call) -> list[str]:
 
 
 def as_it_came(call: Call) -> list[str]:
-    """What a model really sent, before anybody read it as a form."""
+    """The raw replies of a model."""
     rows = []
     for n, attempt in sorted(call.attempts.items()):
         if attempt.text:
-            rows += [f"    attempt {n}, as it came:", textwrap.indent(attempt.text, "    | "), ""]
+            rows += [f"    attempt {n}, raw reply:", textwrap.indent(attempt.text, "    | "), ""]
     return rows
 
 
 def questions(call: Call) -> list[str]:
-    """What was asked under one key, follow-ups included."""
+    """The prompts of one call, follow-ups included."""
     rows = []
     for n, asked in sorted(call.asked.items()):
         rows += [f"  {call.key}, attempt {n} ({asked.why}) to {asked.spec}:", ""]

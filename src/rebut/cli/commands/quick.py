@@ -20,18 +20,24 @@ from rebut.cli.options import (
 
 F = TypeVar("F", bound=Callable[..., Any])
 FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
-"""What a verb may take unless told otherwise."""
+"""Limits of these commands, unless others are given."""
 A_PLAN = 120
-"""Seconds a call for a text: with less, a review of one says that its time is short, which nobody here asked for."""
+"""Seconds per call for a text: with less, the review would be reported as short of time."""
 QUICK = {"timeout": 60, "calls": 6, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
 
 
-def verb(f: F) -> F:
-    """What all verbs understand."""
+def common_options(f: F) -> F:
+    """The options of all three."""
     for option in reversed(
         [
-            click.option("--with", "company", type=SPEC, metavar="A,B", help="The models to use, in order of roles."),
+            click.option(
+                "--with",
+                "company",
+                type=SPEC,
+                metavar="A,B",
+                help="The models to use; the roles are shown before the first call.",
+            ),
             click.option("--quick", is_flag=True, help="Less time, fewer calls, low effort."),
             click.option("--deep", is_flag=True, help="More rounds and calls; with ask, a panel of experts."),
             click.option("--save", type=PATH, metavar="DIR", help="Also write the debate's files to DIR."),
@@ -43,9 +49,9 @@ def verb(f: F) -> F:
 
 @click.command("ask", cls=Many)
 @click.argument("question")
-@verb
+@common_options
 def ask_command(question: str, company: str | None, quick: bool, deep: bool, save: str | None, **named: Any) -> int:
-    """Two models answer blind. If they choose the same, that is said; if not, they debate.
+    """Two models answer independently. If they agree, that is the result; if not, they debate.
 
     QUESTION is what to decide; - reads it from standard input.
     """
@@ -62,12 +68,12 @@ def ask_command(question: str, company: str | None, quick: bool, deep: bool, sav
 
 @click.command("review", cls=Many)
 @click.argument("what", required=False, default="", type=PATH, metavar="[REV|FILE]")
-@click.option("--fix", is_flag=True, help="Also have a patch written: final.patch of the session.")
-@click.option("-i", "--interactive", is_flag=True, help="You choose from A to E, not the judge.")
+@click.option("--fix", is_flag=True, help="Also write a patch with the fixes: final.patch of the session.")
+@click.option("-i", "--interactive", is_flag=True, help="You decide, not the judge.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
 @gate_options
-@click.option("--again", is_flag=True, help="Review it anew, even if the same review is on record.")
-@verb
+@click.option("--again", is_flag=True, help="Review again, even if the same review is on record.")
+@common_options
 def review_command(
     what: str,
     fix: bool,
@@ -82,9 +88,9 @@ def review_command(
     save: str | None,
     **named: Any,
 ) -> int:
-    """Have a change reviewed: the changed tree, else this branch against the default branch.
+    """Review a change: your uncommitted changes, or else this branch against the default branch.
 
-    REV is a commit or a range A..B; FILE a file as it stands; - a diff or code on standard input.
+    REV is a commit or a range A..B, FILE a whole file, - a diff or code on standard input.
     """
     from rebut.cli.shorthand import of_review
 
@@ -96,9 +102,9 @@ def review_command(
 
 @click.command("plan", cls=Many)
 @click.argument("file", type=PATH)
-@click.option("--rewrite", is_flag=True, help="Have two authors revise it until they converge.")
+@click.option("--rewrite", is_flag=True, help="Let two authors revise it until they agree.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
-@verb
+@common_options
 def plan_command(
     file: str,
     rewrite: bool,
@@ -109,14 +115,14 @@ def plan_command(
     save: str | None,
     **named: Any,
 ) -> int:
-    """Have a plan or a proposal reviewed. FILE holds it; - reads standard input."""
+    """Review a plan or a proposal in FILE; - reads standard input."""
     from rebut.cli.shorthand import of_plan, to_rewrite
 
     who = _company(company)
     if rewrite:
         topic, context = to_rewrite(file)
         named["context"] = (*named["context"], *context)
-        named["strategy"] = "debate"  # whatever a workspace wants of its own stages
+        named["strategy"] = "debate"  # whatever .kiln/config.json says about stages
         return _go("revise", topic, named, {"author": _authors(who[:2]), "synthesizer": who[2:]}, quick, deep, save)
     roles = dict(zip(("critic", "judge"), who, strict=False))
     named["skip_materialize_opposite"] = True
@@ -131,7 +137,7 @@ def _company(given: str | None) -> list[str]:
 
 
 def _authors(who: list[str]) -> list[str]:
-    """Two of one provider get names, which `revise` wants for its files and this verb has no flag for."""
+    """Two models of one provider get names: `revise` needs them for its files, and this command has no flag for it."""
     from rebut.core.types import ModelSpec
     from rebut.setup.seats import told_apart
 
@@ -159,15 +165,15 @@ def _go(
     from rebut.engine.protocol import load
 
     if quick and deep:
-        raise click.UsageError("--quick and --deep are two wishes; give one")
+        raise click.UsageError("give --quick or --deep, not both")
     named["verb"] = click.get_current_context().info_name
     how = shown(named)
     chosen = named["limits"]
-    of_verb = QUICK if quick else DEEP if deep else FIRST_LOOK
+    defaults = QUICK if quick else DEEP if deep else FIRST_LOOK
     if wanted is not None and wanted.target == "proposal" and not quick:
-        of_verb = {**of_verb, "timeout": max(of_verb["timeout"], A_PLAN)}
-    named["usual_limits"] = of_verb
-    # Dollars that nobody asked for give way to tokens where a price is not known.
+        defaults = {**defaults, "timeout": max(defaults["timeout"], A_PLAN)}
+    named["usual_limits"] = defaults
+    # Where no limit was given and a price is unknown, tokens are limited instead of dollars.
     named["thrifty"] = "usd" not in chosen and "tokens" not in chosen
     named |= {role: who for role, who in roles.items() if who}
     named |= {"effort": "low"} if quick else {}
@@ -178,7 +184,7 @@ def _go(
         named[made.place] = str(Path(save).expanduser().absolute()) if save else "-"
     elif save:
         raise click.UsageError(f"{protocol} writes no files; `rebut export` writes the session")
-    # A verb hides what was dismissed, and obeys the repository's threshold, as the protocol under it does.
+    # As with `cross`, dismissed findings are hidden and the repository's threshold counts.
     quiet = how["quiet"] or how["as_json"]
     gating = Gating(Wish(*gate[:2]), again=gate[2], quiet=quiet) if made.reviews else None
     return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("resume")
 @click.argument("id", type=SESSION)
-@click.option("--ask-left", is_flag=True, help="Ask those again who were left behind and are still awaited.")
+@click.option("--ask-left", is_flag=True, help="Retry calls that were skipped by hand.")
 @gate_options
 @limits
 @output
@@ -34,10 +34,10 @@ def resume_command(
     on_inconclusive: str | None,
     **named: Any,
 ) -> int:
-    """Go on with a session that was stopped; nothing on record is asked again.
+    """Resume a session that was stopped. Recorded answers are not asked again.
 
-    ID is an id, a unique beginning of one, a slug, or `last`. Limits given here replace those on record. A review ends
-    with the gate, the files and the --apply that it was begun with.
+    ID is a session id or its first letters, a slug, or `last`. Limits given here replace those on record. A review
+    keeps the gate, the files and the --apply it was started with.
     """
 
     return resume_session(
@@ -64,7 +64,7 @@ def resume_session(
     fail_on: str | None = None,
     on_inconclusive: str | None = None,
 ) -> int:
-    """Go on with a session. What was asked of a review besides its ending is on record; a gate given here is newer."""
+    """Resume a session. A review keeps the gate that is on record, unless another is given here."""
     from rebut import api
     from rebut.ci.apply import final_patch, is_applied
     from rebut.cli.gate_flags import Gating
@@ -77,7 +77,7 @@ def resume_session(
 
     async def act(setup: Setup) -> Outcome:
         there, _, record = setup.taken_up(id)
-        await gating.take_up(there, record, quiet=as_json)
+        await gating.read_recorded(there, record, quiet=as_json)
         try:
             outcome = await api.resume(id, setup=setup, limits=limits, ask_left=ask_left)
         except RebutError as error:
@@ -85,7 +85,7 @@ def resume_session(
             raise
         if gating.target is None:
             return outcome
-        if gating.apply and outcome.complete and not record.closed:  # what had ended was applied then, or refused
+        if gating.apply and outcome.complete and not record.closed:  # a closed one was applied then, or refused
             outcome = await applied(there, outcome, refused)
         gating.applied = await is_applied(final_patch(outcome), record, there.environment.known_secrets)
         return outcome
@@ -97,15 +97,15 @@ def resume_session(
 @click.command("answer")
 @click.argument("id", type=SESSION)
 @click.option("--file", "file", required=True, type=PATH, metavar="FILE", help="The answer; - reads standard input.")
-@click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one that waits]")
+@click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one waiting]")
 @deadline_option
 @output
 def answer_command(id: str, file: str, key: str, deadline: float | None, as_json: bool, quiet: bool) -> int:
-    """Answer the question that a `caller` seat was asked, and go on with the debate.
+    """Answer a question for a `caller` seat, and resume the debate.
 
-    The question, the schema of its answer and this command are what rebut printed when it ended with code 4. An answer
-    that does not fit is kept on record, and the question comes back with what is wrong. With --key, an answer that was
-    already taken is not taken twice.
+    When rebut exits with code 4, it prints the question, the schema of the answer and this command. If the answer does
+    not match the schema, it is recorded, and rebut asks again with the problems listed. With --key, the same answer is
+    not recorded twice.
     """
     from rebut.setup.connect import answering
 
@@ -121,7 +121,7 @@ def answer_command(id: str, file: str, key: str, deadline: float | None, as_json
 
 
 def _for(id: str, key: str, text: str) -> bool:
-    """Whether the answer is still wanted; one that was taken before its process died need not be taken again."""
+    """Whether the answer is still needed: it may be on record from a process that was killed."""
     from rebut.api import Setup
     from rebut.core.errors import UsageError
     from rebut.engine.plan import participants
@@ -132,11 +132,11 @@ def _for(id: str, key: str, text: str) -> bool:
     record = sessions.load(folder)
     seats = [p.seat for p in participants(record)[0] if p.spec.provider == "caller"]
     if not seats:
-        raise UsageError(f"session {folder.name} has no seat of the caller's", "Go on with `rebut resume`.")
+        raise UsageError(f"session {folder.name} has no `caller` seat", "Continue with `rebut resume`.")
     if record.closed:
-        raise UsageError(f"session {folder.name} is closed", f"`rebut show {folder.name}` has its outcome.")
+        raise UsageError(f"session {folder.name} is closed", f"See its outcome with `rebut show {folder.name}`.")
     if key and seat_of(key) not in seats:
-        raise UsageError(f"{key} is no question to the caller", f"The caller sits as {', '.join(seats)}.")
+        raise UsageError(f"{key} is not a question to the caller", f"The seats of the caller: {', '.join(seats)}.")
     call = record.calls.get(key)
     if call is None:
         return True
@@ -155,7 +155,7 @@ def _read(file: str) -> str:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     text = raw.decode("utf-8-sig", "replace")
     if not text.strip():
-        raise UsageError("the answer is empty", "Give it with --file FILE, or on standard input with --file -.")
+        raise UsageError("the answer is empty", "Use --file FILE, or --file - for standard input.")
     return text
 
 
@@ -166,11 +166,11 @@ def _read(file: str) -> str:
 @click.option("--challenger", type=SPEC, help="Another challenger.")
 @click.option("--judge", type=SPEC, help="Another judge.")
 @click.option("--rounds", type=int, metavar="1–5", help="Another number of rounds.")
-@click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Another model in any seat.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another value of any setting.")
-@click.option("--allow-same-model", is_flag=True, help="Let one model fill two seats: a self-debate.")
-@click.option("--again", is_flag=True, help="Reuse nothing: ask the same, or what you changed, all anew.")
-@click.option("--dry-run", is_flag=True, help="Only say how much would be reused and asked anew.")
+@click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Another model for a seat.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another value for a setting.")
+@click.option("--allow-same-model", is_flag=True, help="Allow the same model in two seats (a self-debate).")
+@click.option("--again", is_flag=True, help="Do not reuse any answers.")
+@click.option("--dry-run", is_flag=True, help="Only show how many answers would be reused.")
 @limits
 @output
 def fork_command(
@@ -184,9 +184,9 @@ def fork_command(
     settings: tuple[str, ...],
     **named: Any,
 ) -> int:
-    """Branch a session with another seat, setting, question or limit. What still fits is reused at no cost.
+    """Copy a session with another model, setting, question or limit. Answers that still fit are reused for free.
 
-    Where a seat failed, a fork that changes nothing asks that seat again.
+    If a seat failed, a fork without changes asks that seat again.
     """
     from rebut import api
     from rebut.api import Setup
@@ -203,27 +203,27 @@ def fork_command(
     async def act(setup: Setup) -> Outcome:
         if again:
             return await api.fork(id, setup=setup, again=True, **changes)
-        reused, anew = await api.fork_plan(id, setup=setup, **changes)
+        reused, new = await api.fork_plan(id, setup=setup, **changes)
         if not quiet and not as_json:
-            say(f"  {_counted(reused, anew)}", sys.stderr)
+            say(f"  {_counted(reused, new)}", sys.stderr)
         return await api.fork(id, setup=setup, **changes)
 
     if dry_run:
         import asyncio
 
         if again:
-            raise UsageError("--again reuses nothing, so there is nothing to count", "Leave out --dry-run.")
-        reused, anew = asyncio.run(api.fork_plan(id, setup=Setup(), **changes))
+            raise UsageError("--again reuses no answers, so there is nothing to show", "Remove --dry-run.")
+        reused, new = asyncio.run(api.fork_plan(id, setup=Setup(), **changes))
         if as_json:
-            say_json({"reused": reused, "anew": anew})
+            say_json({"reused": reused, "anew": new})
         else:
-            say(f"  {_counted(reused, anew)}")
+            say(f"  {_counted(reused, new)}")
         return 0
     return perform(act, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
 
 
 def _must_ask(id: str) -> None:
-    """Nothing is changed, so that nobody would be asked but those who failed."""
+    """Refuse a fork without changes, unless a seat failed: only that one would be asked."""
     from rebut.cli.commands.show import folder_of
     from rebut.core.errors import UsageError
     from rebut.core.types import LEFT
@@ -233,16 +233,16 @@ def _must_ask(id: str) -> None:
     if record.closed is not None and any(c.failed and c.failed.failure != LEFT for c in record.calls.values()):
         return
     if record.closed is None:
-        raise UsageError(f"{id} has not ended, and nothing in it is to change", f"Go on with `rebut resume {id}`.")
+        raise UsageError(f"{id} has not ended, and the fork changes nothing", f"Continue with `rebut resume {id}`.")
     raise UsageError(
-        f"a fork of {id} that changes nothing would only repeat it: every answer would be reused",
+        f"a fork of {id} without changes would only repeat it: every answer would be reused",
         "Change a seat (--judge SPEC, --seat ROLE=SPEC), --rounds, --topic, a setting (--set NAME=VALUE) or a limit, "
-        "or ask everything anew with --again.",
+        "or use --again to reuse no answers.",
     )
 
 
 def with_parent(outcome: Outcome) -> Judged:
-    """How a fork ended, beside the session that it was taken from."""
+    """The outcome of a fork, beside that of its parent."""
     from rebut.cli.commands.show import beside, root
     from rebut.cli.output import width
     from rebut.cli.runner import Judged
@@ -254,10 +254,10 @@ def with_parent(outcome: Outcome) -> Judged:
     return Judged(outcome, outcome.exit_code, tuple(pair.rows(width())), pair.to_json())
 
 
-def _counted(reused: int, anew: int) -> str:
+def _counted(reused: int, new: int) -> str:
     from rebut.core.text import counted
 
-    return f"this fork reuses {counted(reused, 'answer')} and asks about {anew} anew"
+    return f"this fork reuses {counted(reused, 'answer')} and asks for about {new} new"
 
 
 @click.command("more")
@@ -265,7 +265,7 @@ def _counted(reused: int, anew: int) -> str:
 @limits
 @output
 def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
-    """One more round of the same debate. ID is an id, a unique beginning of one, a slug, or `last`."""
+    """Add a round to a debate. ID is a session id or its first letters, a slug, or `last`."""
     from rebut import api
     from rebut.api import Setup
     from rebut.cli.output import say
@@ -281,14 +281,14 @@ def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **
     record = sessions.load(setup.find(id))
     if record.closed is None:
         if not quiet and not as_json:
-            say("  it has not ended; going on with it", sys.stderr)
+            say("  this debate has not ended: resuming it", sys.stderr)
         return resume_session(id, limits=raised, as_json=as_json, quiet=quiet, deadline=deadline)
     rounds = record.opened.settings.get("rounds", record.opened.settings.get("max_rounds"))
     name = "rounds" if "rounds" in record.opened.settings else "max_rounds"
     if not isinstance(rounds, int):
-        raise UsageError(f"{record.opened.protocol} has no rounds to add to")
+        raise UsageError(f"{record.opened.protocol} has no rounds")
 
-    if settled(record):  # somebody ended them early: the next is the one after those that were held
+    if settled(record):  # settled early: the next round follows the last that took place
         rounds = max((int(n[1]) for key in record.calls if (n := re.match(r"r(\d+)/", key))), default=0)
     else:
         rounds += added(record)
@@ -296,15 +296,15 @@ def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **
 
     async def fork(setup: Setup) -> Outcome:
         changes: dict[str, Any] = {name: rounds + 1, "limits": raised}
-        reused, anew = await api.fork_plan(id, setup=setup, **changes)
-        if not anew:
+        reused, new = await api.fork_plan(id, setup=setup, **changes)
+        if not new:
             raise UsageError(
-                f"one more round would add nothing: {record.opened.protocol} ended with {ending} and asks nobody again",
-                f"Another seat or question may: rebut fork {record.opened.id[:4]} …",
+                f"another round would call no model: {record.opened.protocol} ended with {ending}",
+                f"Try another model or question: rebut fork {record.opened.id[:4]} …",
             )
         if not quiet and not as_json:
-            taken = counted(reused, "answer is", "answers are")
-            say(f"  round {rounds + 1}: {taken} taken over, about {anew} asked anew", sys.stderr)
+            kept = counted(reused, "answer is", "answers are")
+            say(f"  round {rounds + 1}: {kept} reused, about {new} asked", sys.stderr)
         return await api.fork(id, setup=setup, **changes)
 
     return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)

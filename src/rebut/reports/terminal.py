@@ -293,7 +293,7 @@ def _point(point: Point) -> str:
     if not point.evidence:
         return f"{point.id} {point.text}"
     first, *others = point.evidence
-    also = f", {_tally([e.mark for e in others])} more" if others else ""
+    also = f"; also {_tally(e.mark for e in others)}" if others else ""
     return f"{point.id} {point.text}  ({first.place} {first.mark}{also})"
 
 

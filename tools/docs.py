@@ -10,7 +10,6 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 import click
-import completion
 from pydantic import BaseModel
 
 import rebut
@@ -102,9 +101,6 @@ def contributing() -> str:
 
 PAGES = {
     "src/rebut/cli/help.txt": page,
-    "src/rebut/cli/completion.bash": completion.bash,
-    "src/rebut/cli/completion.zsh": completion.zsh,
-    "src/rebut/cli/completion.fish": completion.fish,
     "docs/reference.md": reference,
     "CONTRIBUTING.md": contributing,
 }

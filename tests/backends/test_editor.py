@@ -156,7 +156,7 @@ def test_control_c_in_the_editor_keeps_the_draft_and_the_debate(workspace: Path)
     assert code == 130, screen
     (kept,) = re.findall(r"what was written is in (\S+)", screen)
     assert Path(kept).read_text().startswith("half a thought")
-    assert "Go on with   rebut resume" in screen
+    assert "Continue with   rebut resume" in screen
     listed = subprocess.run([sys.executable, "-m", "rebut", "list", "--json"], env=env, cwd=workspace, stdout=-1)
     (one,) = json.loads(listed.stdout)
     assert one["status"] not in ("done", "closed"), one

@@ -116,7 +116,7 @@ def test_what_cannot_be_bound_to_lines_cannot_be_dismissed(about: dict[str, str]
         ("[]", "not an object"),
         ('{"path": "a"}', "'category' is missing"),
         ('{"path": "a", "category": "c", "lines": "x", "reason": ""}', "'reason' is missing"),
-        ('{"path": "a", "category": "c", "lines": 3, "reason": "r"}', "'lines' is missing or no text"),
+        ('{"path": "a", "category": "c", "lines": 3, "reason": "r"}', "'lines' is missing or not a text"),
     ],
 )
 def test_a_malformed_line_is_told_with_its_number(line: str, wrong: str) -> None:
@@ -172,7 +172,7 @@ def test_a_dismissed_finding_is_hidden_counted_and_fails_no_gate_until_it_is_tak
     assert run(capsys, "gate")[0] == 1
     assert run(capsys, "dismiss", "--undo", id) == (
         2,
-        f"rebut: nothing that is kept here is called '{id}'\n  `rebut dismiss --list` shows what there is.\n",
+        f"rebut: no dismissal here is called '{id}'\n  `rebut dismiss --list` shows them.\n",
     )
 
 

@@ -74,7 +74,7 @@ def based(folder: Path, policy: str, **files: str) -> Path:
     [
         ("", [], 0, ""),
         ("", ["--fail-on", "P1"], 0, "GATE PASSED"),
-        ("", ["--fail-on", "P2"], 1, "GATE FAILED: 1 finding of P2 or graver stands"),
+        ("", ["--fail-on", "P2"], 1, "GATE FAILED: 1 finding of severity P2 or above"),
         ("", ["--fail-on", "P3"], 1, "GATE FAILED"),
         ('[gate]\nfail_on = "P2"\n', [], 1, "rebut.toml at commit"),
         ('[gate]\nfail_on = "P1"\n', [], 0, "GATE PASSED"),
@@ -148,7 +148,7 @@ def test_a_link_in_the_base_is_no_policy(folder: Path) -> None:
     (folder / "rebut.toml").unlink()
     git(folder, "stash", "pop", "-q")
     done = rebut(folder, "cross", "--uncommitted", *seats(folder))
-    assert done.returncode == 2 and "is no plain file" in done.stderr
+    assert done.returncode == 2 and "is not a regular file" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["unborn", "no git", "a text"])
@@ -200,7 +200,7 @@ def test_the_same_change_is_not_reviewed_twice_unless_it_is_asked_for(folder: Pa
     second = rebut(folder, "cross", "--uncommitted", *seats(folder), "--fail-on", "P2")
     [one] = sessions.sessions(sessions.home())
     assert second.returncode == 1, "judged anew, by another policy"
-    assert f"session {one.id[:4]}; nothing is asked" in second.stderr and "--again" in second.stderr
+    assert f"session {one.id[:4]}; showing that result" in second.stderr and "--again" in second.stderr
     assert "- P2: F1" in second.stdout
     told = json.loads(rebut(folder, "cross", "--uncommitted", *seats(folder), "--json").stdout)
     assert told["reused"] is True and told["session"] == json.loads(first.stdout)["session"] == one.id
@@ -330,9 +330,9 @@ def test_what_an_applied_patch_mends_is_in_doubt_until_somebody_has_reviewed_it(
     assert rebut(folder, *words).returncode == 1
     done = rebut(folder, *words, "--apply", "--again")
     assert done.returncode == 3 and "GATE FAILED: the review is inconclusive" in done.stdout, done.stdout + done.stderr
-    assert "the lines that F1 cites, and nobody has reviewed it since" in " ".join(done.stdout.split())
+    assert "the lines that F1 cites, but that version was not reviewed" in " ".join(done.stdout.split())
     done = rebut(folder, "gate", "last", "--fail-on", "P1", "--on-inconclusive", "pass")
-    assert done.returncode == 0 and "GATE PASSED, THOUGH INCONCLUSIVE" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "GATE PASSED, BUT INCONCLUSIVE" in done.stdout, done.stdout + done.stderr
     asked = ("gate", "last", "--fail-on", "P1", "--on-inconclusive", "pass")
     done = rebut(folder, *asked, "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["gate"]["mended"] == ["F1"]
@@ -406,14 +406,14 @@ def test_what_sarif_wrote_into_the_tree_is_no_part_of_the_change(folder: Path) -
     rebut(folder, *words, "--again")
     target = reviews.last().target
     assert [c.path for c in target.changes] == ["api/orders.py"]
-    assert target.left_out == ("out.sarif: rebut's own output (one file)",)
+    assert target.left_out == ("out.sarif: rebut's own output (1 file)",)
     assert not reviews.last().doubts
 
 
 @pytest.mark.parametrize("flag", [["--fail-on", "P1"], ["--on-inconclusive", "pass"], ["--sarif", "x"], ["--github"]])
 def test_repeated_runs_are_judged_by_no_gate_and_do_not_pretend_to(folder: Path, flag: list[str]) -> None:  # C17
     done = rebut(folder, "cross", "--uncommitted", *seats(folder), "--repeat", "2", *flag)
-    assert done.returncode == 2 and f"{flag[0]} and --repeat do not go together" in done.stderr
+    assert done.returncode == 2 and f"{flag[0]} and --repeat cannot be combined" in done.stderr
     assert not sessions.sessions(sessions.home())
 
 
@@ -557,7 +557,7 @@ def test_a_review_goes_on_without_its_repository_and_passes_no_gate(
     shutil.rmtree(folder / ".git")
     done = rebut(folder, "answer", "last", "--file", judged(folder))
     assert done.returncode == code and ("KEEP ORIGINAL" in done.stdout) == (code == 3), done.stdout + done.stderr
-    assert "the gate's policy stands in commit" in done.stderr
+    assert "the gate's policy is in commit" in done.stderr
 
 
 def test_a_review_that_a_deadline_left_nothing_of_is_blamed_on_no_flag() -> None:  # C17

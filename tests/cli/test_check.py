@@ -98,7 +98,7 @@ def test_half_a_text_is_never_looked_up_as_if_it_were_the_whole(
     (workspace / "long.md").write_bytes(text)
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text)))
     assert enter(["check", name]) == 2
-    assert "is longer than the 100 bytes that are read" in capsys.readouterr().err
+    assert "is larger than the limit of 100 bytes" in capsys.readouterr().err
 
 
 def test_the_code_tells_what_was_found_also_when_nobody_reads_on(workspace: Path) -> None:

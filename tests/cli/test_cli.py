@@ -163,7 +163,7 @@ def test_a_dry_run_shows_what_would_leave_and_calls_nothing(
     assert shown["not_sent"] == ["src/.env (never read)"]
     assert not sessions.sessions(sessions.home())
     assert rebut(*a_duel(tmp_path, "--context", "src", "--dry-run")) == 0
-    assert "nothing was called" in capsys.readouterr().out
+    assert "no model was called" in capsys.readouterr().out
 
 
 def test_the_topic_can_come_from_standard_input(workspace: Path, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_sessions_are_listed_shown_exported_replayed_and_verified(
     assert rebut("show", "last", "--prompts") == 0
     assert "You are the CHALLENGER" in capsys.readouterr().out
     assert rebut("show", "last", "--failures") == 0
-    assert "nothing failed" in capsys.readouterr().out
+    assert "no call failed" in capsys.readouterr().out
     assert rebut("show", "last", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["outcome"]["heading"] == "VERDICT" and not [e for e in shown["events"] if e.get("key") == "keys"]
@@ -206,10 +206,10 @@ def test_sessions_are_listed_shown_exported_replayed_and_verified(
     state = one.folder / "debate/last-debate.json"
     state.write_text("{}")
     assert rebut("verify", "last") == 3
-    assert f"changed or gone since it was written: {state}" in capsys.readouterr().out
+    assert f"changed or deleted since it was written: {state}" in capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
     assert rebut("list") == 0
-    assert "no sessions here yet" in capsys.readouterr().out
+    assert "no sessions in this folder" in capsys.readouterr().out
     assert rebut("list", "--all", "--json") == 0
     assert [row["id"] for row in json.loads(capsys.readouterr().out)] == [one.id]
 
@@ -241,7 +241,7 @@ def test_a_fork_says_beforehand_what_it_reuses(
     assert json.loads(shown[shown.index("{") :]) == {"reused": 4, "anew": 1}
     assert rebut("fork", "last", "--judge", other) == 0
     out, err = capsys.readouterr()
-    assert "reuses 4 answers and asks about 1 anew" in err
+    assert "reuses 4 answers and asks for about 1 new" in err
     assert "VERDICT  proposer" in out and re.search(r"spent +1 call,", out)
 
 

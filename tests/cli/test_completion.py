@@ -69,6 +69,7 @@ def _read(leader: int) -> bytes:
 def fish(line: str, folder: Path) -> set[str]:
     script = f"source ({REBUT} completion fish | psub); complete -C {line!r}"
     home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
+    home["PATH"] = f"{Path(REBUT).parent}:{os.environ['PATH']}"  # Tab calls it by its name
     done = subprocess.run(
         ["fish", "--no-config", "-c", script],
         capture_output=True,

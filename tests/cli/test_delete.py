@@ -67,7 +67,7 @@ def test_a_record_that_was_altered_can_be_deleted_too(two: list[str]) -> None:  
 def test_at_a_terminal_it_shows_what_and_asks(two: list[str], workspace: Path, said: str, left: int) -> None:  # C14
     def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
         expect("Redis 1?")
-        expect("Delete this session for good? [y/N]")
+        expect("Delete this session permanently? [y/N]")
         type_(f"{said}\r")
 
     code, screen = at_a_terminal(["delete", two[0]], dict(os.environ), workspace, talk)

@@ -63,7 +63,7 @@ def test_it_says_that_it_is_scripted_for_as_long_as_it_moves_at_50_columns(tmp_p
 def test_ctrl_c_ends_it_cleanly_and_it_can_go_on(tmp_path: Path) -> None:  # C14
     seen = at_a_terminal("demo", "--folder", str(tmp_path / "s"), keys=Once("opening", b"\x03"))
     assert seen.code == 130 and "Traceback" not in seen.raw
-    assert "letting the proposer finish" in seen.text
+    assert "waiting for the proposer to finish" in seen.text
     assert seen.raw.rindex("\x1b[?25h") > seen.raw.rindex("\x1b[?25l"), "the cursor is back"
     [one] = sessions.sessions(sessions.home())
     assert f"rebut resume {one.id[:4]}" in seen.text and "1 answer is on record, nothing is in doubt" in seen.text
@@ -80,7 +80,7 @@ def test_inside_a_repository_it_unpacks_elsewhere(tmp_path: Path, own_home: Path
     # citations are looked up from a repository's root, where the shop would not stand
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     done = piped("demo", "--folder", str(tmp_path / "inside"))
-    assert done.returncode == 2 and "lies inside the repository" in done.stderr and not (tmp_path / "inside").exists()
+    assert done.returncode == 2 and "is inside the repository" in done.stderr and not (tmp_path / "inside").exists()
     home = {"REBUT_HOME": str(tmp_path / "home"), "TMPDIR": str(own_home)}
     shown = json.loads(piped("demo", "--json", env=home).stdout)
     assert shown["folder"].startswith(f"{own_home}/rebut-demo-") and shown["ledger"]["citations"]["absent"] == 1

@@ -142,7 +142,7 @@ def test_m_adds_a_round_and_says_when_there_can_be_no_more(tmp_path: Path, works
     with at(duel(tmp_path, waiting(duels.answers(5), "r1/opening@proposer"), rounds=4), workspace) as terminal:
         terminal.expect("m one more round")
         terminal.type("m")
-        terminal.expect("by hand: 1 round more than planned")
+        terminal.expect("extended by hand: 1 more round")
         terminal.type("m")
         terminal.expect("no: duel has at most 5 rounds")
         assert terminal.end() == 0
@@ -156,7 +156,7 @@ def test_a_straggler_is_offered_by_name_and_left_behind(tmp_path: Path, workspac
     words = ["panel", "Redis?", "--lead", seats["lead"], "--judge", seats["judge"], "--max-rounds", "2"]
     words += [word for spec in seats["challenger"] for word in ("--challenger", spec)]
     with at(words, workspace) as terminal:
-        terminal.expect("l leave challenger.2 behind (")
+        terminal.expect("l skip challenger.2 (")
         terminal.type("l")
         terminal.expect("failed: left behind, by hand, after")
         assert terminal.end() == 3
@@ -189,7 +189,7 @@ def test_the_terminal_is_left_as_it_was_by_a_signal(tmp_path: Path, workspace: P
     with at(duel(tmp_path, said, rounds=2), workspace) as terminal:
         terminal.expect("s settle now")
         terminal.child.send_signal(number)
-        terminal.expect("letting the proposer finish")
+        terminal.expect("waiting for the proposer to finish")
         terminal.child.send_signal(number)
         assert terminal.end() == 130
 
@@ -283,7 +283,7 @@ def test_what_is_no_key_of_ours_decides_nothing_and_takes_no_key_away(
             terminal.more()  # what was drawn before it was read, and what was drawn since
         assert terminal.is_raw
         terminal.type("m")
-        terminal.expect("by hand: 1 round more than planned")
+        terminal.expect("extended by hand: 1 more round")
         assert terminal.end() == 0
     assert [e.key for e in voices.events("", "fact") if e.key in ("settle", "more")] == ["more"]
 

@@ -12,9 +12,11 @@ from typing import Any
 import click
 import duels
 import pytest
+from click.shell_completion import BashComplete
 from console import REBUT, at_a_terminal, piped
 from test_structure import HEAVY, probe
 
+from rebut.cli import COMPLETE
 from rebut.cli.app import app, enter
 from rebut.cli.examples import EXAMPLES
 from rebut.cli.index import COMMANDS
@@ -22,6 +24,7 @@ from rebut.cli.json_result import LARGEST, brief
 from rebut.domain.ledger import Claim, Evidence, Ledger, Point
 from rebut.domain.outcome import Outcome, Seated, Verdict
 from rebut.record import sessions
+from rebut.setup import config
 
 
 def command(name: str) -> click.Command:
@@ -38,8 +41,9 @@ def completed(line: str, env: dict[str, str] | None = None) -> set[str]:
     quoted = " ".join(shlex.quote(word) for word in words)
     script = f"""
         source <({REBUT} completion bash)
-        COMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1}
-        _rebut
+        compopt() {{ echo "$@" >&2; }}
+        COMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1} COMPREPLY=()
+        _rebut_completion {REBUT}
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
     done = subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, env=env)
@@ -61,31 +65,45 @@ def test_bash_completes_commands_options_specs_words_and_sessions(workspace: Pat
     assert completed("rebut show ") == {"last", one.id}
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_command_and_option_is_in_every_script(shell: str) -> None:
-    script = piped("completion", shell).stdout
+def offered(*words: str) -> set[str]:
+    """What click offers for the last word."""
+    found = BashComplete(app, {}, "rebut", COMPLETE).get_completions(list(words[:-1]), words[-1])
+    return {item.value for item in found}
+
+
+def test_every_command_and_option_is_offered() -> None:
+    assert offered("") == set(COMMANDS)
     for name in COMMANDS:
-        assert re.search(rf"\b{name}\b", script)
-        for param in command(name).params:
-            if isinstance(param, click.Option):
-                long = max(param.opts, key=len).removeprefix("--")
-                assert re.search(rf"(--|-l ){long}\b", script), f"{shell}: {name} --{long}"
+        flags = {opt for param in command(name).params for opt in param.opts if opt.startswith("--")}
+        assert flags | {"--help"} == offered(name, "--")
+
+
+def test_specs_levels_and_paths_are_offered_where_a_command_takes_them(tmp_path: Path) -> None:
+    shipped = config.load(workspace=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path)})
+    providers = {*config.BUILT_IN, *shipped.tools, *(p.name for p in shipped.providers)}
+    assert (
+        offered("duel", "x?", "--proposer", "")
+        == offered("doctor", "")
+        == offered("ask", "x?", "--with", "")
+        == providers
+    )
+    assert offered("duel", "x?", "--context", "src", "no") == {"no"}, "the shell goes on with the names of files"
+    assert {"--critic", "--context"} <= offered("cross", "--context", "src", "--c")
+    assert offered("what is this", "--") == {"--help"}, "words that are no command are no error while one types"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_is_printed_as_text_and_as_json(shell: str) -> None:
+    script = piped("completion", shell).stdout
+    assert COMPLETE in script
     assert json.loads(piped("completion", shell, "--json").stdout)["script"] == script
 
 
-def test_quotes_in_help_do_not_break_the_scripts() -> None:
-    # neither shell is needed for this: a quote that is left open shows in the count
-    zsh, fish = piped("completion", "zsh").stdout, piped("completion", "fish").stdout
-    assert "proposer'\\''s" in zsh and "proposer\\'s" in fish
-    for line in fish.splitlines()[1:]:
-        assert len(re.findall(r"(?<!\\)'", line)) % 2 == 0, line
-    shlex.split(zsh.replace("\\\n", " "), comments=True)
-
-
-def test_a_completion_script_loads_neither_click_nor_pydantic() -> None:
-    # shells ask for it when they start
-    found = probe("sys.argv = ['rebut', 'completion', 'bash']\nfrom rebut.cli import main\nmain()")
-    assert not set(HEAVY) & set(found["loaded"]) and found["opened"] == []
+@pytest.mark.parametrize("line", ["rebut du", "rebut cross --a", "rebut duel x --proposer c", "rebut fork --"])
+def test_a_press_of_tab_loads_no_more_than_click(line: str) -> None:
+    words = {"_REBUT_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    found = probe(f"os.environ.update({words!r})\nsys.argv = ['rebut']\nfrom rebut.cli import main\nmain()")
+    assert set(HEAVY) & set(found["loaded"]) == {"click"} and found["opened"] == []
 
 
 def test_an_unknown_shell_is_an_error() -> None:  # C17

@@ -121,7 +121,7 @@ def test_a_change_is_reviewed_from_the_tree_then_from_the_branch(tmp_path: Path,
     assert done.returncode == 0, done.stderr
     git(shop, "checkout", "-q", "main")
     clean = voices.cli("review", "--with", who, cwd=shop)
-    assert clean.returncode == 2 and "nothing has changed here" in clean.stderr
+    assert clean.returncode == 2 and "nothing to review: there are no uncommitted changes" in clean.stderr
 
 
 def test_a_diff_on_standard_input_is_a_review_and_other_text_a_plan(tmp_path: Path, shop: Path) -> None:  # J1
@@ -173,7 +173,7 @@ def test_a_stopped_review_is_no_accepted_decision(tmp_path: Path, shop: Path) ->
     assert voices.cli("review", "--with", company(tmp_path / "s", said, 2), cwd=shop).returncode == 0
     text = voices.cli("export", "last", "--format", "adr", cwd=shop).stdout
     assert "- Status: proposed, not decided (STOPPED)" in text and "accepted" not in text
-    assert "taken into account" not in text and "- not mended: F1 (P1): It commits before it charges." in text
+    assert "was accepted" not in text and "- not fixed: F1 (P1): It commits before it charges." in text
 
 
 def test_a_review_without_an_end_is_not_said_to_have_no_dissent(tmp_path: Path, shop: Path) -> None:  # C6
@@ -294,7 +294,7 @@ def test_a_file_is_known_by_its_name_and_a_word_too_long_for_one_is_none(tmp_pat
     who = company(tmp_path / "s", REVIEW, 2)
     done = voices.cli("my plan.md", "--with", who, "--dry-run", cwd=shop)
     assert done.returncode == 0 and "3 calls" in done.stdout, "a review of a proposal, not a question"
-    assert "the topic, the text to be debated, 0 files" in done.stdout
+    assert "the topic, the text under debate, 0 files" in done.stdout
     for words in (["x" * 400], ["plan", "x" * 400], ["review", "x" * 400]):
         done = voices.cli(*words, cwd=shop)
         assert done.returncode == 2 and "could not be written" not in done.stderr
@@ -334,6 +334,6 @@ def test_a_text_that_never_ends_is_refused_and_so_is_one_that_a_file_could_not_h
         text=True,
         cwd=shop,
     )
-    assert (done.returncode, done.stdout) == (2, "") and "more than 20 MB came on standard input" in done.stderr
+    assert (done.returncode, done.stdout) == (2, "") and "standard input has more than 20 MB" in done.stderr
     done = piped(["plan", "-", "--with", "human,rules"], "word " * 300_000, shop)
     assert done.returncode == 2 and "standard input is larger than 1 MB" in done.stderr

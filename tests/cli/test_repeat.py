@@ -66,11 +66,11 @@ def test_a_file_that_is_there_is_not_written_over_and_wrong_usage_leaves_none(wo
     out = tmp_path / "runs.jsonl"
     out.write_text("measured last year\n")
     done = piped(*words(tmp_path, "--repeat", "2", "--out", str(out)))
-    assert done.returncode == 2 and "is there already" in done.stderr
+    assert done.returncode == 2 and "already exists" in done.stderr
     assert out.read_text() == "measured last year\n"
     for more, complaint in (
         (["--repeat", "0"], "--repeat must be 1 to 1000"),
-        (["--out", "x.jsonl"], "--out goes with --repeat"),
+        (["--out", "x.jsonl"], "--out needs --repeat"),
         (["--repeat", "2", "--rounds", "9", "--out", str(tmp_path / "new.jsonl")], "rounds must be 1 to 5"),
         (["--temperature", "3"], "temperature must be 0 to 2"),
         (["--seed", "-1"], "seed must be a whole number"),

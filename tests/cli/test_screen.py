@@ -136,4 +136,4 @@ def test_what_is_said_on_a_point_that_nobody_raised_does_not_count_as_conceded(w
     # C10: it is kept as unmatched, and the line of its turn must not read as if two points were given up
     told = duels.defense(2, {"D1": "concede", "D2": "rebut", "D8": "concede"})
     done = console.piped(*command(tmp_path, {"r2/defense@proposer": told}))
-    assert "1 conceded, 1 rebutted, 1 on no known point" in " ".join(done.stderr.split())
+    assert "1 conceded, 1 rebutted, 1 about an unknown point" in " ".join(done.stderr.split())

@@ -63,7 +63,7 @@ def test_a_session_opens_with_its_outcome_then_the_points_then_the_turns(
 def test_answers_are_words_and_all_adds_each_reply_as_it_came(seats: dict[str, str], workspace: Path) -> None:
     words, everything = shown(workspace), shown(workspace, "last", "--all")
     assert "{" not in words and '"position"' not in words and "as it came" not in words
-    assert "attempt 1, as it came:\n    | {" in everything and '"position": "Use Redis' in everything
+    assert "attempt 1, raw reply:\n    | {" in everything and '"position": "Use Redis' in everything
     assert "You are the PROPOSER" not in everything and "You are the PROPOSER" in shown(workspace, "last", "--prompts")
 
 
@@ -83,7 +83,7 @@ def test_a_debate_without_an_end_opens_with_how_it_stands(seats: dict[str, str],
     voices.crash_at(voices.is_("answered", "r1/challenge@challenger"))
     screen = shown(workspace)
     assert screen.splitlines()[3].startswith("  open, 2 answers are on record")
-    assert "Go on with   rebut resume " in screen and "worth it?" not in screen and "ROUND 1" in screen
+    assert "Continue with   rebut resume " in screen and "worth it?" not in screen and "ROUND 1" in screen
 
 
 def test_blind_first_answers_are_not_headed_as_a_closing(tmp_path: Path, workspace: Path) -> None:
@@ -203,8 +203,8 @@ def test_of_a_deleted_parent_only_the_count_is_known(seats: dict[str, str], work
     piped("fork", "last", "--judge", seats["other"], "--quiet", cwd=workspace)
     assert piped("delete", parent, "--yes", cwd=workspace).returncode == 0
     screen = shown(workspace)
-    assert f"parent    {parent}, which is deleted" in screen
-    assert "reused    4 answers, at a cost that is not known here" in screen
+    assert f"parent    {parent} (deleted)" in screen
+    assert "reused    4 answers, cost unknown" in screen
 
 
 def test_a_try_that_was_turned_away_does_not_hide_what_an_answer_had_cost() -> None:  # C13
@@ -241,10 +241,10 @@ def test_a_fork_that_changes_nothing_asks_again_who_failed(tmp_path: Path, works
     words = [word for role in ("proposer", "challenger", "judge") for word in (f"--{role}", found[role])]
     ended = piped("duel", "Redis or Memcached?", *words, cwd=workspace)
     id = sessions.sessions(sessions.home())[0].id
-    assert ended.returncode == 3 and f"ask again who failed   rebut fork {id[:4]}\n" in ended.stdout
+    assert ended.returncode == 3 and f"retry failed seats   rebut fork {id[:4]}\n" in ended.stdout
     duels.seats(tmp_path)  # it answers again
     done = piped("fork", id, cwd=workspace)
-    assert done.returncode == 0 and "this fork reuses 1 answer and asks about" in done.stderr, done.stderr
+    assert done.returncode == 0 and "this fork reuses 1 answer and asks for about" in done.stderr, done.stderr
     assert [e.key for e in voices.events("", "answered") if e.copied_from] == ["r1/opening@proposer"]  # type: ignore[union-attr]
     assert piped("fork", "last", cwd=workspace).returncode == 2
 
@@ -253,7 +253,7 @@ def test_again_asks_everything_anew_also_when_it_has_to_be_resumed(
     seats: dict[str, str], workspace: Path
 ) -> None:  # C13
     done = piped("fork", "last", "--again", cwd=workspace)
-    assert done.returncode == 0 and "reused    nothing: every answer was asked for anew" in done.stdout
+    assert done.returncode == 0 and "reused    nothing: every answer is new" in done.stdout
     assert [e for e in voices.events("", "answered") if e.copied_from] == []  # type: ignore[union-attr]
     voices.crash_at(voices.is_("answered", "r1/opening@proposer"))
     assert piped("resume", "last", cwd=workspace).returncode == 0

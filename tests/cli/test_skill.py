@@ -137,15 +137,15 @@ def test_a_file_that_is_not_ours_or_was_edited_is_never_written_over(own_home: P
 
 
 def test_a_file_of_ours_is_brought_up_to_date_and_a_link_is_left_alone(tmp_path: Path) -> None:
-    [new] = installed_files.lay({"a.md": "one\n"}, tmp_path)
+    [new] = installed_files.install({"a.md": "one\n"}, tmp_path)
     assert new.how == "new"
-    assert [one.how for one in installed_files.lay({"a.md": "one\n"}, tmp_path)] == ["same"]
-    assert [one.how for one in installed_files.lay({"a.md": "two\n"}, tmp_path)] == ["updated"]
+    assert [one.how for one in installed_files.install({"a.md": "one\n"}, tmp_path)] == ["same"]
+    assert [one.how for one in installed_files.install({"a.md": "two\n"}, tmp_path)] == ["updated"]
     assert (tmp_path / "a.md").read_text() == "two\n"
     (tmp_path / "elsewhere.md").write_text("two\n")
     (tmp_path / "a.md").unlink()
     (tmp_path / "a.md").symlink_to("elsewhere.md")
-    assert [one.how for one in installed_files.lay({"a.md": "three\n"}, tmp_path)] == ["left alone"]
+    assert [one.how for one in installed_files.install({"a.md": "three\n"}, tmp_path)] == ["left alone"]
     assert (tmp_path / "elsewhere.md").read_text() == "two\n"
 
 
@@ -196,7 +196,7 @@ def test_the_wheel_holds_all_of_it_and_needs_nothing_from_the_repository(tmp_pat
     for words, wanted in (
         (["demo", "--fast", "--json"], '"VERDICT"'),
         (["skill", "path"], str(tmp_path / "site/rebut/shipped/plugin")),
-        (["completion", "fish"], "complete -c rebut"),
+        (["completion", "fish"], "--command rebut"),
         (["new", "protocol", "fresh"], "test_fresh.py"),
     ):
         done = subprocess.run([sys.executable, "-c", run, *words], capture_output=True, text=True, cwd=tmp_path)

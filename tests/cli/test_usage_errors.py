@@ -30,8 +30,8 @@ WRONG = {
     "plan bin.md": "bin.md is binary",
     "plan dir": "dir is a folder",
     "plan nosuch.md": "there is no file nosuch.md",
-    "plan -": "nothing came on standard input",
-    "review -": "nothing came on standard input",
+    "plan -": "standard input is empty",
+    "review -": "standard input is empty",
     "review dir": "dir is a folder",
     "review nosuch": "is no git repository",
     "review huge.md": "huge.md is larger than 1 MB",
@@ -98,12 +98,12 @@ def test_only_flags_of_this_command_and_of_like_meaning_are_suggested(setup: Pat
 )
 def test_a_question_without_quotes_is_given_back_with_them(setup: Path, words: list[str], line: str) -> None:
     done = piped(*words, cwd=setup)
-    assert done.returncode == 2 and f"a question goes in quotes:   {line}\n" in done.stderr
+    assert done.returncode == 2 and f"put a question in quotes:   {line}\n" in done.stderr
 
 
 def test_a_question_whose_first_word_is_near_to_a_command_may_be_either(setup: Path) -> None:
     said = piped("redis", "or", "postgres", cwd=setup).stderr
-    assert 'did you mean revise? A question goes in quotes:   rebut "redis or postgres"\n' in said
+    assert 'did you mean revise? Put a question in quotes:   rebut "redis or postgres"\n' in said
     assert "quotes" not in piped("dule", "Redis or Postgres", cwd=setup).stderr
 
 
@@ -115,7 +115,7 @@ def test_a_flag_that_nobody_has_is_told_before_a_silent_pipe_is_waited_for(setup
         os.close(silent)
         os.close(kept)
     assert done.returncode == 2 and done.stderr.startswith("rebut: no such option '--frobnicate'")
-    assert "nothing came on standard input" not in done.stderr, "it was not even looked at"
+    assert "standard input is empty" not in done.stderr, "it was not even looked at"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_question_without_quotes_after_its_command_is_given_back_with_them(
     setup: Path, line: str, meant: str
 ) -> None:
     done = piped(*line.split(), cwd=setup)
-    assert done.returncode == 2 and f"rebut: a question goes in quotes:   {meant}\n" in done.stderr
+    assert done.returncode == 2 and f"rebut: put a question in quotes:   {meant}\n" in done.stderr
 
 
 def test_help_of_a_command_is_its_help_and_no_question(setup: Path) -> None:
@@ -139,4 +139,4 @@ def test_help_of_a_command_is_its_help_and_no_question(setup: Path) -> None:
     done = piped("help", "dule", cwd=setup)
     assert done.returncode == 2 and "no command 'dule'; did you mean duel?" in done.stderr
     done = piped("help", "me", "choose", cwd=setup)
-    assert done.returncode == 2 and 'a question goes in quotes:   rebut "help me choose"' in done.stderr
+    assert done.returncode == 2 and 'put a question in quotes:   rebut "help me choose"' in done.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rebut.cli.installed_files import lay
+from rebut.cli.installed_files import install
 from rebut.core import files
 from rebut.core.errors import UsageError
 
@@ -38,5 +38,5 @@ def test_where_it_cannot_be_put_that_is_told_and_no_draft_is_left(tmp_path: Path
 def test_laying_leaves_no_draft_where_its_list_cannot_be_written(tmp_path: Path) -> None:  # C13
     (tmp_path / ".rebut-laid.json").mkdir()
     with pytest.raises(UsageError, match="cannot be written"):
-        lay({"one.md": "text"}, tmp_path)
+        install({"one.md": "text"}, tmp_path)
     assert names(tmp_path) == [".rebut-laid.json", "one.md"]

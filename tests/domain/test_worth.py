@@ -106,7 +106,7 @@ def test_a_review_is_held_against_the_change_as_it_stood_and_the_critic_alone(tm
 def test_a_review_that_finds_nothing_needed_no_debate(tmp_path: Path) -> None:
     shop = crosses.repository(tmp_path / "work")
     outcome = crosses.review(shop, {"r1/critique@critic": crosses.critique()})
-    assert told(outcome).endswith("raised nothing | no debate was needed, and none was paid for")
+    assert told(outcome).endswith("raised nothing | no debate was needed, so none was paid for")
     said = {"r1/critique@critic": crosses.critique(crosses.raised(severity="P3"))}
     kept = crosses.review(shop, said | {"r1/judgement@judge": crosses.judgement("A", {"F1": "valid P3"})}, rounds=1)
     assert account_of(kept).nothing and "changed nothing: 1 finding, 1 valid; 1 call, 150 tokens" in told(kept)
@@ -152,12 +152,12 @@ def test_the_hours_between_a_crash_and_its_resume_are_nobodys_work() -> None:  #
 def test_where_there_is_nothing_to_compare_the_reason_is_told(tmp_path: Path, workspace: Path) -> None:  # C6
     silent = duel(tmp_path, {"r1/challenge@challenger": {"fail": "crashed"}})
     assert silent.heading == "UNCONTESTED"
-    assert told(silent) == "cannot be told: the challenger never spoke, so the first answer is all there is"
+    assert told(silent) == "unknown: the challenger never spoke, so the first answer is all there is"
     short = duel(tmp_path, {"r2/defense@proposer": {"fail": "crashed"}})
     assert short.heading == "VERDICT AFTER 1 OF 2 ROUNDS" and "| changed (1 of 2 rounds): " in told(short)
     key = "r1/challenge@challenger"
     hung = duel(tmp_path, {key: {"hang": True}}, **voices.time_is_up("asked", key))
-    assert not hung.complete and told(hung) == "cannot be told: the debate is not over"
+    assert not hung.complete and told(hung) == "unknown: the debate is not over"
 
 
 def test_an_own_protocol_without_an_account_of_itself_shows_none(tmp_path: Path) -> None:

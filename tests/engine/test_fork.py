@@ -301,7 +301,7 @@ def test_the_program_says_beforehand_how_much_a_fork_reuses(tmp_path: Path, work
     assert len(sessions.sessions(sessions.home())) == 1, "a dry run opens nothing"
     real = voices.cli("fork", parent.session, "--judge", other)
     assert real.returncode == 0, real.stderr
-    said = real.stderr.index("reuses 4 answers and asks about 1 anew")
+    said = real.stderr.index("reuses 4 answers and asks for about 1 new")
     assert said < real.stderr.index("verdict"), "it is said before the first call"
 
 

@@ -70,7 +70,7 @@ class Debate:
         return came
 
     def hearing(self, request: Request) -> LiveAnswer:
-        return self.stage.screen.moving.heard[request.key]
+        return self.stage.screen.moving.answers[request.key]
 
     async def looked_up(self, request: Request) -> None:
         await asyncio.gather(*self.hearing(request)._runtime.background)  # until git and files have answered

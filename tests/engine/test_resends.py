@@ -207,12 +207,12 @@ def test_points_are_seen_as_they_come_of_the_second_sending_too() -> None:  # D1
     hearing = LiveAnswer.__new__(LiveAnswer)
     hearing.points, hearing.size, hearing._lists = [], 0, {}
     screen.event(Line(2, at, Asked(key=OPENING, seat="proposer", fp="")))
-    screen.heard(OPENING, hearing)
+    screen.streamed(OPENING, hearing)
     screen.event(Line(3, at, Attempt(key=OPENING, outcome="crashed", again=True)))
     screen.event(Line(4, at, Asked(key=OPENING, seat="proposer", fp="", attempt=2, why="again")))
-    assert screen.moving.heard.get(OPENING) is hearing
+    assert screen.moving.answers.get(OPENING) is hearing
     screen.event(Line(5, at, Asked(key=OPENING, seat="proposer", fp="", attempt=3, why="send-back")))
-    assert OPENING not in screen.moving.heard
+    assert OPENING not in screen.moving.answers
 
 
 def test_a_disk_that_filled_up_meanwhile_forbids_another_sending(

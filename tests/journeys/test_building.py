@@ -79,9 +79,9 @@ def test_its_own_test_catches_a_protocol_that_is_not_deterministic(tmp_path: Pat
 def test_a_new_protocol_writes_over_nothing_and_wants_a_plain_name(tmp_path: Path) -> None:
     (tmp_path / "test_taken.py").write_text("mine")
     done = piped("new", "protocol", "taken", cwd=tmp_path)
-    assert done.returncode == 2 and "is there already" in done.stderr and not (tmp_path / "taken.py").exists()
+    assert done.returncode == 2 and "already exists" in done.stderr and not (tmp_path / "taken.py").exists()
     for odd in ("../up", "Two Words", "class", "9lives"):
-        assert "is no name for a protocol" in piped("new", "protocol", odd, cwd=tmp_path).stderr
+        assert "cannot be the name of a protocol" in piped("new", "protocol", odd, cwd=tmp_path).stderr
     seen = at_a_terminal("new", "protocol", "fine", "--folder", "deep/er", cwd=tmp_path)
     assert seen.code == 0 and (tmp_path / "deep/er/fine.py").exists()
 

@@ -147,7 +147,7 @@ def test_the_last_word_leaves_no_tool_behind_that_was_only_asked_its_version(
         work = process.run(tool, cwd=tmp_path, env=env, seconds=GENEROUS, on_spawn=lambda pid: there.set())
         asked = asyncio.ensure_future(work)
         await there.wait()
-        CommandRun(as_json=True, quiet=True, deadline=9).last_word()  # as the bell says it, when the loop is too busy
+        CommandRun(as_json=True, quiet=True, deadline=9).print_so_far()  # as the alarm does, when the loop is too busy
         return (await asked).code
 
     assert asyncio.run(main()) == -signal.SIGKILL

@@ -66,8 +66,8 @@ def test_the_first_ctrl_c_lets_the_call_in_flight_finish_and_starts_nothing_new(
             release.set()
             process.kill()
         assert process.returncode == 130, err
-        assert "letting the author finish" in seen
-        assert f"Go on with   rebut resume {voices.folder().name[:4]}" in err
+        assert "waiting for the author to finish" in seen
+        assert f"Continue with   rebut resume {voices.folder().name[:4]}" in err
         assert "1 answer is on record, nothing is in doubt" in err
         assert server.calls == 1
         assert [e.value for e in voices.events("", "answered")] == ["worth waiting for"]

@@ -668,7 +668,7 @@ def test_a_point_shows_how_all_of_its_citations_fared(tmp_path: Path, workspace:
     outcome = duel(tmp_path, {"r1/challenge@challenger": duels.challenge(flaws=flaws)}, rounds=1)
     text = " ".join(terminal.ending(outcome, width=200).split())
     assert "open 1 D1" in text and "struck 1 D2 It is gone. (gone.py:1 absent)" in text and "1 struck, 1 open" in text
-    assert "D1 It is lost. (src/session.py:2 found, 1 located, 1 absent besides)" in text
+    assert "D1 It is lost. (src/session.py:2 found; also 1 located, 1 absent)" in text
 
 
 @pytest.mark.parametrize(

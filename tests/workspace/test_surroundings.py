@@ -25,7 +25,7 @@ def test_a_folder_that_is_gone_is_said_to_be_gone(tmp_path: Path, line: str) -> 
     done = subprocess.run(
         ["sh", "-c", command, REBUT, str(gone)], stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
-    assert done.returncode == 2 and done.stderr.startswith("rebut: the current folder is not there any more")
+    assert done.returncode == 2 and done.stderr.startswith("rebut: the current folder no longer exists")
 
 
 @pytest.mark.parametrize("line", ["list", "--version", "completion zsh", "show --help"])

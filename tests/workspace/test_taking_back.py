@@ -27,7 +27,7 @@ def test_what_git_could_not_finish_is_taken_back(shop: Path, tmp_path: Path) -> 
     (shop / ORDERS).unlink()
     (shop / "new/deep").mkdir(parents=True)
     (shop / "new/deep/x.py").write_text("half")
-    assert kept.take_back() == []
+    assert kept.restore() == []
     assert tree(shop) == {ORDERS: ("file", AFTER), "README.md": ("file", b"# Shop\n")}
     assert not (shop / "new").exists()
 

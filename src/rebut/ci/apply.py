@@ -1,6 +1,6 @@
-"""Applying a final patch to the working tree: only where it stands as it was reviewed, and with its secrets back.
+"""Applies the final patch of a review to the working tree, if the files have not changed since, with secrets restored.
 
-Git itself puts it in place, as it would by hand, so that both give the same bytes. All of it, or nothing.
+Git applies it, so the result is the same as by hand. Either all files are changed or none.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from rebut.workspace.targets.target import target_of
 from rebut.workspace.tree import DebatedVersions, Overlay, Text
 
 NO_ATTRIBUTES = "core.attributesFile=/dev/null"
-BY_HAND = "Bring the tree back to that state, or apply final.patch by hand."
+BY_HAND = "Restore the reviewed version of that file, or apply final.patch by hand."
 
 
 class NotApplied(RebutError):
-    """The working tree was left alone, and why."""
+    """The patch was not applied, and why. The working tree is unchanged."""
 
 
 def final_patch(outcome: Outcome) -> str:
-    """The patch that a review decided for, as it was debated; empty if there is none."""
+    """The patch that a review ended with, as it was debated; empty if there is none."""
     if outcome.review is None or outcome.review.decision not in ("Compromise", "Accept Opposite"):
         return ""
     versions = outcome.data.get("versions")  # where sessions of 0.1 have it
@@ -45,32 +45,32 @@ def final_patch(outcome: Outcome) -> str:
 
 
 async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
-    """Whether the working tree has what a final patch makes, whoever put it there: the patch could be taken back."""
+    """Whether the working tree has the changes of the final patch: it can be reversed."""
     top = sessions.repository(Path(record.opened.workspace))
     redactor = redactor_of(record, known)
     try:
-        now = await _standing(patch, top, redactor) if patch else {}
+        now = await _current_files(patch, top, redactor) if patch else {}
     except NotApplied:
         return False
     return bool(now) and not (await try_patch(_seen(now, redactor, top), patch, reverse=True)).complaint
 
 
 async def apply(patch: str, record: Record, folder: Path, environment: Environment) -> tuple[str, ...]:
-    """Write what a patch changes into the working tree; says which files. All of it is written, or nothing."""
+    """Apply a patch to the working tree, all of it or nothing; returns the changed files."""
     top = sessions.repository(Path(record.opened.workspace))
     redactor = redactor_of(record, environment.known_secrets)
     sides = DebatedVersions.of(
         view_of(record, folder, environment), target_of(record), redactor.door, str(top), environment.never
     )
     if sides.opened is None:
-        raise NotApplied("nothing was kept of the workspace, so nothing can be compared with it")
-    now = await _standing(patch, top, redactor)
+        raise NotApplied("no copy of the reviewed files was kept, so the patch cannot be checked against them")
+    now = await _current_files(patch, top, redactor)
     try:
         for name, file in now.items():
             read = await sides.opened.read(name)
             reviewed = await exact(sides.opened, name, read) if isinstance(read, Text) else None
             if (file.seen if file else None) != reviewed:
-                raise NotApplied(f"{name} is not as it was reviewed, so the patch was not applied", BY_HAND)
+                raise NotApplied(f"{name} has changed since the review, so the patch was not applied", BY_HAND)
     finally:
         await sides.close()
     done = await try_patch(_seen(now, redactor, top), patch)
@@ -85,7 +85,7 @@ async def apply(patch: str, record: Record, folder: Path, environment: Environme
     return tuple(now)
 
 
-async def _standing(patch: str, top: Path, redactor: Redactor) -> dict[str, FileOnDisk | None]:
+async def _current_files(patch: str, top: Path, redactor: Redactor) -> dict[str, FileOnDisk | None]:
     try:
         return {name: await asyncio.to_thread(exact_patch.at, top, name, redactor.redact) for name in touched(patch)}
     except NotExact as error:
@@ -99,14 +99,14 @@ def _seen(files: Mapping[str, FileOnDisk | None], redactor: Redactor, top: Path)
 
 
 async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
-    """Have git apply it. What could still fail, a full disk for instance, is taken back from links to the old files."""
+    """Let git apply the patch. If that fails half-way, such as on a full disk, the old files are restored."""
     git = await Git.open(top)
     exe = shutil.which("git")
     if git is None:
         if exe is None:
             raise NotApplied(NO_GIT)
         git = Git(top, exe, off())
-    # The user's own attributes count by hand, too, and what they could start is off.
+    # As by hand, the user's own attributes apply; the programs that they could start are switched off.
     at = git.options.index(NO_ATTRIBUTES)
     git.options = (*git.options[: at - 1], *git.options[at + 1 :], "-c", "apply.whitespace=nowarn")
     kept = _Kept(top)
@@ -115,24 +115,24 @@ async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
         for name in names:
             kept.keep(name)
         await git.run("apply", "-", feed=patch)
-    except asyncio.CancelledError:  # a deadline, or a second Ctrl-C: git is ended by now, wherever it was
-        kept.take_back()
+    except asyncio.CancelledError:  # a deadline, or a second Ctrl-C: git has been stopped half-way
+        kept.restore()
         raise
     except (GitFailed, OSError) as error:
-        left = kept.take_back()
+        left = kept.restore()
         said = error.said if isinstance(error, GitFailed) else error.strerror or str(error)
         why = " ".join(line.removeprefix("error: ").strip() for line in said.splitlines()) or str(error)
         raise NotApplied(
             f"the patch was not applied: {why}",
-            f"Look at {', '.join(left)}, which could not be put back."
+            f"These files could not be restored: {', '.join(left)}."
             if left
-            else "No file was changed. Mend that, or apply final.patch by hand.",
+            else "No file was changed. Fix the cause, or apply final.patch by hand.",
         ) from error
     kept.drop()
 
 
 class _Kept:
-    """The files as they were, for as long as they may have to come back."""
+    """Copies of the old files, until the patch is applied."""
 
     def __init__(self, top: Path) -> None:
         self.top, self.old = top, dict[Path, tuple[Path, int] | None]()
@@ -149,13 +149,13 @@ class _Kept:
             return
         copy = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
         try:
-            os.link(place, copy, follow_symlinks=False)  # git makes a new file in its place, so that this one stays
+            os.link(place, copy, follow_symlinks=False)  # git writes a new file, so the link keeps the old one
         except OSError:
             shutil.copy2(place, copy, follow_symlinks=False)
         self.old[place] = copy, place.lstat().st_mode
 
-    def take_back(self) -> list[str]:
-        """Put back what was there; says what could not be."""
+    def restore(self) -> list[str]:
+        """Restore the old files; returns those that could not be restored."""
         left = []
         for place, old in self.old.items():
             try:
@@ -163,7 +163,7 @@ class _Kept:
                     place.unlink(missing_ok=True)
                 else:
                     old[0].replace(place)
-                    old[0].unlink(missing_ok=True)  # a link to a file that git had not come to is not moved over it
+                    old[0].unlink(missing_ok=True)  # replace() does nothing if both are links to the same file
             except OSError:
                 left.append(str(place))
         for folder in self.made:
@@ -172,7 +172,7 @@ class _Kept:
         return left
 
     def drop(self) -> None:
-        """Let go of them. A file that nobody else could read stays so, whatever git makes of a new one."""
+        """Delete the copies. A private file stays private, whatever mode git gave the new one."""
         for place, old in self.old.items():
             if old is not None:
                 old[0].unlink(missing_ok=True)

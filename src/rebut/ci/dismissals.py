@@ -1,4 +1,8 @@
-"""Where dismissals are kept: privately in the user's state, or in the repository, to be committed and shared."""
+"""Dismissals: findings that stay hidden until the lines that they cite change.
+
+A private list is in the user's state folder, a shared one in the repository. For a gate, policy and shared dismissals
+are read from the base commit, so that no change can weaken its own review.
+"""
 
 from __future__ import annotations
 
@@ -24,183 +28,35 @@ from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, RepoFile, parse, v
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.targets.target import Target
 
-
-def private_file(sessions: Path, workspace: Path) -> Path:
-    """The user's own list for a repository, beside the folder of all sessions."""
-    key = hashlib.sha256(str(session.repository(workspace)).encode("utf-8", "replace")).hexdigest()[:16]
-    return sessions.parent / "dismissals" / f"{key}.jsonl"
-
-
-def shared_file(workspace: Path) -> Path:
-    """The repository's list as it stands in the working tree. A link would lead a stranger's repository elsewhere."""
-    file = session.repository(workspace) / SHARED
-    for place in (file.parent, file):
-        if place.is_symlink():
-            raise UsageError(f"{place} is a symbolic link, which is not followed", "Put a plain file in its place.")
-    return file
-
-
-def load(file: Path) -> tuple[Dismissal, ...]:
-    try:
-        if not file.is_file():
-            return ()
-        if file.stat().st_size > LARGEST_LIST:
-            raise ConfigError(f"{file} is larger than {LARGEST_LIST:,} bytes", "Take out what has lapsed.")
-        return parse_dismissals(file.read_text(encoding="utf-8-sig", errors="replace"), str(file))
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
-
-
-def add(file: Path, one: Dismissal, *, private: bool) -> None:
-    """Keep a dismissal; the same one again takes the place of the first."""
-    with _alone(file):
-        _write(file, [*(d for d in load(file) if d.id != one.id), one], private=private)
-
-
-def remove(file: Path, id: str, *, private: bool) -> Dismissal | None:
-    with _alone(file):
-        every = load(file)
-        gone = next((d for d in every if d.id == id), None)
-        if gone is not None:
-            _write(file, [d for d in every if d.id != id], private=private)
-    return gone
-
-
-def _alone(file: Path) -> AbstractContextManager[None]:
-    """From reading a list to writing it: of two that do so at once, the later would undo what the first one added."""
-    return folder_claims.alone(session.home(), file)
-
-
-def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
-    """All at once, so that nobody ever reads half a list."""
-    text = "".join(one.to_line() for one in every)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
-        files.write(file, text.encode("utf-8", "replace"), 0o600 if private else 0o666)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
-
-
-# A dismissal: a finding that somebody has looked at and does not want to hear of again, until its lines change.
-
+SHARED = ".rebut/dismissals.jsonl"
+LARGEST_LIST = 10_000_000
 LONGEST_REASON = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Dismissal:
-    """What is dismissed (path, category, lines) and, for people, why and what it was about."""
-
-    path: str
-    category: str
-    lines: str
-    """The hash of the cited lines."""
-    reason: str
-    place: str = ""
-    text: str = ""
-    session: str = ""
-    at: str = ""
-
-    @property
-    def id(self) -> str:
-        """The same for the same finding, whoever dismisses it and however it is worded."""
-        bound = "\0".join((self.path, self.category, self.lines))
-        return f"d{hashlib.sha256(bound.encode('utf-8', 'replace')).hexdigest()[:8]}"
-
-    def covers(self, finding: ReviewFinding, place: Cited | None) -> bool:
-        if place is None or not place.lines:
-            return False
-        return (place.path, finding.category, place.digest) == (self.path, self.category, self.lines)
-
-    def to_line(self) -> str:
-        said: Mapping[str, Json] = {"id": self.id, **asdict(self)}
-        return json.dumps(said, ensure_ascii=False) + "\n"
-
-
-def dismissal(finding: ReviewFinding, target: Target, reason: str, session: str, at: str) -> Dismissal:
-    """Dismiss a finding for as long as the lines it cites stay as they are."""
-    if not reason.strip():
-        raise UsageError(f"say why {finding.id} is dismissed", "Add --reason TEXT.")
-    place = cited(finding, target)
-    if place is None or not place.lines:
-        what = f"cites {finding.place}, and what stands there is not on record" if finding.place else "cites no lines"
-        raise UsageError(
-            f"{finding.id} {what}, so that a dismissal would never lapse",
-            "Only a finding that cites lines of the change, or quotes what it cites, can be dismissed.",
-        )
-    return Dismissal(
-        path=place.path,
-        category=finding.category,
-        lines=place.digest,
-        reason=cut(reason, LONGEST_REASON),
-        place=finding.place,
-        text=cut(finding.text, 200),
-        session=session,
-        at=at,
-    )
-
-
-def parse_dismissals(text: str, where: str) -> tuple[Dismissal, ...]:
-    """Dismissals from a file of one JSON object a line. `where` names the file in complaints."""
-    found: dict[str, Dismissal] = {}
-    for n, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            one = _read(line, f"{where}, line {n}")
-            found[one.id] = one
-    return tuple(found.values())
-
-
-def _read(line: str, where: str) -> Dismissal:
-    hint = "A line is one JSON object as `rebut dismiss` writes it; mend it or take it out."
-    try:
-        data = json.loads(line)
-    except ValueError as error:
-        raise ConfigError(f"{where}: not JSON", hint) from error
-    if not isinstance(data, dict):
-        raise ConfigError(f"{where}: not an object", hint)
-    names = [f.name for f in fields(Dismissal)]
-    for name in names:
-        if not isinstance(data.get(name, ""), str) or (name in names[:4] and not data.get(name)):
-            raise ConfigError(f"{where}: {name!r} is missing or no text", hint)
-    return Dismissal(**{name: data[name] for name in names if name in data})
-
-
-def matching(made: ReviewResult, target: Target, dismissals: Iterable[Dismissal]) -> dict[str, Dismissal]:
-    """Finding → the dismissal that covers it, for those that one covers."""
-    every = list(dismissals)
-    found: dict[str, Dismissal] = {}
-    for finding in made.findings if every else ():
-        place = cited(finding, target)
-        for one in every:
-            if one.covers(finding, place):
-                found[finding.id] = one
-    return found
-
-
-# The lines that a finding cites, as they stand in the version that was reviewed.
-
 RANGE = re.compile(r"(?::(\d{1,9})(?:-(\d{1,9}))?)?")
+
+
+# Lines that a finding cites
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A place in a file, and what stands there. Lines are counted from 1; 0 where none is named."""
+    """A place in a file, and its lines. Lines count from 1; 0 if none is named."""
 
     path: str
     first: int = 0
     last: int = 0
     lines: tuple[str, ...] = ()
-    """Empty if nobody can say what stands there."""
+    """Empty if the text at that place is unknown."""
     nth: int = 1
     of: int = 1
-    """The how-manieth block of exactly these lines in its file, out of how many."""
+    """Which occurrence of these lines in the file this is (1-based), and how many there are."""
     changed: bool = False
-    """It lies in the new side of a file that the change touches."""
+    """It is in the new version of a changed file."""
 
     @property
     def digest(self) -> str:
-        """What these lines say, whatever their line ends, and wherever in the file they stand.
+        """A hash of the lines, independent of line ends and position.
 
-        A secret counts by its kind alone: its placeholder is another one in every session.
+        A secret counts by its kind: its placeholder differs in every session.
         """
         plain = (PLACEHOLDER.sub(_kind, line.rstrip("\r")) for line in self.lines)
         text = "\n".join(plain) + f"\n{self.nth}/{self.of}"
@@ -208,7 +64,7 @@ class Cited:
 
 
 def cited(finding: ReviewFinding, target: Target) -> Cited | None:
-    """Where a finding points first; None if that is no file."""
+    """The place that a finding cites; None if that is no file."""
     found = _place(finding.place, target)
     if found is None:
         return None
@@ -227,7 +83,7 @@ def cited(finding: ReviewFinding, target: Target) -> Cited | None:
 
 
 def _place(place: str, target: Target) -> tuple[Changed | None, str, int, int] | None:
-    # A path of the change comes first, as it is: it may hold what no citation would otherwise be read as.
+    # First, paths of the change as they are: they may contain what the citation syntax does not allow.
     for change in sorted(target.changes, key=lambda c: len(c.path), reverse=True):
         found = RANGE.fullmatch(place.removeprefix(change.path)) if place.startswith(change.path) else None
         if found:
@@ -246,7 +102,7 @@ def _place(place: str, target: Target) -> tuple[Changed | None, str, int, int] |
 
 
 def _side(change: Changed, quote: str) -> tuple[str, bool]:
-    """The side that the quote stands on, the new one if in doubt."""
+    """The version with the quote, old or new; the new one if that is unclear."""
     if change.after is None:
         return change.before or "", False
     if quote and change.before is not None:
@@ -257,7 +113,7 @@ def _side(change: Changed, quote: str) -> tuple[str, bool]:
 
 
 def _spanned(every: Sequence[str], first: int, last: int, quote: str) -> tuple[int, int]:
-    """First and last line, widened to what is quoted; found by the quote where no line is named."""
+    """First and last line, extended to the quoted lines; found by the quote if no line is named."""
     rows = [row for row in quote.splitlines() if row.strip()]
     if not rows:
         return first, last
@@ -272,7 +128,7 @@ def _spanned(every: Sequence[str], first: int, last: int, quote: str) -> tuple[i
 
 
 def _which(every: Sequence[str], lines: Sequence[str], first: int) -> tuple[int, int]:
-    """Which of all blocks of these lines this one is. One more of them, and it is another: that is the safe side."""
+    """Which of all blocks with these lines this is, and how many there are. One more block makes it another one."""
     block, count = list(lines), len(lines)
     starts = [n for n, line in enumerate(every, 1) if line == block[0] and list(every[n - 1 : n - 1 + count]) == block]
     return starts.index(first) + 1, len(starts)
@@ -282,15 +138,166 @@ def _kind(found: re.Match[str]) -> str:
     return found[0].rpartition(":")[0]
 
 
-# The basis of a gate: policy and dismissals as the base commit has them. No change weakens its own review.
+# One dismissal
 
-SHARED = ".rebut/dismissals.jsonl"
-LARGEST_LIST = 10_000_000
+
+@dataclass(frozen=True, slots=True)
+class Dismissal:
+    """What is dismissed (path, category, lines), with the reason and the text of the finding for readers."""
+
+    path: str
+    category: str
+    lines: str
+    """The hash of the cited lines."""
+    reason: str
+    place: str = ""
+    text: str = ""
+    session: str = ""
+    at: str = ""
+
+    @property
+    def id(self) -> str:
+        """The same id for the same finding, however it is worded."""
+        bound = "\0".join((self.path, self.category, self.lines))
+        return f"d{hashlib.sha256(bound.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+    def covers(self, finding: ReviewFinding, place: Cited | None) -> bool:
+        if place is None or not place.lines:
+            return False
+        return (place.path, finding.category, place.digest) == (self.path, self.category, self.lines)
+
+    def to_line(self) -> str:
+        said: Mapping[str, Json] = {"id": self.id, **asdict(self)}
+        return json.dumps(said, ensure_ascii=False) + "\n"
+
+
+def dismissal(finding: ReviewFinding, target: Target, reason: str, session: str, at: str) -> Dismissal:
+    """A dismissal of a finding, valid until the lines it cites change."""
+    if not reason.strip():
+        raise UsageError(f"a reason is needed to dismiss {finding.id}", "Add --reason TEXT.")
+    place = cited(finding, target)
+    if place is None or not place.lines:
+        what = f"cites {finding.place}, whose text is not on record" if finding.place else "cites no lines"
+        raise UsageError(
+            f"{finding.id} {what}, so a dismissal could never expire",
+            "Only a finding that cites lines of the change, or quotes what it cites, can be dismissed.",
+        )
+    return Dismissal(
+        path=place.path,
+        category=finding.category,
+        lines=place.digest,
+        reason=cut(reason, LONGEST_REASON),
+        place=finding.place,
+        text=cut(finding.text, 200),
+        session=session,
+        at=at,
+    )
+
+
+def parse_dismissals(text: str, where: str) -> tuple[Dismissal, ...]:
+    """Dismissals from a file with one JSON object per line. `where` names the file in errors."""
+    found: dict[str, Dismissal] = {}
+    for n, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            one = _read(line, f"{where}, line {n}")
+            found[one.id] = one
+    return tuple(found.values())
+
+
+def _read(line: str, where: str) -> Dismissal:
+    hint = "A line is one JSON object as `rebut dismiss` writes it; fix or remove it."
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"{where}: not JSON", hint) from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where}: not an object", hint)
+    names = [f.name for f in fields(Dismissal)]
+    for name in names:
+        if not isinstance(data.get(name, ""), str) or (name in names[:4] and not data.get(name)):
+            raise ConfigError(f"{where}: {name!r} is missing or not a text", hint)
+    return Dismissal(**{name: data[name] for name in names if name in data})
+
+
+def matching(made: ReviewResult, target: Target, dismissals: Iterable[Dismissal]) -> dict[str, Dismissal]:
+    """Finding id → its dismissal, for all dismissed findings."""
+    every = list(dismissals)
+    found: dict[str, Dismissal] = {}
+    for finding in made.findings if every else ():
+        place = cited(finding, target)
+        for one in every:
+            if one.covers(finding, place):
+                found[finding.id] = one
+    return found
+
+
+# The lists of dismissals
+
+
+def private_file(sessions: Path, workspace: Path) -> Path:
+    """The user's private list for a repository, beside the sessions."""
+    key = hashlib.sha256(str(session.repository(workspace)).encode("utf-8", "replace")).hexdigest()[:16]
+    return sessions.parent / "dismissals" / f"{key}.jsonl"
+
+
+def shared_file(workspace: Path) -> Path:
+    """The shared list in the working tree. A symbolic link is refused: it could point anywhere."""
+    file = session.repository(workspace) / SHARED
+    for place in (file.parent, file):
+        if place.is_symlink():
+            raise UsageError(
+                f"{place} is a symbolic link, which rebut does not follow", "Replace it with a regular file."
+            )
+    return file
+
+
+def load(file: Path) -> tuple[Dismissal, ...]:
+    try:
+        if not file.is_file():
+            return ()
+        if file.stat().st_size > LARGEST_LIST:
+            raise ConfigError(f"{file} is larger than {LARGEST_LIST:,} bytes", "Remove expired lines.")
+        return parse_dismissals(file.read_text(encoding="utf-8-sig", errors="replace"), str(file))
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
+
+
+def add(file: Path, one: Dismissal, *, private: bool) -> None:
+    """Save a dismissal; the same one again replaces the first."""
+    with _locked(file):
+        _write(file, [*(d for d in load(file) if d.id != one.id), one], private=private)
+
+
+def remove(file: Path, id: str, *, private: bool) -> Dismissal | None:
+    with _locked(file):
+        every = load(file)
+        gone = next((d for d in every if d.id == id), None)
+        if gone is not None:
+            _write(file, [d for d in every if d.id != id], private=private)
+    return gone
+
+
+def _locked(file: Path) -> AbstractContextManager[None]:
+    """Lock a list from reading to writing: without it, one of two writers would undo the other's change."""
+    return folder_claims.alone(session.home(), file)
+
+
+def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
+    """Write the list atomically."""
+    text = "".join(one.to_line() for one in every)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
+        files.write(file, text.encode("utf-8", "replace"), 0o600 if private else 0o666)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+
+
+# Policy and dismissals of the base commit
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a base commit says. Without one (outside of git, a text) nothing is said."""
+    """Policy and dismissals of a base commit; empty without one (outside git, or for a text)."""
 
     commit: str = ""
     wish: Wish = Wish()
@@ -301,15 +308,15 @@ class Basis:
         return f"{REPO_FILE} at commit {self.commit[:12]}"
 
 
-async def read(root: Path, base: str) -> Basis:
+async def read_basis(root: Path, base: str) -> Basis:
     """Read policy and dismissals from a commit, never from the files as they are now."""
     if not base:
         return Basis()
     git = await Git.open(root)
     if git is None:
         raise ConfigError(
-            f"the gate's policy stands in commit {base[:12]}, and {root} is no repository that git agrees to read",
-            "Judge it where it was reviewed.",
+            f"the gate's policy is in commit {base[:12]}, but git cannot read a repository in {root}",
+            "Run the gate where the review was made.",
         )
     try:
         policy = await _file(git, base, REPO_FILE, LARGEST_FILE)
@@ -321,19 +328,19 @@ async def read(root: Path, base: str) -> Basis:
 
 
 async def _file(git: Git, base: str, path: str, cap: int) -> bytes:
-    """A plain file of a commit; empty if it has none of that name."""
+    """A regular file of a commit; empty if there is none of that name."""
     try:
         entry = await git.run("ls-tree", "-z", "--full-tree", base, "--", path)
         if not entry:
             return b""
         mode, _, oid = entry.partition(b"\t")[0].decode().split(" ")
         if not mode.startswith("100"):
-            raise ConfigError(f"{path} at commit {base[:12]} is no plain file", "Commit a plain file in its place.")
+            raise ConfigError(f"{path} at commit {base[:12]} is not a regular file", "Commit a regular file instead.")
         data = await git.object(oid, cap)
     except GitFailed as error:
         raise ConfigError(
-            f"the gate's policy stands in commit {base[:12]}, which cannot be read: {error.message}",
-            "Fetch that commit; a shallow clone may lack it.",
+            f"the gate's policy is in commit {base[:12]}, which cannot be read: {error.message}",
+            "Fetch that commit; a shallow clone may not have it.",
         ) from error
     if isinstance(data, bytes):
         return data
@@ -342,7 +349,7 @@ async def _file(git: Git, base: str, path: str, cap: int) -> bytes:
 
 
 def policy_of(raw: bytes, where: str) -> Wish:
-    """The `[gate]` table of a repository's file; a mistake in it is told with its line."""
+    """The `[gate]` table of a repository's file; an error has its line."""
     table = parse(raw, where).get("gate", {})
     try:
         return wish(validated(RepoFile, {"gate": table}, where).gate)

@@ -1,4 +1,4 @@
-"""The gate: may a change go in, judged by a review's ending and a policy? Pure, and without a call."""
+"""The gate: does a change pass, by its review, a policy and the dismissals? Calls no model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rebut.ci import dismissals, dismissals as basis
+from rebut.ci import dismissals
 from rebut.ci.dismissals import Basis, Dismissal, matching
 from rebut.ci.recorded_reviews import Review
+from rebut.core.text import plural
 from rebut.core.types import Json
 from rebut.domain.gate_policy import Policy, Wish, settled
 from rebut.domain.outcome import Outcome
@@ -21,7 +22,7 @@ PASSED, FOUND, INCONCLUSIVE, PARTIAL = 0, 1, 3, 5
 
 @dataclass(frozen=True, slots=True)
 class GateRuling:
-    """What the gate says, and why."""
+    """The result of the gate, and the reasons."""
 
     code: int
     policy: Policy
@@ -30,9 +31,9 @@ class GateRuling:
     doubts: tuple[str, ...] = ()
     """Why the review is inconclusive."""
     dismissed: tuple[str, ...] = ()
-    """Findings that would fail it, were they not dismissed."""
+    """Findings that would fail the gate, but are dismissed."""
     mended: tuple[str, ...] = ()
-    """Findings that would fail it, had the final version not been applied."""
+    """Findings that would fail the gate, but are fixed by the final version, which was applied."""
 
     @property
     def passed(self) -> bool:
@@ -53,11 +54,11 @@ class GateRuling:
 
 
 def stands(finding: ReviewFinding, *, applied: bool = False) -> bool:
-    """Whether a finding holds against the change.
+    """Whether a finding counts against the change.
 
-    What only a later version mends still stands in the change, unless that version is what is there now. Then a
-    finding is over that was not raised again against it; and one that the judge holds valid and whose cited lines
-    it changes. All others stand, whatever was said of them.
+    What only a later version fixes still counts, unless that version was `applied`. Then a finding no longer counts
+    if it was not raised again against that version, or if the judge found it valid and the version changes the lines
+    it cites.
     """
     if finding.ruling == "invalid" or finding.struck or finding.status == "withdrawn":
         return False
@@ -73,15 +74,15 @@ def judge(
     complete: bool = True,
     applied: bool = False,
 ) -> GateRuling:
-    """Judge an ending. `dismissed` are those dismissals that count here; `applied`: its last version was applied."""
+    """Judge a review. `dismissed` are the dismissals that count; `applied`: the final version was applied."""
     gone = dismissed or {}
     grave = [f for f in made.findings if policy.fails(f.severity) and stands(f)]
     mended = tuple(f.id for f in grave if not stands(f, applied=applied))
     failing = tuple(f for f in grave if f.id not in gone and f.id not in mended)
-    # That its lines are not what they were shows that somebody tried, not that it worked.
+    # Changed lines show an attempt to fix the finding, not that it is fixed.
     if unseen := [f.id for f in grave if f.id in mended and f.id not in gone and f.status != "resolved"]:
-        cited = f"that {', '.join(unseen)} cite{'s' * (len(unseen) == 1)}"
-        doubts = (*doubts, f"the final version changes the lines {cited}, and nobody has reviewed it since")
+        cited = f"that {', '.join(unseen)} {plural(len(unseen), 'cites', 'cite')}"
+        doubts = (*doubts, f"the final version changes the lines {cited}, but that version was not reviewed")
     if not complete:
         code = PARTIAL
     elif failing:
@@ -92,20 +93,17 @@ def judge(
     return GateRuling(code, policy, failing, tuple(doubts), hidden, mended)
 
 
-# How a review stands: its findings without those that were dismissed, and what the gate says.
-
-
 @dataclass(frozen=True, slots=True)
 class GateGrounds:
-    """What a review is held against, read before anything is asked."""
+    """The policy and dismissals for a review, read before any call."""
 
     policy: Policy = Policy()
     basis: Basis = Basis()
     private: tuple[Dismissal, ...] = ()
     pending: tuple[Dismissal, ...] = ()
-    """Shared ones that stand in the working tree: they hide, but count for no gate until they are committed."""
+    """Shared dismissals in the working tree: they hide findings, but count only once they are in the base commit."""
     asked_for: bool = False
-    """Somebody wants a gate: the user, or the base commit."""
+    """The user or the base commit asks for a gate."""
 
     @property
     def counting(self) -> tuple[Dismissal, ...]:
@@ -116,16 +114,16 @@ class GateGrounds:
 
 @dataclass(frozen=True, slots=True)
 class GatedReview:
-    """A review as its readers see it."""
+    """A review with its dismissals and the result of the gate."""
 
     review: Review
     contract: ReviewResult
-    """For people: without all that was dismissed."""
+    """For readers: without all dismissed findings."""
     counted: ReviewResult
-    """For machines: without what was dismissed for the gate, too."""
+    """For tools: without the findings whose dismissal counts for the gate."""
     ruling: GateRuling
     pending: tuple[str, ...] = ()
-    """Findings that fail the gate though they are dismissed, since that dismissal does not count here."""
+    """Findings that fail the gate although they are dismissed, since the dismissal does not count."""
 
     @property
     def outcome(self) -> Outcome:
@@ -133,8 +131,8 @@ class GatedReview:
 
 
 async def grounds(workspace: Path, sessions: Path, target: Target, config: Config, flags: Wish) -> GateGrounds:
-    """Read policy and dismissals. Whatever is wrong with them is an error now, and not after the calls."""
-    found = await basis.read(workspace, target.base)
+    """Read policy and dismissals before any call, so that an error in them costs nothing."""
+    found = await dismissals.read_basis(workspace, target.base)
     mine = flags.over(config.gate)
     policy = settled(mine, found.wish, found.source)
     return GateGrounds(
@@ -147,7 +145,7 @@ async def grounds(workspace: Path, sessions: Path, target: Target, config: Confi
 
 
 def stand(review: Review, held: GateGrounds, *, applied: bool = False) -> GatedReview:
-    """Hold a review against its grounds. `applied`: its last version has been put in place."""
+    """Judge a review by policy and dismissals. `applied`: its final version was applied."""
     made, target = review.contract, review.target
     counting = matching(made, target, held.counting)
     seen = matching(made, target, (*held.basis.dismissals, *held.private, *held.pending))
@@ -165,5 +163,5 @@ def stand(review: Review, held: GateGrounds, *, applied: bool = False) -> GatedR
 
 
 def with_threshold(held: GateGrounds, usual: str) -> GateGrounds:
-    """The same with a threshold, where nobody has set one."""
+    """The same with a threshold, if none is set."""
     return held if held.policy.fail_on else replace(held, policy=replace(held.policy, fail_on=usual))

@@ -1,4 +1,4 @@
-"""A review as SARIF 2.1.0, for tools that show findings beside the code."""
+"""The findings of a review for other tools: SARIF 2.1.0, and the workflow commands by which GitHub annotates code."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from rebut.domain.review_result import ReviewFinding
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"P1": "error", "P2": "warning", "P3": "note"}
+COMMANDS = {"P1": "error", "P2": "warning", "P3": "notice"}
+"""GitHub's workflow command for each severity."""
 ROOT = "SRCROOT"
 ABOUT = {
     "correctness": "The change does something other than what it is meant to do.",
-    "security": "The change opens a hole.",
+    "security": "The change opens a security hole.",
     "reliability": "The change fails, loses or blocks where it should not.",
     "performance": "The change costs more than it needs to.",
-    "maintainability": "The change is hard to read, to use or to go on from.",
+    "maintainability": "The change is hard to read, to use or to extend.",
     "tests": "The change is not tested, or its tests prove nothing.",
 }
 
 
 def log(standing: GatedReview) -> dict[str, Json]:
-    """Every finding that stands, dismissed ones as suppressed; those judged invalid, struck or withdrawn as a count."""
+    """Every open finding, dismissed ones as suppressed; invalid, struck and withdrawn ones only as a count."""
     review = standing.review
     held = [f for f in standing.counted.findings if stands(f)]
     categories = sorted({_category(f) for f in held})
@@ -41,7 +43,7 @@ def log(standing: GatedReview) -> dict[str, Json]:
         "tool": {"driver": {"name": "rebut", "version": __version__, "rules": [_rule(name) for name in categories]}},
         "automationDetails": {"id": f"rebut/{review.session}"},
         "invocations": [{"executionSuccessful": not notes, "toolExecutionNotifications": notes}],
-        "originalUriBaseIds": {ROOT: {"description": {"text": "The top of the workspace that was reviewed."}}},
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the reviewed workspace."}}},
         "columnKind": "unicodeCodePoints",
         "results": results,
         "properties": {
@@ -101,7 +103,7 @@ def _location(place: Cited) -> dict[str, Json]:
 
 
 def _file(place: Cited) -> dict[str, Json]:
-    # A path is no URI: spaces, per cent signs and letters beyond ASCII go by their bytes.
+    # In a URI, spaces, percent signs and non-ASCII characters are percent-encoded.
     return {"uri": quote(place.path.encode("utf-8", "replace"), safe="/"), "uriBaseId": ROOT}
 
 
@@ -110,9 +112,9 @@ def _region(place: Cited) -> dict[str, Json]:
 
 
 def _fixes(finding: ReviewFinding, place: Cited) -> list[Json]:
-    """The proposed text, where the lines that it replaces are known for sure."""
+    """The proposed text, if the lines that it replaces are certain."""
     sure = place.changed and place.first and finding.mark in ("found", "moved")
-    # Where a secret was taken out, the lines are not known as they are.
+    # Where a secret was removed, the real lines are unknown.
     held = any(PLACEHOLDER.search(text) for text in (finding.fix, *place.lines))
     if not finding.fix or not sure or held:
         return []
@@ -128,17 +130,12 @@ def _fixes(finding: ReviewFinding, place: Cited) -> list[Json]:
 
 
 def _plain(text: str) -> str:
-    """Somebody's words as a message: `[words](target)` would be a link there."""
+    """A model's text as a SARIF message, in which `[text](target)` would be a link."""
     return re.sub(r"\[([^\[\]]*)\]\(", r"\\[\1\\](", clean(text)).strip()
 
 
-# Findings as annotations of a GitHub workflow: one command a line, out of which no text can break.
-
-COMMANDS = {"P1": "error", "P2": "warning", "P3": "notice"}
-
-
 def commands(standing: GatedReview) -> str:
-    """One workflow command a line for each finding that stands and is not dismissed, then one for each doubt."""
+    """A workflow command for each open finding that is not dismissed, then one for each doubt."""
     review = standing.review
     held = [f for f in standing.counted.findings if stands(f) and not f.dismissed]
     lines = [_annotation(f, review) for f in sorted(held, key=lambda f: f.severity)]
@@ -158,7 +155,7 @@ def _annotation(finding: ReviewFinding, review: Review) -> str:
 
 
 def _data(text: str) -> str:
-    """As the body of a command: what would end the line, or be read as an escape, is escaped."""
+    """The text of a command, escaped so that it cannot end the line or the command."""
     return clean(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -1,4 +1,4 @@
-"""A review on record: its target, its ending, and what leaves it in doubt. Needs events only."""
+"""Reviews on record: their target, outcome and doubts, and whether one can be reused. Reads events only."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ from rebut.workspace.targets.target import Target, target_of, text_target
 MEDIA = re.compile(
     r"\.(?:avif?|bmp|eot|gif|ico|jpe?g|mov|mp[34]|ogg|otf|pdf|png|psd|tiff?|ttf|wav|webm|webp|woff2?)$", re.I
 )
-"""Files that nobody reads as code: that they are binary casts no doubt on a review."""
+"""Media files: a review need not read them."""
+OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_out")
+"""What two reviews of the same target have in common."""
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a gate, an export or a dismissal is about."""
+    """A review for a gate, an export or a dismissal."""
 
     session: str
     outcome: Outcome
@@ -41,7 +43,7 @@ class Review:
 
     @classmethod
     def of(cls, record: Record) -> Review:
-        """The review that a session holds, once it has ended."""
+        """The review of a session that has ended."""
         outcome = outcome_of(record)
         if outcome is None:
             raise RebutError(
@@ -61,7 +63,7 @@ class Review:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why it is inconclusive: how it ended, what nobody read, and rules that the change itself has set."""
+        """Why it is inconclusive: its outcome, failed seats, unread files, rules that the change itself sets."""
         found: list[str] = []
         if not self.outcome.conclusive:
             stopped = f" ({self.outcome.stopped})" if self.outcome.stopped else ""
@@ -69,7 +71,7 @@ class Review:
         found += [f"the {seat.seat} failed: {seat.why}" for seat in self.outcome.seats if seat.failed]
         found += [f"not read: {line}" for line in self.target.left_out if _is_unread(line)]
         if _sets_its_own_rules(self.target):
-            found.append(f"the change edits [limits] or [egress] of {REPO_FILE}, which held for its own review")
+            found.append(f"the change edits [limits] or [egress] of {REPO_FILE}, which applied to its own review")
         return tuple(found)
 
 
@@ -97,17 +99,12 @@ def _sets_its_own_rules(target: Target) -> bool:
     return False
 
 
-# Reuse: a review of the same thing, by the same seats and settings, that is already on record.
-
-OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_out")
-
-
 def find(root: Path, plan: Plan) -> Record | None:
     """The newest ended, conclusive review that this plan would only repeat.
 
-    The policy of a gate is no part of it: whatever it says now, the ending on record is judged by it anew. With
-    --context there is none, since what the files said is not compared. The same goes for a target without a base, a
-    text or one file: it may be held against any file of the workspace.
+    The gate is not part of the comparison: the recorded outcome is judged by today's policy. There is none with
+    --context, since the contents of those files are not compared, nor for a target without a base commit (a text or
+    one file), which may be compared with any file of the workspace.
     """
     if plan.target is None or plan.context or not plan.target.base:
         return None
@@ -140,9 +137,9 @@ def _key(
 
 
 def _about(target: Target) -> str:
-    """What is reviewed. A secret counts by its kind: that is all that a model was shown of it."""
+    """What is reviewed. A secret counts by its kind, which is all that a model gets of it."""
     data = target.to_json()
-    # What reviews left behind, since the last one, says nothing about the change.
+    # Files that earlier reviews wrote are not part of the change.
     data["left_out"] = [line for line in target.left_out if OUTPUT not in line]
     text = canonical({name: data[name] for name in OF_TARGET})
     return PLACEHOLDER.sub(lambda found: found[0].rpartition(":")[0], text)

@@ -1,21 +1,24 @@
-"""The command line. `rebut --help` prints a generated page without loading click: it must answer at once."""
+"""The command line. `rebut --help` prints a generated page without loading click, so it is quick."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 PARTIAL = 5
 """The exit code of a result at its deadline."""
+COMPLETE = "_REBUT_COMPLETE"
+"""The environment variable by which a completion script asks what Tab should offer."""
 
 
 def main() -> None:
-    _hold_open()
+    _open_closed_streams()
     try:
         code = _answer(sys.argv[1:])
-        if sys.stdout is not None:  # it is None where a reader went away
+        if sys.stdout is not None:  # it is None after the reader has closed the pipe
             sys.stdout.flush()
     except OSError as error:
-        # A page that nobody reads to its end is no fault; one that cannot be written is.
+        # That the reader closes the pipe early is no error; that the output cannot be written is one.
         code = 0 if isinstance(error, BrokenPipeError) else 2
         if code:
             _complain(f"rebut: the output could not be written: {error.strerror}\n")
@@ -24,40 +27,38 @@ def main() -> None:
         sys.exit(code)
 
 
-def _complain(words: str) -> None:
+def _complain(message: str) -> None:
     try:
-        sys.stderr.write(words)
-    except OSError:  # the terminal itself is gone: there is nobody to tell
+        sys.stderr.write(message)
+    except OSError:  # the terminal is gone, too
         sys.stderr = None
 
 
-def _hold_open() -> None:
-    """A standard stream that was closed has nobody at its end; what we open must not come to stand in its place."""
+def _open_closed_streams() -> None:
+    """Open /dev/null for each closed standard stream, so that no file of ours gets its number."""
     import io
-    import os
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
-        if (
-            isinstance(stream, io.TextIOWrapper) and stream.errors == "strict"
-        ):  # a letter that cannot be shown is no reason to say nothing
-            stream.reconfigure(errors="replace")
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")  # a character that the terminal lacks must not stop the output
 
 
 def _answer(words: list[str]) -> int:
     if words in (["--help"], ["-h"], ["help"]):
-        _print("help.txt")
+        _print_help()
         return 0
     if words in (["--version"], ["-V"]):
         from rebut import __version__
 
         print(f"rebut {__version__}")
         return 0
-    if len(words) == 2 and words[0] == "completion" and words[1] in ("bash", "zsh", "fish"):
-        _print(f"completion.{words[1]}")
-        return 0
+    if not words and (instruction := os.environ.get(COMPLETE)):
+        from rebut.cli.commands.completion import complete
+
+        return complete(instruction)
     from rebut.cli import deadline
 
     deadline.start()
@@ -65,15 +66,15 @@ def _answer(words: list[str]) -> int:
 
     code = enter(words)
     if code == PARTIAL:
-        deadline.leave_at_once(code)  # whoever set a deadline does not wait for a model's thread
+        deadline.exit_at_once(code)  # a thread in which a model still answers must not delay the exit
     return code
 
 
-def _print(name: str) -> None:
-    """Show a generated page. A shell asks for its completion whenever it starts, so that must be quick too."""
-    with open(__file__.replace("__init__.py", name), encoding="utf-8") as page:  # noqa: PTH123  no pathlib here
+def _print_help() -> None:
+    """Show the page that `make docs` has written."""
+    with open(__file__.replace("__init__.py", "help.txt"), encoding="utf-8") as page:  # noqa: PTH123  no pathlib here
         text = page.read()
-    if name == "help.txt" and sys.stdout.isatty():
+    if sys.stdout.isatty():
         text = _folded(text)
     if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
         text = text.replace("…", "...").replace("–", "-")
@@ -81,18 +82,17 @@ def _print(name: str) -> None:
 
 
 def _folded(page: str) -> str:
-    """The page for a narrow terminal: what does not fit goes on below, under where its text begins."""
-    import os
-
+    """The page for a narrow terminal: a long line continues under the start of its text."""
     columns = os.get_terminal_size(sys.stdout.fileno()).columns
     if not 0 < columns < max(map(len, page.splitlines())):
         return page
     import re
-    import textwrap
+
+    from rebut.core.text import wrapped
 
     out: list[str] = []
     for line in page.splitlines():
         begins = re.match(r"  \w+ +", line)
         indent = " " * (len(begins[0]) if begins else 0)
-        out += textwrap.wrap(line, max(30, columns), subsequent_indent=indent, break_on_hyphens=False) or [""]
+        out += wrapped(line, max(30, columns), hanging=indent)
     return "\n".join(out) + "\n"

@@ -1,4 +1,4 @@
-"""The command group: commands are loaded when they are called, and errors leave as one clear line and a code."""
+"""The command group: a command is loaded when it is called; an error is one message and an exit code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
 from rebut.cli import deadline
 from rebut.cli.examples import EXAMPLES
@@ -15,15 +16,15 @@ from rebut.cli.index import COMMANDS
 from rebut.core.errors import RebutError, UsageError
 
 EXITS = """\
-Exit codes: 0 done; 1 findings at or above --fail-on, or `check` found a
-citation absent; 2 wrong usage or configuration, nothing was called; 3
-inconclusive (a seat failed, a limit was hit, files were not read, a record is
-not sound); 4 waiting for a person or the caller; 5 partial result at
---deadline; 130 interrupted."""
+Exit codes: 0 success; 1 findings at or above --fail-on, or an absent citation
+in `check`; 2 wrong usage or configuration, no model was called; 3 inconclusive
+(a seat failed, a limit was reached, files were not read, or a session record is
+damaged); 4 waiting for a person or the caller; 5 partial result at --deadline;
+130 interrupted."""
 
 
 class Group(click.Group):
-    """Finds commands in the index; an unknown word is an error, never a topic that costs money."""
+    """Loads commands by the index. An unknown word is an error, never a question that costs money."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -33,12 +34,17 @@ class Group(click.Group):
             return None
         module = import_module(f"rebut.cli.commands.{COMMANDS[name].module}")
         command: click.Command = getattr(module, f"{name}_command")
-        return _completed(command, name)
+        return _with_common_help(command, name, examples=not ctx.resilient_parsing)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """The commands by the index: click would load each for its help."""
+        named = [CompletionItem(name, help=e.help) for name, e in COMMANDS.items() if name.startswith(incomplete)]
+        return named + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from rebut.cli.usage_errors import unknown
 
             raise unknown(args[0], args, COMMANDS)
@@ -50,10 +56,10 @@ class Group(click.Group):
 
 @click.command(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 def app() -> None:
-    """Let AI models argue, hold them to evidence, keep the record."""
+    """Make AI models argue, check what they cite, record everything."""
 
 
-def _plainly(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _set_plain(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
         ctx.find_root().meta["rebut.plain"] = True
 
@@ -63,15 +69,16 @@ PLAIN = click.Option(
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_plainly,
-    help="No live view, no columns, one fact a line, for screen readers. [REBUT_PLAIN]",
+    callback=_set_plain,
+    help="Plain lines for screen readers: no live view, no columns. [REBUT_PLAIN]",
 )
 
 
-def _completed(command: click.Command, name: str) -> click.Command:
+def _with_common_help(command: click.Command, name: str, *, examples: bool) -> click.Command:
     """A command with what all of them have: `--plain`, and examples below its help."""
     if PLAIN not in command.params:
         command.params.append(PLAIN)
+    if examples and not command.epilog:
         from rebut.cli.output import folded
 
         rows = [f"  rebut {line}\n      {what}" for line, what in EXAMPLES.get(name, ())]
@@ -81,33 +88,35 @@ def _completed(command: click.Command, name: str) -> click.Command:
 
 
 def page() -> str:
-    """The help page, as `cli/help.txt` holds it."""
-    rows = ["rebut: let AI models argue, hold them to evidence, keep the record.", ""]
-    rows += ["Usage: rebut COMMAND …        rebut COMMAND --help for its options"]
+    """The help page: the text of `cli/help.txt`."""
+    rows = ["rebut: make AI models argue, check what they cite, record everything.", ""]
+    rows += ["Usage: rebut COMMAND …        Options of a command: rebut COMMAND --help"]
+    rows += ['       rebut "QUESTION"       rebut FILE       git diff | rebut']
     heading = ""
     for name, entry in COMMANDS.items():
         if entry.heading != heading:
             heading = entry.heading
             rows += ["", f"{heading}:"]
         rows.append(f"  {name:<10} {entry.help}")
-    rows += ["", "A seat is filled by a model spec, PROVIDER[:MODEL][@EFFORT], or NAME=SPEC:"]
-    rows += ["openai:gpt-5@high, any [providers.NAME] of your config, human, scripted:FILE.", "", EXITS]
+    rows += ["", "A seat is a role in a debate. A SPEC says which model takes it:"]
+    rows += ["  PROVIDER[:MODEL][@EFFORT], such as claude, openai:gpt-5@high or human;"]
+    rows += ["  NAME=SPEC gives it a name. `rebut providers` lists the providers.", "", EXITS]
     return "\n".join(rows) + "\n"
 
 
 def enter(words: list[str]) -> int:
     """Run a command line and return its exit code."""
     try:
-        return _entered(words)
+        return _run(words)
     finally:
-        deadline.hush()
+        deadline.switch_off()
 
 
-def _entered(words: list[str]) -> int:
+def _run(words: list[str]) -> int:
     try:
-        words = _meant(words)
+        words = _expanded(words)
         if not words:
-            from rebut.cli.commands.quick import show
+            from rebut.cli.overview import show
 
             return show()
         with app.make_context("rebut", list(words)) as here:
@@ -116,19 +125,19 @@ def _entered(words: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        from rebut.cli.usage_errors import told
+        from rebut.cli.usage_errors import message
 
-        return _fail(UsageError(*told(error, words)), words)
+        return _fail(UsageError(*message(error, words)), words)
     except click.ClickException as error:
         return _fail(UsageError(error.format_message()), words)
     except (click.Abort, KeyboardInterrupt):
         if sys.stderr.isatty():
-            print(file=sys.stderr)  # the line of the prompt ends here
+            print(file=sys.stderr)  # ends the line of the prompt
         return 130
     except RebutError as error:
         return _fail(error, words)
     except BrokenPipeError:
-        # The reader went away (`rebut show … | head`): not our fault, and nothing to say on a closed pipe.
+        # The reader has closed the pipe (`rebut show … | head`), so no error can be shown either.
         sys.stdout = None
         return 0
     except OSError as error:
@@ -144,26 +153,26 @@ def _folder_is_gone() -> UsageError | None:
     try:
         os.getcwd()  # noqa: PTH109  a Path of it would be no cheaper
     except OSError:
-        return UsageError("the current folder is not there any more", "Change to one that is, and try again.")
+        return UsageError("the current folder no longer exists", "Change to another folder and try again.")
     return None
 
 
-def _meant(words: list[str]) -> list[str]:
+def _expanded(words: list[str]) -> list[str]:
     if words and (words[0] in COMMANDS or words[0] in ("-h", "--help", "--version")):
         return words
     if words[:1] == ["help"] and (len(words) == 2 or not COMMANDS.keys().isdisjoint(words[1:2])):
-        return [words[1], "--help"]  # `rebut help duel`, as other programs have it; more words are a question
+        return [words[1], "--help"]  # `rebut help duel`; with more words it is a question
     from rebut.cli.shorthand import meant, of_pipe
 
     if not words or words[0].startswith("--"):  # `git diff | rebut --with claude,codex`
-        _understood(words)
+        _check_flags(words)
         piped = of_pipe()
         return [*piped, *words] if piped else words
     return meant(words)
 
 
-def _understood(words: list[str]) -> None:
-    """Flags that no verb has are told at once: nobody should wait for a pipe to hear of a slip."""
+def _check_flags(words: list[str]) -> None:
+    """Report an unknown flag at once, before waiting for standard input."""
     wrong: click.UsageError | None = None
     for command in map(_command, ("review", "plan")):
         try:
@@ -171,7 +180,7 @@ def _understood(words: list[str]) -> None:
             command.make_parser(here).parse_args(list(words))
             return
         except click.NoSuchOption as error:
-            wrong = click.NoSuchOption(error.option_name)  # of no command: none was named
+            wrong = click.NoSuchOption(error.option_name)  # without a command: none was named
         except click.UsageError as error:
             wrong, error.ctx = error, here
     assert wrong is not None

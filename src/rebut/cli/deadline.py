@@ -1,4 +1,4 @@
-"""The clock of a command: when its process began, and a bell that rings when the time it was given is all but over."""
+"""The --deadline of a command: an alarm that prints the result so far and ends the process in time."""
 
 from __future__ import annotations
 
@@ -9,69 +9,69 @@ import time
 from collections.abc import Callable
 
 _started: list[float] = []
-_bells: list[Bell] = []
+_alarms: list[Alarm] = []
 
 
 def start() -> None:
-    """Note when this process began: the processor's time until now has gone into loading Python and rebut."""
+    """Note when this process began. The CPU time so far went into loading Python and rebut, and counts."""
     _started[:] = [time.monotonic() - time.process_time()]
 
 
 def began() -> float | None:
-    """When the process of this command began, on the monotonic clock; None where rebut is not its own process."""
+    """When this process began, on the monotonic clock; None where rebut runs inside another program."""
     return _started[0] if _started else None
 
 
-def set_bell(deadline: float, last_word: Callable[[], None]) -> None:
-    """Have the bell of this command ring."""
-    hush()
+def set_alarm(deadline: float, print_result: Callable[[], None]) -> None:
+    """Set the alarm of this command."""
+    switch_off()
     begin = began()
     if begin is not None:
-        _bells.append(Bell(deadline, begin, last_word))
+        _alarms.append(Alarm(deadline, begin, print_result))
 
 
-def before_the_end(last_word: Callable[[], None]) -> None:
-    """Something better to say when it rings."""
-    for bell in _bells:
-        bell.last_word = last_word
+def on_alarm(print_result: Callable[[], None]) -> None:
+    """Replace what is printed when the alarm goes off."""
+    for alarm in _alarms:
+        alarm.print_result = print_result
 
 
-def hush() -> None:
-    """It need not ring any more. If it has just begun to, this does not return."""
-    while _bells:
-        if not _bells.pop().silence():
-            threading.Event().wait()  # it has the last word, and ends the process
+def switch_off() -> None:
+    """Switch the alarm off. If it has just gone off, this does not return."""
+    while _alarms:
+        if not _alarms.pop().claim():
+            threading.Event().wait()  # it prints the result and ends the process
 
 
-class Bell:
-    """Rings in a thread of its own. Whatever the program hangs in then, its last word is said and the process ends."""
+class Alarm:
+    """Goes off in a thread of its own: whatever hangs, `print_result` prints the result and the process ends."""
 
     SPARE = 0.3
-    """Seconds before the end at which it rings, for the last word."""
+    """Seconds before the deadline at which it goes off, for printing."""
 
-    def __init__(self, deadline: float, begin: float, last_word: Callable[[], None]) -> None:
-        self.last_word, self._said = last_word, threading.Lock()
+    def __init__(self, deadline: float, begin: float, print_result: Callable[[], None]) -> None:
+        self.print_result, self._said = print_result, threading.Lock()
         left = deadline - min(self.SPARE, deadline / 4) - (time.monotonic() - begin)
-        self._timer = threading.Timer(max(0.0, left), self._ring)
+        self._timer = threading.Timer(max(0.0, left), self._go_off)
         self._timer.daemon = True
         self._timer.start()
 
-    def _ring(self) -> None:
-        if self.silence():
+    def _go_off(self) -> None:
+        if self.claim():
             try:
-                self.last_word()
+                self.print_result()
             finally:
-                leave_at_once(5)
+                exit_at_once(5)
 
-    def silence(self) -> bool:
-        """Who comes first has the last word: True if that is the caller."""
+    def claim(self) -> bool:
+        """True if the caller is first, so that it prints the result; False if the alarm is."""
         first = self._said.acquire(blocking=False)
         self._timer.cancel()
         return first
 
 
-def leave_at_once(code: int) -> None:
-    """End the process without waiting for threads: a model in one of them may think for minutes."""
+def exit_at_once(code: int) -> None:
+    """End the process without waiting for threads: a model may answer in one of them for minutes."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""The gate of a review that is run from the command line: read before the first call, asked after the last."""
+"""The gate of a review on the command line: its policy is read before the first call, and applied at the end."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ UNDECIDED = (Aborted, ParticipantFailed, TooFewReplies)
 
 @dataclass
 class Gating:
-    """What the user wants to know of a review besides its ending."""
+    """What a command wants from a review besides its outcome: a gate, SARIF, annotations, the patch applied."""
 
     flags: Wish = Wish()
     sarif: Path | None = None
     github: bool = False
     again: bool = False
     apply: bool = False
-    """The last version is to be put into the working tree."""
+    """Apply the final version to the working tree."""
     applied: bool = False
-    """The last version was applied, so that what it mends no longer stands."""
+    """The final version was applied, so the findings that it fixes no longer count."""
     held: GateGrounds = field(default_factory=GateGrounds)
     target: Target | None = None
     unread: RebutError | None = None
-    """Why nobody knows whether the base commit of a review that was taken up again wants a gate."""
+    """Why the gate policy of the base commit could not be read when the review was resumed."""
     reused: bool = False
     quiet: bool = False
 
     @property
     def wanted(self) -> str:
-        """The first flag that asks for a gate or for what it writes; empty if none was given."""
+        """The first flag given that needs a gate; empty if there is none."""
         given = {
             "--fail-on": self.flags.fail_on,
             "--on-inconclusive": self.flags.on_inconclusive,
@@ -71,7 +71,7 @@ class Gating:
 
     @property
     def asked(self) -> dict[str, Json]:
-        """What was asked for, as it goes on record: a review that is taken up again has it still."""
+        """The flags as they are recorded, so that a resumed review still has them."""
         return {
             "fail_on": self.flags.fail_on,
             "on_inconclusive": self.flags.on_inconclusive,
@@ -80,8 +80,8 @@ class Gating:
             "apply": self.apply,
         }
 
-    async def take_up(self, setup: Setup, record: Record, *, quiet: bool) -> None:
-        """Read, while nothing is called yet, by what a review on record is judged. `quiet`: nothing but the result."""
+    async def read_recorded(self, setup: Setup, record: Record, *, quiet: bool) -> None:
+        """Read the policy and flags of a recorded review, before any call. With `quiet`, only the result is printed."""
         made = load(record.opened.source or record.opened.protocol)
         self._refuse_without_findings(made, f"session {record.opened.id}")
         if not made.reviews:
@@ -89,9 +89,11 @@ class Gating:
         self.target = reviewed_target(record)
         fact = record.facts.get(ASKED)
         asked = fact.value if fact and isinstance(fact.value, dict) else {}
-        told = {name: str(asked[name]) if asked.get(name) else None for name in ("fail_on", "on_inconclusive", "sarif")}
-        self.flags = self.flags.over(Wish(told["fail_on"], told["on_inconclusive"]))
-        self.sarif = Path(told["sarif"]) if told["sarif"] else None
+        recorded = {
+            name: str(asked[name]) if asked.get(name) else None for name in ("fail_on", "on_inconclusive", "sarif")
+        }
+        self.flags = self.flags.over(Wish(recorded["fail_on"], recorded["on_inconclusive"]))
+        self.sarif = Path(recorded["sarif"]) if recorded["sarif"] else None
         self.github, self.apply = bool(asked.get("github")) and not quiet, bool(asked.get("apply"))
         where = Path(record.opened.workspace)
         try:
@@ -100,11 +102,11 @@ class Gating:
             mine = self.flags.over(setup.config.gate)
             if mine.fail_on or mine.on_inconclusive or self.sarif:
                 raise
-            # What was paid for can go on without the repository; that it has no gate is not known then.
+            # The review can continue without the repository; whether it has a gate is then unknown.
             self.unread = RebutError(error.message, error.hint)
 
     async def prepare(self, setup: Setup, plan: Plan) -> Outcome | None:
-        """Read the policy while nothing is called yet. Gives the ending on record, if the same review has one."""
+        """Read the policy before any call. Returns the recorded outcome if the same review was made before."""
         self._refuse_without_findings(plan.protocol, plan.protocol.name)
         if not plan.protocol.reviews:
             return None
@@ -118,24 +120,26 @@ class Gating:
         self.reused = True
         short = sessions.short(setup.environment.root, record.opened.id)
         if not self.quiet:
-            say(f"  the same was reviewed before, by the same seats: session {short}; nothing is asked", sys.stderr)
-            say("  review it anew with --again", sys.stderr)
+            say(
+                f"  the same change was reviewed by the same models in session {short}; showing that result", sys.stderr
+            )
+            say("  to review it again, use --again", sys.stderr)
         return outcome_of(record)
 
     def _refuse_without_findings(self, protocol: Protocol, what: str) -> None:
         """A gate needs findings. That there will be none is an error before anything is paid for."""
         if self.wanted and not protocol.reviews:
-            raise UsageError(f"{what} does not end in findings that a gate could judge", f"Leave out {self.wanted}.")
+            raise UsageError(f"{what} does not end in findings that a gate could judge", f"Remove {self.wanted}.")
 
     def excuse(self, error: RebutError) -> None:
-        """A review that came to no end passes where an inconclusive one may."""
+        """A review that did not end passes if an inconclusive one may."""
         if isinstance(error, UNDECIDED) and self.held.policy.on_inconclusive == "pass":
             error.exit_code = 0
-            error.add_note("The gate lets it pass: inconclusive reviews may.")
+            error.add_note("The gate passes: its policy lets inconclusive reviews pass.")
 
     def judge(self, outcome: Outcome) -> Judged:
-        """The ending as it stands, and the gate's word on it."""
-        if self.target is None or outcome.review is None:  # a deadline may leave nothing of it but its record
+        """The outcome without dismissed findings, and the result of the gate."""
+        if self.target is None or outcome.review is None:  # after a deadline there may be nothing but the record
             return Judged(outcome, outcome.exit_code)
         if self.unread:
             return Judged(outcome, outcome.exit_code, failed=self.unread)
@@ -148,7 +152,7 @@ class Gating:
         return Judged(found.outcome, found.ruling.code, tuple(rows(found, self.held, width())), extra, failed)
 
     def _write(self, found: GatedReview) -> RebutError | None:
-        """Write what was asked for besides. The review is paid for and over: that it fails must not hide the ending."""
+        """Write annotations and SARIF. An error is returned, since it must not hide the outcome of a paid review."""
         if self.github and (lines := commands(found)):
             print(lines, flush=True)
         try:
@@ -160,21 +164,21 @@ class Gating:
 
 
 def writable(file: Path) -> None:
-    """Refuse, before anything is called, what cannot be written, and to replace what is not a review of ours."""
+    """Refuse, before any call, a file that cannot be written or that is not a SARIF file of rebut."""
     try:
         there = file.exists()
     except OSError as error:
-        hint = "Nothing was called. Name another file for --sarif."
+        hint = "No model was called. Choose another file for --sarif."
         raise UsageError(f"{file} cannot be written: {error.strerror}", hint) from error
     if not there:
         if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
             raise UsageError(
-                f"{file} cannot be written: {file.parent} is no folder to write to",
-                "Nothing was called. Make that folder, or name another file for --sarif.",
+                f"{file} cannot be written: {file.parent} is not a writable folder",
+                "No model was called. Create that folder, or choose another file for --sarif.",
             )
         return
     if not _is_own(file):
-        raise UsageError(f"{file} is there already, and is no SARIF of rebut's", "Name another file for --sarif.")
+        raise UsageError(f"{file} already exists and is not a SARIF file of rebut", "Choose another file for --sarif.")
 
 
 def _is_own(file: Path) -> bool:
@@ -186,14 +190,14 @@ def _is_own(file: Path) -> bool:
 
 
 def save(file: Path, found: GatedReview) -> None:
-    """Whole or not at all: half a file, or an earlier review's, would be taken for this one's."""
+    """Write the SARIF file atomically: half a file could be taken for a result."""
     text = json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
     file = file.resolve()
-    kept = f"The review itself is kept: `rebut export {found.review.session} --format sarif` writes it anew."
-    if file.exists() and not _is_own(file):  # put there since the review began
-        raise RecordError(f"{file} is there already, and is no SARIF of rebut's", f"It was left alone. {kept}")
+    kept = f"The review is on record: `rebut export {found.review.session} --format sarif` writes it again."
+    if file.exists() and not _is_own(file):  # created since the review began
+        raise RecordError(f"{file} already exists and is not a SARIF file of rebut", f"It was not replaced. {kept}")
     try:
         files.write(file, text.encode("utf-8", "replace"))
     except OSError as error:
-        old = f"What stands in {file} is of an earlier review. " if file.exists() else ""
+        old = f"{file} still has the findings of an earlier review. " if file.exists() else ""
         raise RecordError(f"{file} could not be written: {error.strerror}", f"{old}{kept}") from error

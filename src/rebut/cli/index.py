@@ -1,4 +1,4 @@
-"""The commands, where each lives, and its line in the help: plain data, so that nothing is loaded to show it."""
+"""Every command with its module and its line in the help. Plain data, so that help loads no command."""
 
 from __future__ import annotations
 
@@ -13,40 +13,37 @@ class CommandEntry(NamedTuple):
     heading: str
 
 
-VERBS, DEBATE, SESSIONS = "To begin with", "Protocols", "Sessions"
-MODELS, OTHER = "Models", "Without a model"
-BUILDING = "For agents and for builders"
+START, DEBATE, SESSIONS = "Quick start", "Protocols", "Sessions"
+MODELS, OTHER, DEVELOPERS = "Models", "No model needed", "For agents and developers"
 
 COMMANDS: dict[str, CommandEntry] = {
-    "ask": CommandEntry("quick", "Two models answer blind; they debate only if they differ.", VERBS),
-    "review": CommandEntry("quick", "Have a change reviewed, its findings held to evidence.", VERBS),
-    "plan": CommandEntry("quick", "Have a plan or a proposal reviewed.", VERBS),
-    "more": CommandEntry("quick", "One more round of the same debate.", VERBS),
-    "duel": CommandEntry("protocols", "Proposer against challenger, until a judge picks a side.", DEBATE),
-    "cross": CommandEntry("protocols", "A critic reviews a change or a proposal, a judge weighs, you decide.", DEBATE),
-    "revise": CommandEntry("protocols", "Two authors critique, revise and converge on one plan or review.", DEBATE),
-    "panel": CommandEntry(
-        "protocols", "One position against several experts at once, to consensus or trade-off.", DEBATE
-    ),
-    "run": CommandEntry("protocols", "Run a protocol of your own: its Python file or its name.", DEBATE),
+    "ask": CommandEntry("quick", "Two models answer a question; they debate only if they disagree.", START),
+    "review": CommandEntry("quick", "Review a change; every citation is checked.", START),
+    "plan": CommandEntry("quick", "Review a plan or a proposal.", START),
+    "more": CommandEntry("resume", "Add a round to a debate.", START),
+    "duel": CommandEntry("protocols", "A proposer against a challenger, until a judge picks a side.", DEBATE),
+    "cross": CommandEntry("protocols", "A critic reviews a change or a proposal, a judge rules, you decide.", DEBATE),
+    "revise": CommandEntry("protocols", "Two authors write, critique and revise until they agree.", DEBATE),
+    "panel": CommandEntry("protocols", "Several experts attack one position: consensus or trade-off.", DEBATE),
+    "run": CommandEntry("protocols", "Run another protocol: a Python file, or an installed one by name.", DEBATE),
     "list": CommandEntry("sessions", "List the sessions of this folder.", SESSIONS),
-    "show": CommandEntry("show", "Show a session: the outcome, the points, who said what.", SESSIONS),
-    "resume": CommandEntry("resume", "Go on with a session; nothing on record is asked again.", SESSIONS),
-    "answer": CommandEntry("resume", "Answer for a `caller` seat, and go on.", SESSIONS),
-    "fork": CommandEntry("resume", "Branch a session with another seat; what fits is reused.", SESSIONS),
-    "replay": CommandEntry("show", "Run a session again from its record, offline.", SESSIONS),
-    "export": CommandEntry("export", "Write a session as Markdown, JSON, a decision record, SARIF …", SESSIONS),
-    "verify": CommandEntry("export", "Check that a session's record is whole and unaltered.", SESSIONS),
-    "gate": CommandEntry("gate", "Judge a review by a threshold, from its record.", SESSIONS),
-    "dismiss": CommandEntry("gate", "Hide a finding until the lines that it cites change.", SESSIONS),
-    "delete": CommandEntry("sessions", "Delete sessions for good.", SESSIONS),
-    "providers": CommandEntry("models", "List what could fill a seat, and what is here.", MODELS),
-    "doctor": CommandEntry("doctor", "Try what is here: installed, logged in, a real round trip.", MODELS),
-    "models": CommandEntry("models", "Get the embedded model that `local` seats.", MODELS),
-    "demo": CommandEntry("demo", "Watch a whole debate, scripted, on a little repository.", OTHER),
-    "check": CommandEntry("check", "Look up every citation in a plan, a review, a message.", OTHER),
-    "config": CommandEntry("config", "Tell where your config file is and what it says.", OTHER),
-    "completion": CommandEntry("completion", "Print the completion for bash, zsh or fish.", OTHER),
-    "skill": CommandEntry("skill", "Lay rebut's skill where your coding agent looks for it.", BUILDING),
-    "new": CommandEntry("new", "Write a protocol and its test, both working, to begin from.", BUILDING),
+    "show": CommandEntry("show", "Show a session: its outcome, its points and every answer.", SESSIONS),
+    "resume": CommandEntry("resume", "Resume a session; recorded answers are not asked again.", SESSIONS),
+    "answer": CommandEntry("resume", "Answer for a `caller` seat and resume the session.", SESSIONS),
+    "fork": CommandEntry("resume", "Copy a session with another model or setting; answers are reused.", SESSIONS),
+    "replay": CommandEntry("show", "Repeat a session from its record, offline.", SESSIONS),
+    "export": CommandEntry("export", "Export a session as Markdown, JSON, a decision record or SARIF.", SESSIONS),
+    "verify": CommandEntry("export", "Check that a session's record is complete and unaltered.", SESSIONS),
+    "gate": CommandEntry("gate", "Pass or fail a recorded review by its findings, for CI.", SESSIONS),
+    "dismiss": CommandEntry("gate", "Hide a finding until the lines it cites change.", SESSIONS),
+    "delete": CommandEntry("sessions", "Delete sessions permanently.", SESSIONS),
+    "providers": CommandEntry("models", "List the model providers, and which of them are available.", MODELS),
+    "doctor": CommandEntry("doctor", "Test the available models: installed, logged in, answering.", MODELS),
+    "models": CommandEntry("models", "Download the embedded model, `local`.", MODELS),
+    "demo": CommandEntry("demo", "Show a complete scripted debate about a small repository.", OTHER),
+    "check": CommandEntry("check", "Check every citation in a plan, a review or a message.", OTHER),
+    "config": CommandEntry("config", "Show where your config file is, and the settings in effect.", OTHER),
+    "completion": CommandEntry("completion", "Print the completion script for bash, zsh or fish.", OTHER),
+    "skill": CommandEntry("skill", "Install the rebut skill for your coding agent.", DEVELOPERS),
+    "new": CommandEntry("new", "Create a working protocol and its test, as a starting point.", DEVELOPERS),
 }

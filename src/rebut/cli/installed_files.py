@@ -1,4 +1,4 @@
-"""Laying shipped files into somebody's folder: what is not ours, or was edited since, is never written over."""
+"""Copies shipped files to a folder of the user. A file that is not rebut's, or was edited since, is never replaced."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
-from rebut.core import files as whole
 from rebut.core.errors import UsageError
+from rebut.core.files import write
 
 LIST = ".rebut-laid.json"
-"""Beside what was laid: the hash of each file as we wrote it, by which we know our own."""
+"""Beside the copies: the hash of each file as it was written, by which rebut recognises its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledFile:
-    """One file, and what became of it."""
+    """One file, and what was done with it."""
 
     path: Path
     how: Literal["new", "same", "updated", "left alone"]
 
 
 def place(name: str) -> Path:
-    """Where a shipped folder is in this installation."""
+    """The path of a shipped folder in this installation."""
     return Path(str(files("rebut").joinpath("shipped", *name.split("/"))))
 
 
@@ -44,8 +44,8 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
     return out
 
 
-def lay(texts: Mapping[str, str], folder: Path) -> list[InstalledFile]:
-    """Write the files below `folder`. Ours are brought up to date; anybody else's, an edited one too, stay."""
+def install(texts: Mapping[str, str], folder: Path) -> list[InstalledFile]:
+    """Write the files to `folder`. Files that rebut wrote are updated; edited files and others are left alone."""
     ours = _ours(folder)
     out = []
     try:
@@ -54,25 +54,25 @@ def lay(texts: Mapping[str, str], folder: Path) -> list[InstalledFile]:
             how = _how(path, text, ours.get(name, ""))
             if how in ("new", "updated"):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                whole.write(path, text.encode())
+                write(path, text.encode())
             if how != "left alone":
                 ours[name] = _sha(text.encode())
             out.append(InstalledFile(path, how))
         if any(one.how in ("new", "updated") for one in out):
-            whole.write(folder / LIST, f"{json.dumps(ours, indent=1)}\n".encode())
+            write(folder / LIST, f"{json.dumps(ours, indent=1)}\n".encode())
     except OSError as error:
-        hint = "Choose a folder that you may write to."
+        hint = "Choose a folder that you can write to."
         raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}", hint) from error
     return out
 
 
-def _how(path: Path, text: str, laid: str) -> Literal["new", "same", "updated", "left alone"]:
+def _how(path: Path, text: str, written: str) -> Literal["new", "same", "updated", "left alone"]:
     if not path.exists() and not path.is_symlink():
         return "new"
     now = _sha(path.read_bytes()) if path.is_file() else ""
     if now == _sha(text.encode()):
         return "same"
-    return "updated" if laid and now == laid and not path.is_symlink() else "left alone"
+    return "updated" if written and now == written and not path.is_symlink() else "left alone"
 
 
 def _ours(folder: Path) -> dict[str, str]:

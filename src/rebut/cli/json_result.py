@@ -1,75 +1,74 @@
-"""The outcome for machines, short enough for any host's window: at most 8 kB, and a pointer to all of it."""
+"""The outcome as JSON for programs: at most 8 kB, with the command that prints all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
 
 from rebut.cli.output import as_json
 from rebut.core.text import cut
-from rebut.domain.ledger import Ledger, Point
 from rebut.domain.outcome import Outcome, Seated
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.worth import Worth
 
 LARGEST = 8000
 """Bytes, the last newline included."""
-
-
-class Sizes(NamedTuple):
-    """How much of everything is shown: how many of a kind, and how long a text may be."""
-
-    points: int
-    point: int
-    text: int
-    others: int
-
-
-SIZES = (
-    Sizes(60, 300, 3000, 20),
-    Sizes(24, 200, 1500, 10),
-    Sizes(12, 120, 800, 6),
-    Sizes(6, 80, 300, 4),
-    Sizes(2, 20, 60, 2),
-)
+TEXT, ITEM = 3000, 300
+"""Characters of a text, and of one item of a list, before anything has to be dropped."""
+SHORTEST = 60
+"""Characters of a text that is never cut."""
 SETTLED = ("conceded", "resolved", "withdrawn")
 
 
 def brief(outcome: Outcome, beside: Mapping[str, object] | None = None) -> dict[str, object]:
-    """As much of the outcome as fits; `rebut show ID --json` has everything, and the result says so.
+    """As much of the outcome as fits: the largest list or text is made shorter until everything fits.
 
-    What stands `beside` it, such as the parent of a fork, takes its space, and is never shortened.
+    `shortened` names what was cut; `rebut show ID --json` has all of it. What is `beside` it, such as the parent of a
+    fork, counts, and is never shortened.
     """
-    shown: dict[str, object] = {}
-    for space in SIZES:
-        shown = {**_within(outcome, space), **(beside or {})}
-        if len(as_json(shown).encode()) < LARGEST:
-            break
-    return shown
+    short: dict[str, str] = {}
+    totals: dict[str, int] = {}
+    shown = _whole(outcome, short)
+
+    def result() -> dict[str, object]:
+        return {**shown, **({"shortened": list(short.values())} if short else {}), **(beside or {})}
+
+    while (size := _size(result())) >= LARGEST and (parts := list(_parts(shown))):
+        holder, name = max(parts, key=lambda part: _size(part[0][part[1]]))
+        value = holder[name]
+        total = totals.setdefault(name, len(value))
+        most = int(len(value) * (0.5 if size > 2 * LARGEST else 0.9))
+        holder[name] = cut(value, most) if isinstance(value, str) else value[:most]
+        short[name] = name if isinstance(value, str) else f"{name} ({most} of {total})"
+    order = {point.id: n for n, point in enumerate(outcome.ledger.points)}
+    shown["ledger"]["points"].sort(key=lambda row: order[row["id"]])
+    return result()
 
 
-def _within(outcome: Outcome, space: Sizes) -> dict[str, object]:
-    short: list[str] = []
+def _size(value: object) -> int:
+    return len(as_json(value).encode())
 
-    def text(name: str, value: str, most: int = space.text) -> str:
+
+def _parts(shown: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """What can be shortened: long texts and lists, each by the table that holds it and its name there."""
+    for name, value in shown.items():
+        if isinstance(value, dict):
+            yield from _parts(value)
+        elif (isinstance(value, str) and len(value) > SHORTEST) or (isinstance(value, list) and len(value) > 1):
+            yield shown, name
+
+
+def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
+    """The result before anything is dropped. What is too long even for that is named in `short`."""
+
+    def text(name: str, value: str, most: int = TEXT) -> str:
         if len(value) > most:
-            short.append(name)
+            short[name] = name
         return cut(value, most)
 
-    def some(name: str, rows: Sequence[str]) -> list[str]:
-        if len(rows) > space.others:
-            short.append(f"{name} ({space.others} of {len(rows)})")
-        return [text(name, row, space.point * 2) for row in rows[: space.others]]
-
     ledger, verdict = outcome.ledger, outcome.verdict
-    points = _weightiest(ledger, space.points)
-    if len(points) < len(ledger.points):
-        short.append(f"points ({len(points)} of {len(ledger.points)})")
-    seats = outcome.seats[: max(6, space.others)]
-    if len(seats) < len(outcome.seats):
-        short.append(f"seats ({len(seats)} of {len(outcome.seats)})")
-    spent = outcome.spent
-    full: dict[str, object] = {
+    full: dict[str, Any] = {
         "kind": outcome.kind,
         "heading": text("heading", outcome.heading),
         "decision": text("decision", outcome.decision),
@@ -85,81 +84,72 @@ def _within(outcome: Outcome, space: Sizes) -> dict[str, object]:
             "recommendation": text("recommendation", verdict.recommendation),
             "by": text("by", verdict.by, 100),
         },
-        "notes": some("notes", outcome.notes),
+        "notes": [text("notes", note, ITEM * 2) for note in outcome.notes],
         "ledger": {
             "claims": len(ledger.claims),
-            "unsupported": some("unsupported", [c.id for c in ledger.unsupported]),
+            "unsupported": [c.id for c in ledger.unsupported],
             "points": [
                 {
                     "id": p.id,
                     "severity": p.severity,
                     "status": ledger.final_status(p.id),
-                    "text": text("points", p.text, space.point),
+                    "text": text("points", p.text, ITEM),
                 }
-                for p in points
+                # What is dropped is at the end: points that are settled, and the less severe.
+                for p in sorted(ledger.points, key=lambda p: (ledger.final_status(p.id) in SETTLED, p.severity or "~"))
             ],
             "citations": dict(ledger.marks()),
-            "slips": some("slips", [f"{s.point} {s.kind} by {s.by} in round {s.round}" for s in ledger.slips]),
+            "slips": [f"{s.point} {s.kind} by {s.by} in round {s.round}" for s in ledger.slips],
         },
-        "seats": [_seat(seat) for seat in seats],
-        "spent": {name: getattr(spent, name) for name in type(spent).__dataclass_fields__},
+        "seats": [_seat(seat) for seat in outcome.seats],
+        "spent": asdict(outcome.spent),
         "exit": outcome.exit_code,
     }
     if outcome.caveats:
         full["caveats"] = list(outcome.caveats)
     if outcome.worth:
-        full["worth"] = _worth(outcome.worth, space)
+        full["worth"] = _worth(outcome.worth)
     if outcome.session:
         full["all_of_it"] = f"rebut show {outcome.session} --json"
     if outcome.review:
-        full["review"] = _review(outcome.review, space, short)
+        full["review"] = _review(outcome.review)
     if outcome.rounds.calls:
-        full["rounds"] = {name: getattr(outcome.rounds, name) for name in type(spent).__dataclass_fields__}
+        full["rounds"] = asdict(outcome.rounds)
     if not outcome.complete and outcome.session:
         full["resume"] = f"rebut resume {outcome.session}"
-    return {**full, "shortened": list(dict.fromkeys(short))} if short else full
+    return full
 
 
-def _worth(worth: Worth, space: Sizes) -> dict[str, object]:
-    """Whether it was worth it; what the first answers and the debate took, without what nobody counts."""
-    told = {name: getattr(worth, name) for name in ("first", "caveat")}
+def _worth(worth: Worth) -> dict[str, Any]:
+    """What the debate changed, and what the first answers and the debate cost."""
     parts = {"alone": worth.alone, "debate": worth.debate}
     return {
-        **{name: cut(text, space.text) for name, text in told.items() if text},
+        **{name: cut(text, TEXT) for name in ("first", "caveat") if (text := getattr(worth, name))},
         "points": dict(worth.points),
-        "changed": [cut(text, space.point * 2) for text in worth.changed[: space.others]],
+        "changed": [cut(text, ITEM * 2) for text in worth.changed],
         "changed_nothing": worth.nothing,
         **{n: {k: getattr(p, k) for k in ("calls", "tokens", "usd", "seconds")} for n, p in parts.items()},
     }
 
 
-def _weightiest(ledger: Ledger, most: int) -> list[Point]:
-    """Of too many points those that are open, the grave ones first; in the ledger's order."""
-    ranked = sorted(ledger.points, key=lambda p: (ledger.final_status(p.id) in SETTLED, p.severity or "~"))
-    kept = {p.id for p in ranked[:most]}
-    return [p for p in ledger.points if p.id in kept]
-
-
-def _review(made: ReviewResult, space: Sizes, short: list[str]) -> dict[str, object]:
+def _review(made: ReviewResult) -> dict[str, Any]:
     """A review in short: what was decided, and the findings in a line each."""
-    if len(made.findings) > space.points:
-        short.append(f"findings ({space.points} of {len(made.findings)})")
     findings = [
         {
             "id": f.id,
             "severity": f.severity,
             "where": cut(f.place, 80),
             "quote": f.mark,
-            "judge": cut(f.ruling, space.point),
-            "text": cut(f.text, space.point),
+            "judge": cut(f.ruling, ITEM),
+            "text": cut(f.text, ITEM),
         }
-        | ({"dismissed": cut(f.dismissed, space.point)} if f.dismissed else {})
-        for f in made.findings[: space.points]
+        | ({"dismissed": cut(f.dismissed, ITEM)} if f.dismissed else {})
+        for f in made.findings
     ]
     names = ("session", "target", "rounds", "converged", "decision", "artifact", "stopped_by")
-    said = {name: getattr(made, name) for name in names}
-    told: dict[str, object] = {n: cut(v, space.text) if isinstance(v, str) else v for n, v in said.items()}
-    return {"summary": made.headline, **told, "choices": [h.taken for h in made.history], "findings": findings}
+    values = {name: getattr(made, name) for name in names}
+    short = {name: cut(value, TEXT) if isinstance(value, str) else value for name, value in values.items()}
+    return {"summary": made.headline, **short, "choices": [h.taken for h in made.history], "findings": findings}
 
 
 def _seat(seat: Seated) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Starting a debate from the command line, or only showing what it would send."""
+"""Starts a debate for a command: once, with --repeat several times, or with --dry-run not at all."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from rebut.api import Setup
-from rebut.cli import deadline as clock
+from rebut.cli.deadline import switch_off
 from rebut.cli.gate_flags import Gating
 from rebut.cli.output import as_json, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
 from rebut.core.errors import Interrupted, NotSeated, Paused, PriceUnknown, RebutError, UsageError
-from rebut.core.text import tokens
-from rebut.domain.amounts import counted
+from rebut.core.text import counted, tokens
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Plan, sound
 from rebut.engine.start import start
@@ -30,10 +29,12 @@ from rebut.workspace.targets.resolve import TargetQuestion, question, unanswerab
 from rebut.workspace.targets.target import Wanted
 
 MOST_SHOWN = 20
+"""Paths that --dry-run lists."""
+MOST_RUNS = 1000
 APPLIED = "applied to the working tree"
 THRIFTY_TOKENS = 300_000
 ROUND_TOKENS = 3000
-"""What a round adds to a prompt, for the estimate of --dry-run: a guess, on the high side."""
+"""Tokens that a round adds to a prompt, for the estimate of --dry-run: a high guess."""
 
 
 def launch(
@@ -74,7 +75,7 @@ def launch(
         if as_json:
             say_json(shown)
         else:
-            say(folded("\n".join(rows(shown)), sys.stdout, 16))
+            say(folded("\n".join(egress_rows(shown)), sys.stdout, 16))
         return 0
 
     refused: list[str] = []
@@ -101,13 +102,15 @@ def launch(
 
     if again:
         if gating and gating.apply:
-            raise UsageError("--apply and --repeat do not go together", "Repeat it first, then run it once to apply.")
+            raise UsageError(
+                "--apply and --repeat cannot be combined", "Repeat it first, then run it once with --apply."
+            )
         if gating and gating.wanted:
             raise UsageError(
-                f"{gating.wanted} and --repeat do not go together: each run is a review of its own",
-                "Nothing was called. Run it once, or judge each run with `rebut gate ID`.",
+                f"{gating.wanted} and --repeat cannot be combined: each run is a separate review",
+                "No model was called. Run it once, or judge each run with `rebut gate ID`.",
             )
-        runs, gating = again, None  # each run is a review of its own: none is reused, and none is judged by a gate
+        runs, gating = again, None  # each run is a separate review: not reused, and not judged by a gate
         return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
     judge = gating.judge if gating else None
     code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
@@ -115,9 +118,9 @@ def launch(
 
 
 def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, verb: str = "", **named: Any) -> Plan:
-    """The plan. Where dollars were nobody's wish and a price is unknown, tokens bound the debate in their place.
+    """The plan. With `thrifty`, tokens are limited instead of dollars if a price is unknown.
 
-    A `verb` speaks of models, not of the seats of the protocol under it.
+    With a `verb` (`ask`, `review`, `plan`), an error is about models, not about the seats of its protocol.
     """
     try:
         return setup.plan(protocol, topic, **named)
@@ -126,8 +129,8 @@ def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, v
             raise
         rest = error.hint.partition(" of your config.")[2].strip()
         raise NotSeated(
-            f"`rebut {verb}` needs two models, and did not find them",
-            f"Name them, for example --with claude,codex; `rebut doctor` tells who could take part. {rest}".strip(),
+            f"`rebut {verb}` needs two models, and found fewer",
+            f"Name them, for example --with claude,codex; `rebut doctor` shows which are available. {rest}".strip(),
         ) from error
     except PriceUnknown:
         if not thrifty:
@@ -137,18 +140,18 @@ def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, v
 
 
 def repeated(named: dict[str, Any]) -> Repeat | None:
-    """Take `--repeat` and `--out` out of a command's values, if it was given."""
+    """Take `--repeat` and `--out` out of a command's values, if they were given."""
     count, out = named.pop("repeat", None), named.pop("out", None)
     if count is None:
         if out:
-            raise UsageError("--out goes with --repeat N", "`rebut export` writes one debate to a file.")
+            raise UsageError("--out needs --repeat N", "`rebut export` writes one debate to a file.")
         return None
 
     return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
 
 
 async def applied(setup: Setup, outcome: Outcome, refused: list[str]) -> Outcome:
-    """The outcome, with a note on what became of its patch; what was refused is also in `refused`."""
+    """Apply the final patch; the outcome has a note on the result, and a refusal is also in `refused`."""
     from rebut.ci.apply import NotApplied, apply, final_patch
 
     patch = final_patch(outcome)
@@ -163,8 +166,11 @@ async def applied(setup: Setup, outcome: Outcome, refused: list[str]) -> Outcome
     return outcome.filled(notes=(*outcome.notes, f"{APPLIED}: {', '.join(files)}"))
 
 
+# --dry-run
+
+
 async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
-    """Per provider: how many files, bytes and redactions would leave, and the cost at most. Calls nothing."""
+    """For each provider the files, bytes and removed secrets it would get, and the maximum cost. Calls no model."""
     from rebut.core.redaction import PLACEHOLDER, Redactor
     from rebut.workspace.context import gather
     from rebut.workspace.snapshot import take
@@ -195,7 +201,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
         removed |= {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
         reasons = dict(given.left_out)
         top = sessions.repository(plan.workspace)
-        left_out += [f"{path} ({reasons.get(path, why)})" for path, why in kept_back(plan.context, top, files, setup)]
+        left_out += [f"{path} ({reasons.get(path, why)})" for path, why in not_sent(plan.context, top, files, setup)]
         left_out += [
             f"{path} ({why})" for path, why in given.left_out if not any(row.startswith(f"{path} ") for row in left_out)
         ]
@@ -228,8 +234,8 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
     return out
 
 
-def kept_back(context: Sequence[str], top: Path, sent: Sequence[str], setup: Setup) -> list[tuple[str, str]]:
-    """The files of the given folders that would not go, each with the reason: nobody has to take it on trust."""
+def not_sent(context: Sequence[str], top: Path, sent: Sequence[str], setup: Setup) -> list[tuple[str, str]]:
+    """The files in the given folders that would not be sent, each with the reason."""
     from rebut.workspace.snapshot import FILE_CAP, is_never_sent
 
     out: dict[str, str] = {}
@@ -243,42 +249,40 @@ def kept_back(context: Sequence[str], top: Path, sent: Sequence[str], setup: Set
                 if is_never_sent(name, setup.environment.never):
                     out[name] = "never read"
                 elif file.is_symlink():
-                    out[name] = "a link"
+                    out[name] = "a symbolic link"
                 elif file.stat().st_size > FILE_CAP:
-                    out[name] = "too big"
+                    out[name] = "too large"
                 else:
                     out[name] = "ignored, binary or unreadable"
     return list(out.items())
 
 
-def rows(shown: Mapping[str, Any]) -> list[str]:
+def egress_rows(shown: Mapping[str, Any]) -> list[str]:
     out = []
     for name, row in shown["providers"].items():
         cost = "price unknown" if row["usd"] is None else f"about ${row['usd']:.2f} at most"
         files = f"{counted(row['files'], 'file')}, {terminal.size(row['bytes'], 'B')}"
-        files = f"the text to be debated, {files}" if shown["text_bytes"] else files
-        secrets = f"{row['secrets_removed']} secret{'' if row['secrets_removed'] == 1 else 's'} removed"
+        files = f"the text under debate, {files}" if shown["text_bytes"] else files
+        secrets = f"{counted(row['secrets_removed'], 'secret')} removed"
         calls = counted(row["calls"], "call")
         out.append(f"  {name:<10} ←  the topic, {files}, {secrets}; {calls}, {cost}")
     for title, paths in (("files", shown["files"]), ("not sent", shown["not_sent"])):
         out += [f"  {title if n == 0 else '':<13} {path}" for n, path in enumerate(paths[:MOST_SHOWN])]
         if len(paths) > MOST_SHOWN:
             out.append(f"  {'':<13} … {len(paths) - MOST_SHOWN} more; --json has them all")
-    if told := shown["expected"]:
-        by = f"by {told['by']} earlier call{'' if told['by'] == 1 else 's'} on this machine"
-        out.append(f"  expected      about {roughly(told['seconds'])} at most, {by}; no promise")
-    out.append("  on request    more of this workspace, once a turn, if a debater asks for it; never what is not sent")
-    return [*out, "  nothing was called"]
+    if expected := shown["expected"]:
+        by = f"from {counted(expected['by'], 'earlier call')} on this machine"
+        out.append(f"  expected      at most about {roughly(expected['seconds'])}, an estimate {by}")
+    out.append("  on request    more files of this workspace, once per turn, if a model asks; never those not sent")
+    return [*out, "  no model was called"]
 
 
-# The same debate several times, for whoever compares: one line of JSON for each run.
-
-MOST = 1000
+# --repeat
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """How often, and where the lines go: a file that is not there yet, or standard output."""
+    """The number of runs, and where their lines go: a new file, or standard output."""
 
     count: int
     out: str = ""
@@ -286,36 +290,36 @@ class Repeat:
     temperature: float | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.count <= MOST:
-            raise UsageError(f"--repeat must be 1 to {MOST}, got {self.count}")
+        if not 1 <= self.count <= MOST_RUNS:
+            raise UsageError(f"--repeat must be 1 to {MOST_RUNS}, got {self.count}")
 
     def seed_of(self, run: int) -> int | None:
-        """The first run has the seed as given, each later one the next: they differ, and each can be had again."""
+        """The first run has the given seed, each later run the next: they differ, and each can be repeated."""
         return None if self.seed is None else self.seed + run - 1
 
 
 def repeat(act_of: Callable[[int], Act], plan: Repeat, *, as_json: bool, quiet: bool, deadline: float | None) -> int:
-    """Run it so often. A run that fails is a line too; what the user stops, or nobody can answer, ends it all."""
-    clock.hush()  # the deadline is each run's, not that of them all
+    """Run the debate several times. A failed run is a line, too; an interrupted or waiting one ends the series."""
+    switch_off()  # the deadline is for each run
     file = _claimed(Path(plan.out)) if plan.out else None
     counts, worst, done, usd = Counter[str](), 0, 0, list[float | None]()
     try:
         for run in range(1, plan.count + 1):
             if not (quiet or as_json):
                 say(f"\n  run {run} of {plan.count}", sys.stderr)
-            stage = CommandRun(False, quiet or as_json, deadline)
-            came = stage.play(act_of(run))
+            one = CommandRun(False, quiet or as_json, deadline)
+            came = one.play(act_of(run))
             if isinstance(came, UsageError):
                 if not done and file is not None:
-                    Path(plan.out).unlink()  # nothing was called, so there is nothing to compare
+                    Path(plan.out).unlink()  # no model was called, so the file is empty
                 raise came
             row: dict[str, object] = {"run": run, "of": plan.count}
             row |= {"temperature": plan.temperature} if plan.temperature is not None else {}
             row |= {"seed": plan.seed_of(run)} if plan.seed is not None else {}
-            _write(file, row | stage.told(came))
+            _write(file, row | one.as_dict(came))
             done, worst = run, max(worst, came.exit_code)
             counts[_name(came)] += 1
-            usd.append(stage.record.spent().usd if stage.record else 0.0)
+            usd.append(one.record.spent().usd if one.record else 0.0)
             if isinstance(came, Interrupted) or (isinstance(came, Paused) and came.exit_code == 4):
                 break
     finally:
@@ -335,7 +339,7 @@ def _summed(plan: Repeat, done: int, counts: Counter[str], usd: float | None, wo
     from rebut.reports.terminal import money
 
     where = sys.stdout if plan.out else sys.stderr
-    said = f"{done} run{'' if done == 1 else 's'}" + (f" of {plan.count}" if done < plan.count else "")
+    said = counted(done, "run") + (f" of {plan.count}" if done < plan.count else "")
     say(f"\n  {said}, {money(usd)}" + (f"; one line each in {plan.out}" if plan.out else ""), where)
     for name, count in counts.most_common():
         say(f"    {count:>4}   {name}", where)
@@ -348,13 +352,13 @@ def _name(came: Outcome | RebutError) -> str:
 
 
 def _claimed(path: Path) -> int:
-    """A file of our own: what somebody has measured before is not written over."""
+    """Create the file; an existing one is never replaced."""
     try:
         return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     except FileExistsError:
-        raise UsageError(f"{path} is there already", "Give another name with --out.") from None
+        raise UsageError(f"{path} already exists", "Choose another name with --out.") from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}", "Give another name with --out.") from error
+        raise UsageError(f"{path} cannot be written: {error.strerror}", "Choose another name with --out.") from error
 
 
 def _write(file: int | None, row: dict[str, object]) -> None:
@@ -366,11 +370,11 @@ def _write(file: int | None, row: dict[str, object]) -> None:
         os.write(file, line.encode("utf-8", "replace"))
 
 
-# The target of a command: asked about once, before anything else, if it is not clear what it is.
+# The kind of target, where the user has to say it
 
 
 def settled(wanted: Wanted) -> Wanted:
-    """What is wanted, its kind settled. Only of a text can the kind be in doubt."""
+    """What is wanted, with its kind decided. Only the kind of a text can be unclear."""
     given = (wanted.content, wanted.artifact_file, wanted.stdin, wanted.context_file, wanted.from_transcript)
     if wanted.target != "auto" or not any(given):
         return wanted
@@ -397,4 +401,4 @@ def _ask(asked: TargetQuestion) -> str:
             raise KeyboardInterrupt
         if (said := line.strip().lower()) in answers:
             return answers[said]
-        say(f"  One of {', '.join(kind for kind, _ in asked.choices)}, please.", sys.stderr)
+        say(f"  Please answer one of: {', '.join(kind for kind, _ in asked.choices)}.", sys.stderr)

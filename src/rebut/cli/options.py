@@ -2,15 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+class Completed(click.ParamType):  # type: ignore[type-arg]
+    """A text that the shell completes: `offers` gives values, each with its description or an empty one.
+
+    A press of Tab starts Python, so what is offered is found without loading the configuration or a record.
+    """
+
+    def __init__(self, name: str, offers: Callable[[], Iterable[tuple[str, str]]], *, files: bool = False) -> None:
+        self.name, self._offers, self._files = name, offers, files
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        found = [CompletionItem(value, help=about) for value, about in self._offers() if value.startswith(incomplete)]
+        return [*found, CompletionItem(incomplete, type="file")] if self._files else found
+
+
+BUILT_IN = ("caller", "gguf", "human", "lint", "local", "rules", "scripted")
+"""The providers without a table, as in `rebut.setup.config`, which takes long to load."""
+
+
+def _specs() -> Iterable[tuple[str, str]]:
+    from rebut.core.files import shipped
+
+    return ((name, "") for name in sorted({*BUILT_IN, *shipped("tools.toml")["tools"], *shipped("providers.toml")}))
+
+
+def _levels() -> Iterable[tuple[str, str]]:
+    from rebut.core.types import EFFORTS
+
+    return ((level, "") for level in EFFORTS)
+
+
+def _sessions() -> Iterable[tuple[str, str]]:
+    """All sessions, the last changed first, each with its topic."""
+    import json
+
+    from rebut.core.text import cut
+    from rebut.record.sessions import home
+
+    yield "last", "the newest session of this folder"
+    root = home()
+    folders = [one for one in root.iterdir() if not one.name.startswith(".")] if root.is_dir() else []
+    for folder in sorted(folders, key=lambda one: one.stat().st_mtime, reverse=True):
+        try:
+            with (folder / "journal.jsonl").open("rb") as journal:
+                yield folder.name, cut(str(json.loads(journal.readline())["topic"]), 60)
+        except (OSError, ValueError, KeyError):
+            yield folder.name, ""
+
+
+def _protocols() -> Iterable[tuple[str, str]]:
+    from importlib.metadata import entry_points
+
+    return ((one.name, "") for one in entry_points(group="rebut.protocols"))
+
+
+SPEC = Completed("spec", _specs)
+LEVEL = Completed("level", _levels)
+SESSION = Completed("id", _sessions)
+PROTOCOL = Completed("protocol", _protocols, files=True)
+PATH = Completed("path", tuple, files=True)
+
 SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
-json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines.")
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 
 
 class Many(click.Command):
@@ -34,21 +96,26 @@ class Many(click.Command):
             if "--context" in args:
                 name = (error.param.name if error.param else None) or "topic"
                 raise click.UsageError(
-                    f"missing argument '{name.upper()}': put it before --context, which takes every path after it", ctx
+                    f"missing argument '{name.upper()}': put it before --context, which takes all paths that follow",
+                    ctx,
                 ) from error
             raise
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        files = ctx.params.get("context") and not incomplete.startswith("-")
+        return [CompletionItem(incomplete, type="file")] if files else super().shell_complete(ctx, incomplete)
 
-def _clocked(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """From here on the time is watched: standard input that never ends, or a question, takes from it, too."""
+
+def _start_deadline(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Start the alarm while options are read: waiting for standard input or for the user counts, too."""
     if value is not None and 0 < value <= LONGEST:
-        from rebut.cli import deadline as clock
+        from rebut.cli.deadline import set_alarm
 
-        clock.set_bell(value, lambda: _too_late(value, bool(ctx.params.get("as_json"))))
+        set_alarm(value, lambda: _print_nothing_yet(value, bool(ctx.params.get("as_json"))))
     return value
 
 
-def _too_late(deadline: float, as_json: bool) -> None:
+def _print_nothing_yet(deadline: float, as_json: bool) -> None:
     from rebut.cli.json_result import brief
     from rebut.cli.output import say, say_json
     from rebut.domain.outcome import nothing_yet
@@ -61,27 +128,33 @@ def _too_late(deadline: float, as_json: bool) -> None:
 
 
 LONGEST = 86_400
-"""Seconds of the longest --deadline: a day, as long as the longest debate."""
+"""Seconds of the longest --deadline: a day."""
 deadline_option = click.option(
     "--deadline",
     type=float,
     metavar="S",
     is_eager=True,
-    callback=_clocked,
-    help="Give the best result so far within S seconds.",
+    callback=_start_deadline,
+    help="Print the best result so far after S seconds at most.",
 )
 
 
 def limits(f: F) -> F:
-    """The hard limits of a debate."""
+    """The limits of a debate."""
     for option in reversed(
         [
             deadline_option,
-            click.option("--timeout", type=float, metavar="S", help="Seconds a call, retries included. [240]"),
-            click.option("--budget-minutes", "minutes", type=float, metavar="M", help="Active minutes in all."),
-            click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars in all."),
-            click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens in all, in and out."),
-            click.option("--max-calls", "calls", type=int, metavar="N", help="Calls in all."),
+            click.option("--timeout", type=float, metavar="S", help="Seconds per call, retries included. [240]"),
+            click.option(
+                "--budget-minutes",
+                "minutes",
+                type=float,
+                metavar="M",
+                help="Minutes in total, without waiting for people.",
+            ),
+            click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars in total."),
+            click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens in total, input and output."),
+            click.option("--max-calls", "calls", type=int, metavar="N", help="Calls in total."),
         ]
     ):
         f = option(f)
@@ -89,32 +162,38 @@ def limits(f: F) -> F:
 
 
 def output(f: F) -> F:
-    f = click.option("--quiet", "-q", is_flag=True, help="No progress, only the result.")(f)
+    f = click.option("--quiet", "-q", is_flag=True, help="Print only the result, no progress.")(f)
     return json_flag(f)
 
 
 def common(f: F) -> F:
-    """What every command that starts a debate understands."""
+    """The options of every command that starts a debate."""
     f = limits(f)
     for option in reversed(
         [
             click.option(
-                "--context", multiple=True, metavar="PATH…", help="Files and folders that debaters may read and cite."
+                "--context",
+                type=PATH,
+                multiple=True,
+                metavar="PATH…",
+                help="Files and folders that the models may read and cite.",
             ),
-            click.option("--dry-run", is_flag=True, help="Show what would be sent to whom and its cost; call nothing."),
-            click.option("--fallback", multiple=True, metavar="SEAT=SPEC", help="Who takes over if a seat fails."),
-            click.option("--allow-same-model", is_flag=True, help="Let one model fill two seats: a self-debate."),
+            click.option(
+                "--dry-run", is_flag=True, help="Show what each provider would get, and the cost; call no model."
+            ),
+            click.option(
+                "--fallback", multiple=True, metavar="SEAT=SPEC", help="The model that takes over if a seat fails."
+            ),
+            click.option("--allow-same-model", is_flag=True, help="Allow the same model in two seats (a self-debate)."),
             click.option(
                 "--temperature",
                 type=float,
                 metavar="0–2",
-                help="How much chance is in the answers, where a provider lets you set it.",
+                help="Sampling temperature (if the provider supports it).",
             ),
-            click.option(
-                "--seed", type=int, metavar="N", help="For the same chance each time, where a provider takes a seed."
-            ),
-            click.option("--repeat", type=int, metavar="N", help="The same debate N times, one line of JSON each."),
-            click.option("--out", metavar="FILE", help="With --repeat: where the lines go. [standard output]"),
+            click.option("--seed", type=int, metavar="N", help="Sampling seed (if the provider supports it)."),
+            click.option("--repeat", type=int, metavar="N", help="Run the same debate N times; one line of JSON each."),
+            click.option("--out", type=PATH, metavar="FILE", help="With --repeat: write the lines to FILE. [stdout]"),
         ]
     ):
         f = option(f)
@@ -122,28 +201,30 @@ def common(f: F) -> F:
 
 
 def gate_options(f: F) -> F:
-    """What a gate is told by hand."""
+    """The options of a gate."""
     severities, ends = click.Choice(["P1", "P2", "P3"]), click.Choice(["fail", "pass"])
-    f = click.option("--on-inconclusive", type=ends, help="What an inconclusive review does. [fail]")(f)
-    return click.option("--fail-on", type=severities, help="Exit with 1 if a finding this grave stands.")(f)
+    f = click.option("--on-inconclusive", type=ends, help="Result of an inconclusive review. [fail]")(f)
+    return click.option("--fail-on", type=severities, help="Exit with 1 on an open finding of this severity or above.")(
+        f
+    )
 
 
 def scope_options(f: F) -> F:
-    """Other spellings of --scope."""
-    f = click.option("--uncommitted", is_flag=True, help="The same as --scope uncommitted.")(f)
-    f = click.option("--commit", metavar="SHA", help="The same as --scope commit:SHA.")(f)
-    return click.option("--base", metavar="BRANCH", help="The same as --scope base:BRANCH.")(f)
+    """Short forms of --scope."""
+    f = click.option("--uncommitted", is_flag=True, help="Same as --scope uncommitted.")(f)
+    f = click.option("--commit", metavar="SHA", help="Same as --scope commit:SHA.")(f)
+    return click.option("--base", metavar="BRANCH", help="Same as --scope base:BRANCH.")(f)
 
 
 def shown(named: dict[str, Any]) -> dict[str, Any]:
-    """Put a command's limits and fallbacks together, and take out of its values how the debate is shown."""
+    """Collect a command's limits and fallbacks, and take the options that are about output out of its values."""
     named["limits"] = given_limits(named)
     named["fallbacks"] = fallbacks(named.pop("fallback"))
     return {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}
 
 
 def given_limits(values: dict[str, Any]) -> dict[str, float]:
-    """Take the limits out of a command's values: those that were given."""
+    """Take the limits that were given out of a command's values."""
     found = {name: values.pop(name) for name in ("timeout", "minutes", "usd", "tokens", "calls")}
     given = {name: value for name, value in found.items() if value is not None}
     for name, value in given.items():
@@ -156,7 +237,7 @@ def given_limits(values: dict[str, Any]) -> dict[str, float]:
 
 
 def given_scope(named: dict[str, Any]) -> str:
-    """The one scope that was given, in any of its spellings."""
+    """The one scope that was given, in any of its forms."""
     scopes = [named.pop("scope")]
     for kind in ("base", "commit"):
         value = named.pop(kind)
@@ -164,7 +245,7 @@ def given_scope(named: dict[str, Any]) -> str:
     scopes.append("uncommitted" if named.pop("uncommitted") else "")
     given = [scope for scope in scopes if scope]
     if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} are two scopes; give one")
+        raise click.UsageError(f"{' and '.join(given)} are two scopes; give only one")
     return given[0] if given else ""
 
 
@@ -185,7 +266,7 @@ def fallbacks(given: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def pairs(given: tuple[str, ...], flag: str, form: str) -> list[tuple[str, str]]:
-    """What was given as a name and a value each time."""
+    """An option that takes NAME=VALUE, as pairs."""
     out = []
     for text in given:
         name, equals, value = text.partition("=")

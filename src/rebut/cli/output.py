@@ -1,31 +1,28 @@
-"""Saying something: text and JSON as the other end can show them."""
+"""Prints text and JSON in a form that the terminal, pipe or workflow log at the other end can show."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
-import subprocess
 import sys
-import textwrap
 from contextlib import suppress
 from typing import TextIO
 
-from rebut.core.text import clean, harmless
+from rebut.core.text import clean, harmless, wrapped
 
 _ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "«": "<<", "»": ">>", "“": '"', "”": '"', "’": "'", "→": "->"})
 
 
 _SPOKEN = str.maketrans({"→": "to do:", "←": "gets", "…": "...", "·": ","})
 ENDLESS = 1_000_000
-"""A width at which nothing is wrapped."""
+"""A width at which no line is wrapped."""
 
 
 def plain() -> bool:
-    """Whether everything is to be said in plain lines, one fact each, as a screen reader likes it: `--plain`."""
+    """Whether `--plain` or `REBUT_PLAIN` is set: plain lines, one fact each, for screen readers."""
     import click
 
     here = click.get_current_context(silent=True)
@@ -33,7 +30,7 @@ def plain() -> bool:
 
 
 def spoken(text: str) -> str:
-    """Rows without their layout: what stands in columns is joined by commas, and empty rows go."""
+    """Rows without layout: columns are joined by commas, empty rows are removed."""
     out = []
     for line in text.translate(_SPOKEN).splitlines():
         said, *rest = re.split(r" {2,}", line.strip())
@@ -48,7 +45,7 @@ def width() -> int:
 
 
 def _columns() -> int:
-    """Of standard output's terminal; where that goes elsewhere, of the one on which progress is shown."""
+    """The columns of the terminal on standard output; if that is a pipe, of the one on standard error."""
     if not os.environ.get("COLUMNS") and not sys.stdout.isatty():
         with suppress(OSError):
             return os.get_terminal_size(2).columns or 80
@@ -56,26 +53,21 @@ def _columns() -> int:
 
 
 def folded(text: str, file: TextIO, indent: int | None = None, *, less: int = 0) -> str:
-    """Lines that end at words where a terminal ends; whole for a pipe, which may be searched.
-
-    `less` columns are taken by whoever shows them.
-    """
+    """Lines wrapped to the terminal, `less` columns narrower; unchanged for a pipe, whose text may be searched."""
     if plain() or not file.isatty():
         return text
     out: list[str] = []
     for line in text.split("\n"):
         lead = " " * (len(line) - len(line.lstrip()) + 2 if indent is None else indent)
-        out += textwrap.wrap(
-            line, width() - less, subsequent_indent=lead, break_long_words=False, break_on_hyphens=False
-        ) or [""]
+        out += wrapped(line, width() - less, hanging=lead)
     return "\n".join(out)
 
 
 def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbatim: bool = False) -> None:
-    """Print what the other end can show. Text of models must not drive the terminal, so controls are taken out.
+    """Print a text. Control characters are removed, so that a model's text cannot control the terminal.
 
-    With `emphasis`, lines that begin in capitals are bold on a terminal. A document is said `verbatim`, also when
-    everything else is said plainly.
+    With `emphasis`, lines that begin in capitals are bold on a terminal. With `verbatim`, `--plain` changes nothing:
+    for documents.
     """
     file = file or sys.stdout
     text = fitted(text, file, emphasis=emphasis, verbatim=verbatim)
@@ -84,7 +76,7 @@ def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbat
 
 
 def _print(text: str, file: TextIO) -> None:
-    """Print, also when the reader has gone away (`… | head`): what is found out still has to come out as a code."""
+    """Print. If the reader has closed the pipe (`… | head`), output is dropped, and the command still gets its code."""
     try:
         print(text, file=file, flush=True)
     except BrokenPipeError:
@@ -94,7 +86,7 @@ def _print(text: str, file: TextIO) -> None:
 
 
 def fitted(text: str, file: TextIO, *, emphasis: bool = False, verbatim: bool = False) -> str:
-    """A text as `say` prints it there."""
+    """A text as `say` prints it to `file`."""
     text = clean(text)
     if plain() and not verbatim:
         text, emphasis = spoken(text), False
@@ -113,17 +105,17 @@ def fitted(text: str, file: TextIO, *, emphasis: bool = False, verbatim: bool = 
 def say_json(value: object) -> None:
     """One JSON document on standard output."""
     text = as_json(value)
-    # The same document, spelt so that a workflow finds no command in it.
+    # The same document, escaped so that a GitHub workflow finds no command in it.
     _print(text.replace("##[", "##\\u005b") if _is_workflow() else text, sys.stdout)
 
 
 def as_json(value: object, *, indent: int | None = 2) -> str:
-    """JSON as standard output can take it."""
+    """JSON in the encoding of standard output."""
     return json.dumps(value, ensure_ascii=not _is_utf8(sys.stdout), indent=indent)
 
 
 def _is_workflow() -> bool:
-    """Whether our words go into the log of a GitHub workflow, which takes some of them for orders."""
+    """Whether the output goes to the log of a GitHub workflow, which executes some lines as commands."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
@@ -131,48 +123,20 @@ def _is_utf8(file: TextIO) -> bool:
     return (file.encoding or "").lower().replace("-", "") == "utf8"
 
 
-# Paging: a long text through the user's pager, as git does it; only where somebody sits at a terminal.
-
-USUAL = "less"
-LESS = "FRX"
-"""For a `less` without wishes of its own: leave at once what fits, keep colours, leave the screen as it was."""
-
-
 def page(text: str, *, allowed: bool = True) -> None:
-    """Say a text, through a pager if it is longer than the screen."""
-    command = _pager() if allowed and _is_long(text) else []
-    if not command or not _paged(command, text):
+    """Print a text at a terminal through the pager (`PAGER`, else `less`) if it is longer than the screen."""
+    wanted = allowed and not plain() and os.environ.get("TERM") != "dumb" and os.environ.get("PAGER") not in ("", "cat")
+    is_long = text.count("\n") + 2 > shutil.get_terminal_size((80, 24)).lines
+    if not (wanted and is_long and sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         say(text, emphasis=True)
+        return
+    import click
 
-
-def _is_long(text: str) -> bool:
-    """Whether somebody is there to page through it, and has to. Without a terminal on both sides nobody is."""
-    if plain() or os.environ.get("TERM") == "dumb" or not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    return text.count("\n") + 2 > shutil.get_terminal_size((80, 24)).lines
-
-
-def _pager() -> list[str]:
-    """The user's own, else `less`; nothing for an empty one or `cat`."""
+    os.environ.setdefault("LESS", "FRX")  # exit if it fits, show colours, keep the text on the screen
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the pager
     try:
-        words = shlex.split(os.environ.get("PAGER", USUAL))
-    except ValueError:
-        return []
-    if not words or words == ["cat"]:
-        return []
-    return words if shutil.which(words[0]) else []
-
-
-def _paged(command: list[str], text: str) -> bool:
-    """Whether the pager took it. It may be left before it has read everything, and Ctrl-C is meant for it."""
-    env = {**os.environ, "LESS": os.environ.get("LESS", LESS)}
-    try:
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, env=env)
-    except OSError:
-        return False
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # after it has started, or it would ignore them as well
-    try:
-        child.communicate(f"{fitted(text, sys.stdout, emphasis=True)}\n".encode(errors="replace"))
+        click.echo_via_pager(fitted(text, sys.stdout, emphasis=True), color=True)
+    except ValueError:  # PAGER has an unbalanced quote
+        say(text, emphasis=True)
     finally:
         signal.signal(signal.SIGINT, before)
-    return True

@@ -1,4 +1,4 @@
-"""The stage: runs a debate under signals, shows it, and turns its ending into output and an exit code."""
+"""Runs the debate of a command: handles signals, shows progress, prints the outcome and returns the exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut.api import Setup
-from rebut.cli import deadline as clock
+from rebut.cli.deadline import began, on_alarm, switch_off
 from rebut.cli.json_result import brief
 from rebut.cli.options import LONGEST
 from rebut.cli.output import folded, plain, say, say_json, width
@@ -55,33 +55,33 @@ def perform(
     everything: bool = False,
     judge: Callable[[Outcome], Judged] | None = None,
 ) -> int:
-    """Run one debate to its end, its pause or its failure. `everything`: findings that are hidden by default, too."""
-    stage = CommandRun(as_json, quiet, deadline, backends, began=clock.began())
-    stage.everything = everything
-    stage.judge = judge
-    clock.before_the_end(stage.last_word)
-    came_of_it = stage.play(act)
-    clock.hush()
-    return stage.tell(came_of_it)
+    """Run one debate until it ends, pauses or fails. `everything` also shows findings that are hidden by default."""
+    run = CommandRun(as_json, quiet, deadline, backends, began=began())
+    run.everything = everything
+    run.judge = judge
+    on_alarm(run.print_so_far)
+    result = run.play(act)
+    switch_off()
+    return run.report(result)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An outcome as it is shown, and what else there is to say about it."""
+    """An outcome as it is shown, with the result of a gate or a comparison."""
 
     outcome: Outcome
     code: int
     rows: tuple[str, ...] = ()
     extra: Mapping[str, object] = field(default_factory=dict)
     failed: RebutError | None = None
-    """What else was asked for and could not be done: told after the ending, which must not be lost with it."""
+    """An error after the debate, such as a file that could not be written: reported after the outcome."""
 
 
 def _broken(error: Exception, source: str) -> ProtocolError:
-    """A bug in somebody's protocol, told by its own last line and not by ours."""
+    """An exception in a protocol of the user, reported with the line in its file."""
     at = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == source]
     where = f"{Path(source).name}, line {at[-1]}" if at else Path(source).name
-    return ProtocolError(f"{where}: {type(error).__name__}: {error}", "Mend the file, then resume.")
+    return ProtocolError(f"{where}: {type(error).__name__}: {error}", "Fix the file, then resume.")
 
 
 class CommandRun:
@@ -104,8 +104,8 @@ class CommandRun:
         self.backends = backends
         self.screen = Screen(quiet or as_json, label)
         self.control = Control(deadline=deadline, on_wait=self.screen.waits, began=began)
-        if not (quiet or as_json) and sys.stderr.isatty():  # else nobody sees a point before it is on record
-            self.control.on_heard = self.screen.heard
+        if not (quiet or as_json) and sys.stderr.isatty():  # elsewhere points are shown once they are on record
+            self.control.on_heard = self.screen.streamed
         self.keys = Keys(self.control) if hotkeys.wanted(quiet or as_json, plain()) else None
         if self.keys:
             self.screen.foot = self.keys.foot
@@ -118,33 +118,33 @@ class CommandRun:
         self._in_flight: set[str] = set()
 
     def play(self, act: Act) -> Outcome | RebutError:
-        """Run it, to its outcome or to what stopped it."""
+        """Run it; returns the outcome, or the error that stopped it."""
         try:
             return asyncio.run(self.run(act))
         except RebutError as error:
             return error
-        except Exception as error:  # a protocol of one's own may break in any way; what is ours is raised again
+        except Exception as error:  # a protocol of the user may raise anything; our own bugs are raised again
             if self.record is None or not self.record.opened.source:
                 raise
             return _broken(error, self.record.opened.source)
 
-    def tell(self, came_of_it: Outcome | RebutError) -> int:
-        """Show how it ended, and give the exit code."""
+    def report(self, result: Outcome | RebutError) -> int:
+        """Print the outcome or the error, and return the exit code."""
         try:
-            return self.failed(came_of_it) if isinstance(came_of_it, RebutError) else self.ended(came_of_it)
+            return self.failed(result) if isinstance(result, RebutError) else self.ended(result)
         except OSError as error:
             if self.record is None or error.filename:
                 raise
-            return self._unheard(came_of_it, error)
+            return self._not_printed(result, error)
 
-    def _unheard(self, came_of_it: Outcome | RebutError, error: OSError) -> int:
-        """It ended, and nobody could be told: 2 would say that nothing was called, and 0 that all is well."""
-        sys.stdout = None  # what could not be written now cannot be flushed at exit either
+    def _not_printed(self, result: Outcome | RebutError, error: OSError) -> int:
+        """The result cannot be printed. Exit code 2 would mean that no model was called, and 0 that all went well."""
+        sys.stdout = None  # what cannot be written now cannot be flushed at exit either
         id = self.record.opened.id if self.record else ""
-        where = f"\n  It is on record:   rebut show {id}" if id and self.folder and self.folder.is_dir() else ""
+        where = f"\n  The result is on record:   rebut show {id}" if id and self.folder and self.folder.is_dir() else ""
         with suppress(OSError):
             say(f"rebut: the output could not be written: {error.strerror}{where}", sys.stderr)
-        return came_of_it.exit_code or 3
+        return result.exit_code or 3
 
     async def run(self, act: Act) -> Outcome:
         setup = Setup(
@@ -171,7 +171,7 @@ class CommandRun:
             self.screen.close()
 
     async def _in_time(self, act: Act, setup: Setup) -> Outcome:
-        """The result, at the latest when the deadline comes: where nothing else can be said, what is on record."""
+        """The result, at the deadline at the latest: then what is on record."""
 
         async def work() -> Outcome:
             return await act(setup)
@@ -181,17 +181,17 @@ class CommandRun:
         except DeadlineReached as late:
             outcome = self._so_far(late.message)
         if not outcome.complete:
-            # Closing the loop would wait for every thread, also for the one in which a model thinks.
+            # Closing the loop would wait for every thread, also for one in which a model still answers.
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         return outcome
 
     def _so_far(self, why: str) -> Outcome:
-        """What the record alone says, when the protocol cannot be asked any more."""
+        """The outcome so far, from the record alone."""
         if self.record is None or not self.record.lines or self.folder is None or not self.folder.is_dir():
             return nothing_yet(why)
-        if self.record.closed:  # it was decided in time; what was cut off came after it
+        if self.record.closed:  # the debate ended in time; what came after it did not
             whole = Outcome.from_json(self.record.closed.outcome)
-            note = "the debate itself is whole; what was to follow it, such as --apply, may not be done"
+            note = "the debate is complete; later steps, such as --apply, may not be done"
             return whole.filled(complete=False, stopped=why, notes=(*whole.notes, note))
         return so_far(self.record.answers).filled(
             stopped=why,
@@ -201,16 +201,16 @@ class CommandRun:
             session=self.record.opened.id,
         )
 
-    def last_word(self) -> None:
-        """Said from another thread when the time is up and the program hangs: the terminal, the tools, the result."""
+    def print_so_far(self) -> None:
+        """When the time is up, in another thread: restore the terminal, end child processes, print the result."""
         if self.keys:
             self.keys.restore()
         self.screen.abandon()
         if self.record:
             kill_all(self.record)
-        process.end_all()  # those that were only asked who they are stand on no record
+        process.end_all()  # those that were asked for their version are not on record
         self.judge = None
-        self.tell(self._so_far(self.control.late().message))
+        self.report(self._so_far(self.control.late().message))
 
     def _ready(self, record: Record, folder: Path) -> None:
         self.record, self.folder = record, folder
@@ -224,7 +224,7 @@ class CommandRun:
         self.screen.event(line)
 
     def _signal(self, task: asyncio.Future[Outcome]) -> None:
-        """The first signal starts nothing new and waits; the second drops what is in flight."""
+        """The first signal waits for calls in flight and starts no new ones; the second drops them."""
         self._signals += 1
         if self._signals == 1 and self.record is not None and self._in_flight:
             self.control.drain()
@@ -234,10 +234,10 @@ class CommandRun:
             task.cancel()
 
     def failed(self, error: RebutError) -> int:
-        """A debate that did not come to its end: what happened, and how to go on."""
+        """Print why a debate did not end, and how to continue."""
         id = self.record.opened.id if self.record else ""
         if self.as_json:
-            say_json(self.told(error))
+            say_json(self.as_dict(error))
             return error.exit_code
         if isinstance(error, WaitingForCaller):
             turn = self._turn(error, id)
@@ -248,17 +248,17 @@ class CommandRun:
         if not isinstance(error, Interrupted):
             rows = [f"rebut: {error}", *(f"  {note}" for note in getattr(error, "__notes__", ()))]
             say(folded("\n".join(rows), sys.stderr), sys.stderr)
-        if self.record and self.root and self.folder and self.folder.is_dir():  # refused, it is not kept
+        if self.record and self.root and self.folder and self.folder.is_dir():  # a refused session has no folder
             short = sessions.short(self.root, id)
-            word = "stopped" if isinstance(error, Paused) else "this debate can go on"
-            told = f"  {word}. {progress(self.record)}.\n  Go on with   rebut resume {short}"
-            if isinstance(error, ReplayMismatch):  # resume would come to the same: the hint names what helps
-                told = f"  {progress(self.record)}."
-            say(folded(told, sys.stderr), sys.stderr)
+            word = "stopped" if isinstance(error, Paused) else "you can resume this debate"
+            message = f"  {word}. {progress(self.record)}.\n  Continue with   rebut resume {short}"
+            if isinstance(error, ReplayMismatch):  # resume would fail again: the hint says what helps
+                message = f"  {progress(self.record)}."
+            say(folded(message, sys.stderr), sys.stderr)
         return error.exit_code
 
     def ended(self, outcome: Outcome) -> int:
-        judge = self.judge if outcome.session else None  # of nothing there is nothing to judge
+        judge = self.judge if outcome.session else None  # without a session there is nothing to judge
         judged = judge(outcome) if judge else Judged(outcome, outcome.exit_code)
         outcome, failed = judged.outcome, judged.failed
         code = judged.code or (failed.exit_code if failed else 0)
@@ -268,21 +268,21 @@ class CommandRun:
         else:
             say("", sys.stderr)
             short = sessions.short(self.root, outcome.session) if self.root and outcome.session else outcome.session
-            told, everything = self.screen.told, self.everything
-            say(terminal.ending(outcome, width=width(), short=short, told=told, everything=everything), emphasis=True)
+            notes, everything = self.screen.notes, self.everything
+            say(terminal.ending(outcome, width=width(), short=short, told=notes, everything=everything), emphasis=True)
             if judged.rows:
                 say("\n".join(["", *judged.rows]), emphasis=True)
             if self.record is None and outcome.complete:
-                say(f"\n  this session is closed; go on from it with   rebut fork {short} …", sys.stderr)
+                say(f"\n  this session is closed; continue from it with   rebut fork {short} …", sys.stderr)
         if failed:
             say(folded(f"rebut: {failed}", sys.stderr), sys.stderr)
         return code
 
-    def told(self, came_of_it: Outcome | RebutError) -> dict[str, object]:
-        """How it ended, for machines."""
-        if isinstance(came_of_it, Outcome):
-            return brief(came_of_it)
-        error, id = came_of_it, self.record.opened.id if self.record else ""
+    def as_dict(self, result: Outcome | RebutError) -> dict[str, object]:
+        """The outcome or the error, as JSON."""
+        if isinstance(result, Outcome):
+            return brief(result)
+        error, id = result, self.record.opened.id if self.record else ""
         said: dict[str, object] = {"error": error.message, "hint": error.hint, "exit": error.exit_code}
         said["session"] = (id if self.folder and self.folder.is_dir() else "") or None
         if isinstance(error, Paused) and id:
@@ -290,12 +290,12 @@ class CommandRun:
         return said | (self._turn(error, id) if isinstance(error, WaitingForCaller) else {})
 
     def _turn(self, error: WaitingForCaller, id: str) -> dict[str, object]:
-        """What the caller needs for its turn. With the key, one given twice cannot answer another question."""
+        """What the caller needs to answer. The key makes sure that a repeated answer is for the same question."""
         turn: dict[str, object] = {"session": id, "key": error.key, "question": error.question, "schema": error.schema}
         if error.followup:
             turn["followup"] = error.followup
         if self.folder:
-            # Hosts cut long output short; a file they can read piece by piece.
+            # Coding agents cut long output; a file can be read in parts.
             form = f"\n\nThe schema of the answer:\n\n{json.dumps(error.schema, indent=2)}" if error.schema else ""
             file = self.folder / "question.md"
             with suppress(OSError):

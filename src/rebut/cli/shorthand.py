@@ -1,4 +1,4 @@
-"""What somebody means by a word, a file or a pipe: which verb, which change, which round."""
+"""Which command a question, a file or a pipe without a command stands for, and what is read from standard input."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ import select
 import stat
 import sys
 from pathlib import Path
-from typing import Any
 
 from rebut.cli.output import say
 from rebut.core.errors import UsageError
 from rebut.workspace.targets.target import Wanted
 
-REVIEWED = "Name a commit, a range A..B or a file, or send a diff and say -"
+REVIEWED = "Name a commit, a range A..B or a file, or use - to read a diff from standard input"
 DIFF = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
 
 FENCED = re.compile(r"(?ms)^(```+|~~~+)[^\n]*\n.*?^\1[ \t]*$")
 """In a diff, every line of a file begins with a sign, so that no fence begins there."""
+PATIENCE = 3.0
+"""Seconds to wait for the first byte of standard input: programs often start others with a pipe that stays empty."""
+MOST = 20_000_000
+"""Bytes that are read of standard input: more than any change that could be debated."""
 
 
 def is_diff(text: str) -> bool:
-    """Whether a text is a change, and not a text that shows one in a fenced block."""
+    """Whether a text is a diff; one in a fenced block does not count."""
     return DIFF.search(FENCED.sub("", text[:100_000])) is not None
 
 
 def of_review(what: str) -> Wanted:
-    """What `review` is about."""
+    """The target of `review`."""
     if what == "-":
         return Wanted(target="code", stdin=_sent(), instead=REVIEWED)
     if what and _is_folder(what):
@@ -44,20 +47,20 @@ def of_review(what: str) -> Wanted:
 
 
 def of_plan(file: str) -> Wanted:
-    """What `plan` is about."""
+    """The target of `plan`."""
     from rebut.workspace.snapshot import FILE_CAP
 
     if file == "-":
         text = _sent()
-        if len(text.encode()) > FILE_CAP:  # as of a file
-            raise UsageError("the text on standard input is larger than 1 MB", "Cut it down to what should be debated.")
+        if len(text.encode()) > FILE_CAP:  # the same limit as for a file
+            raise UsageError("the text on standard input is larger than 1 MB", "Send only what should be debated.")
         return Wanted(target="proposal", stdin=text)
     _must_be_file(file)
     return Wanted(target="proposal", artifact_file=file)
 
 
 def to_rewrite(file: str) -> tuple[str, list[str]]:
-    """The topic of a revision, and the file that it is about."""
+    """The topic of a revision, and the files it is given."""
     if file == "-":
         return _sent(), []
     _must_be_file(file)
@@ -65,7 +68,7 @@ def to_rewrite(file: str) -> tuple[str, list[str]]:
 
 
 async def _present(root: Path) -> str:
-    """The changed tree, else this branch against the default branch."""
+    """The uncommitted changes, or else this branch against the default branch."""
     from rebut.workspace.git import Git, refusal
 
     git = await Git.open(root)
@@ -73,7 +76,7 @@ async def _present(root: Path) -> str:
         why, hint = await refusal(root)
         if why:
             raise UsageError(why, hint)
-        raise UsageError("this is no git repository, so there is no change to look at", "Name a file to review.")
+        raise UsageError("this is not a git repository, so there is no change to review", "Name a file to review.")
     try:
         changes = await git.changes()
         if changes.changed or changes.untracked or not changes.head:
@@ -85,57 +88,13 @@ async def _present(root: Path) -> str:
     finally:
         await git.close()
     raise UsageError(
-        "nothing has changed here: the tree is clean and this is the default branch",
+        "nothing to review: there are no uncommitted changes, and this is the default branch",
         "Name a commit, a range A..B or a file: rebut review HEAD.",
     )
 
 
-def one_more(id: str, limits: dict[str, float], *, as_json: bool, quiet: bool, deadline: float | None) -> int:
-    """Another round: a fork with one round more, or, of a debate that has not ended, its rest."""
-    from rebut import api
-    from rebut.api import Setup
-    from rebut.cli.commands.resume import take_up, with_parent
-    from rebut.cli.output import say
-    from rebut.cli.runner import perform
-    from rebut.domain.outcome import Outcome
-    from rebut.engine.steering import added, settled
-    from rebut.record import sessions
-
-    setup = Setup()
-    record = sessions.load(setup.find(id))
-    if record.closed is None:
-        if not quiet and not as_json:
-            say("  it has not ended; going on with it", sys.stderr)
-        return take_up(id, limits=limits, as_json=as_json, quiet=quiet, deadline=deadline)
-    rounds = record.opened.settings.get("rounds", record.opened.settings.get("max_rounds"))
-    name = "rounds" if "rounds" in record.opened.settings else "max_rounds"
-    if not isinstance(rounds, int):
-        raise UsageError(f"{record.opened.protocol} has no rounds to add to")
-
-    if settled(record):  # somebody ended them early: the next is the one after those that were held
-        rounds = max((int(n[1]) for key in record.calls if (n := re.match(r"r(\d+)/", key))), default=0)
-    else:
-        rounds += added(record)
-    ending = Outcome.from_json(record.closed.outcome).heading
-
-    async def fork(setup: Setup) -> Outcome:
-        changes: dict[str, Any] = {name: rounds + 1, "limits": limits}
-        reused, anew = await api.fork_plan(id, setup=setup, **changes)
-        if not anew:
-            raise UsageError(
-                f"one more round would add nothing: {record.opened.protocol} ended with {ending} and asks nobody again",
-                f"Another seat or question may: rebut fork {record.opened.id[:4]} …",
-            )
-        if not quiet and not as_json:
-            taken = f"{reused} answer is" if reused == 1 else f"{reused} answers are"
-            say(f"  round {rounds + 1}: {taken} taken over, about {anew} asked anew", sys.stderr)
-        return await api.fork(id, setup=setup, **changes)
-
-    return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
-
-
 def meant(words: list[str]) -> list[str]:
-    """A command line with the verb that was left out. Only what cannot be a misspelt command is a topic."""
+    """A command line with the missing command added. What could be a misspelt command is no question."""
     first = words[0]
     if first.startswith("-"):
         return words
@@ -147,7 +106,7 @@ def meant(words: list[str]) -> list[str]:
 
 
 def of_pipe() -> list[str]:
-    """The command line that a bare `rebut` stands for: what came on standard input decides, and is given back to it."""
+    """The command for the text on standard input, if there is any; the text can be read again."""
     text = waiting()
     if not text.strip():
         return []
@@ -158,20 +117,20 @@ def of_pipe() -> list[str]:
 def _sent() -> str:
     text = everything()
     if not text.strip():
-        raise UsageError("nothing came on standard input", "Send the text there, or name its file in place of -.")
+        raise UsageError("standard input is empty", "Send the text there, or name a file instead of -.")
     return text
 
 
 def _must_be_file(file: str) -> None:
     if not _is_file(file):
         what = f"{file} is a folder" if _is_folder(file) else f"there is no file {file}"
-        raise UsageError(what, "Give the file that holds the plan, or - for standard input.")
+        raise UsageError(what, "Give the file with the plan, or - for standard input.")
 
 
 def _is_file(name: str) -> bool:
     try:
         return Path(name).is_file()
-    except OSError:  # a word that is too long for a name is no file's
+    except OSError:  # too long for a file name
         return False
 
 
@@ -190,25 +149,15 @@ def _beginning(file: str) -> str:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
 
 
-# Standard input as a text to debate: read when somebody sends one, left alone when nobody does.
-
-PATIENCE = 3.0
-"""Seconds for the first byte. Tools that start others often leave them a pipe that never says a word."""
-
-
-MOST = 20_000_000
-"""Bytes, more than any change that could be debated. What is sent without end must not fill the memory."""
-
-
 def everything() -> str:
     data = sys.stdin.buffer.read(MOST + 1)
     if len(data) > MOST:
-        raise UsageError(f"more than {MOST // 1_000_000} MB came on standard input", "Send what should be debated.")
+        raise UsageError(f"standard input has more than {MOST // 1_000_000} MB", "Send only what should be debated.")
     return data.decode(errors="replace")
 
 
 def waiting() -> str:
-    """What a file or a pipe on standard input holds; empty for a terminal, a closed one, and one that stays silent."""
+    """The text of a file or a pipe on standard input; empty for a terminal, a closed stream, or an empty pipe."""
     try:
         handle = sys.stdin.fileno()
         mode = os.fstat(handle).st_mode
@@ -219,6 +168,6 @@ def waiting() -> str:
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return ""
     if not select.select([handle], [], [], PATIENCE)[0]:
-        say("  nothing came on standard input; going on without it (- waits for it)", sys.stderr)
+        say("  nothing on standard input; continuing without it (use - to wait for it)", sys.stderr)
         return ""
     return everything()

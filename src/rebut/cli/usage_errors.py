@@ -1,4 +1,4 @@
-"""What is wrong with a command line, said in the words of the command: what it takes, and an example of it."""
+"""Messages for a wrong command line: what the command takes, and an example."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 import click
 
 from rebut.cli.examples import EXAMPLES
+from rebut.core.text import cut
 
 LIKE = {
     "rounds": ("max-rounds", "deep"),
@@ -30,11 +31,11 @@ LIKE = {
     "verbose": ("full",),
     "no-color": ("plain",),
 }
-"""Words that other programs, or other commands of ours, have for what a flag does."""
+"""Flags of other programs or commands, and ours with the same meaning."""
 
 
-def told(error: click.UsageError, words: Sequence[str]) -> tuple[str, str]:
-    """A mistake and what to do about it."""
+def message(error: click.UsageError, words: Sequence[str]) -> tuple[str, str]:
+    """What is wrong, and what to do."""
     command, name = _command(error, words)
     see = f"See `rebut {name} --help`." if name else "See `rebut --help`."
     match error:
@@ -51,26 +52,28 @@ def told(error: click.UsageError, words: Sequence[str]) -> tuple[str, str]:
         case click.BadParameter() if error.param is not None and (said := _taken(error, error.param)):
             return said, see
     if "unexpected extra argument" in error.message and command and (line := _unquoted(command, name, words)):
-        return f"a question goes in quotes:   {line}", see
+        return f"put a question in quotes:   {line}", see
     return _lower(error.format_message()), see
 
 
 def unknown(word: str, words: Sequence[str], known: Collection[str]) -> click.UsageError:
-    """A first word that is no command. Several of them are a question without its quotes."""
+    """The error for a first word that is not a command. Several words are probably a question without quotes."""
     near = difflib.get_close_matches(word, known, n=1)
-    shown = word if len(word) <= 40 else word[:39] + "…"
+    shown = cut(word, 40)
     guess = f"; did you mean {near[0]}?" if near else ""
     said = list(_until_flag(words))
     line = " ".join(["rebut", _quoted(said), *words[len(said) :]])
     if len(said) > 1 and not near:
-        return click.UsageError(f"no command {shown!r}; a question goes in quotes:   {line}")
-    if len(said) > 2 and not any(" " in one for one in said):  # `redis or postgres` is near to `revise`, and is none
-        guess += f" A question goes in quotes:   {line}"
+        return click.UsageError(f"no command {shown!r}; put a question in quotes:   {line}")
+    if len(said) > 2 and not any(
+        " " in one for one in said
+    ):  # `redis or postgres` is close to `revise`, but a question
+        guess += f" Put a question in quotes:   {line}"
     return click.UsageError(f"no command {shown!r}{guess}")
 
 
 def _unquoted(command: click.Command, name: str, words: Sequence[str]) -> str:
-    """The command line with quotes around its question; empty where the words that are too many are not of one."""
+    """The command line with quotes around its question; empty if the extra words are not a question."""
     takes = [p.name for p in command.params if isinstance(p, click.Argument)]
     at = next((n for n, taken in enumerate(takes, 1) if taken in ("topic", "question")), 0)
     said = list(_until_flag(words[1:]))
@@ -107,7 +110,7 @@ def _flags(command: click.Command) -> Iterator[str]:
 
 
 def _near(flag: str, flags: Collection[str]) -> str:
-    """The flag of this command that was meant: spelt nearly so, or of the same meaning; empty for none."""
+    """The flag of this command with a similar name or the same meaning; empty if there is none."""
     for other in LIKE.get(flag.lstrip("-"), ()):
         if f"--{other}" in flags:
             return f"--{other}"
@@ -124,7 +127,7 @@ def _wanted(param: click.Parameter) -> str:
 
 
 def _taken(error: click.BadParameter, param: click.Parameter) -> str:
-    """`--max-usd takes a number, got 'abc'`; empty if we have no better words than click."""
+    """`--max-usd takes a number, got 'abc'`; empty if click's message is as good."""
     value = re.match(r"(?:Value )?('.*?'|\S+) is not", error.message, re.S)
     got = f", got {value[1]}" if value else ""
     name = next((opt for opt in param.opts if opt.startswith("--")), "") if isinstance(param, click.Option) else ""

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut.core.text import cut, squeeze, tame
+from rebut.core.text import counted, cut, squeeze, tame
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.session_status import ledger_of, outcome_of, status
 from rebut.record.record import Record
 from rebut.reports.terminal import spent
 
-NOBODY = "None: nobody who was heard objects any more."
+NO_DISSENT = "None: no participant that answered still objects."
 
 
 def adr(record: Record) -> str:
-    """The record of one decision, in the sections that such records have. What the session does not hold is said so."""
+    """The decision of a session, in the usual sections of a decision record. Missing parts are marked as missing."""
     opened, outcome, ledger = record.opened, outcome_of(record), ledger_of(record)
     notes = (outcome.decision_notes if outcome else None) or DecisionNotes()
     files = record.facts.get("context")
     given = files.value.get("files") if files and isinstance(files.value, dict) else ()
     paths = [str(f["path"]) for f in _dicts(given) if "path" in f]
-    asked = f"{len(record.calls)} question{'' if len(record.calls) == 1 else 's'}"
+    asked = counted(len(record.calls), "question")
     parts = [
         f"# {cut(opened.topic, 100)}",
         f"- Status: {_status(record, outcome)}\n- Date: {record.lines[-1].at[:10]}\n"
         f"- Deciders: {', '.join(_who(row) for row in opened.seats)}\n- Session: {opened.id} ({opened.protocol})",
         "## Context",
         tame(opened.topic),
-        _list([f"given to all: {path}" for path in paths]),
+        _list([f"file given to all: {path}" for path in paths]),
         _list(notes.context),
         "## Decision",
         tame(outcome.decision) if outcome and outcome.decision else "None was reached.",
@@ -38,9 +38,9 @@ def adr(record: Record) -> str:
         "## Consequences",
         _list(_consequences(notes, outcome, ledger)) or "None is on record.",
         "## Dissent",
-        _list(_dissent(notes, ledger, outcome)) or (NOBODY if outcome else "Not known: this debate has not ended."),
+        _list(_dissent(notes, ledger, outcome)) or (NO_DISSENT if outcome else "Not known: this debate has not ended."),
         "## How this was decided",
-        f"{asked}, {spent(record.spent())}. `rebut show {opened.id}` has all of it.",
+        f"{asked}, {spent(record.spent())}. Details: `rebut show {opened.id}`.",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 
@@ -70,7 +70,7 @@ def _consequences(notes: DecisionNotes, outcome: Outcome | None, ledger: Ledger)
     left = {text.partition(" ")[0] for text in _unresolved(outcome)}
     for p in ledger.points:
         if p.id not in left and ledger.final_status(p.id) in ("conceded", "partly accepted"):
-            yield f"{p.id} is taken into account: {p.text}"
+            yield f"{p.id} was accepted: {p.text}"
     yield from notes.consequences
 
 

@@ -1,33 +1,32 @@
-"""Side by side: a fork and the session it was taken from, how each ended, and what the fork reused."""
+"""A fork compared with its parent: both outcomes, and what the fork reused."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 
-from rebut.core.text import cut
+from rebut.core.text import NARROW, counted, cut, wrapped
 from rebut.core.types import Json
-from rebut.domain.amounts import counted, money, size, spent
+from rebut.domain.amounts import money, size, spent
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import headline_of, outcome_of, status
 from rebut.domain.worth import fates
 from rebut.record.record import Record, Spent
+from rebut.reports.terminal import hanging
 
-NARROW = 70
 LABELS = ("", "ended", "side", "decision", "points", "cost")
 LONGEST = 160
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedSession:
-    """One of the two."""
+    """One of the two sessions."""
 
     id: str
     heading: str
     side: str
-    """Who won, or what stands against it."""
+    """The winner, or the headline of a review."""
     decision: str
     points: tuple[tuple[str, int], ...]
     spent: Spent
@@ -50,7 +49,7 @@ class ComparedSession:
         }
 
     def cells(self, name: str, width: int) -> tuple[str, ...]:
-        """What the labels stand for; a short text where there is room for no more."""
+        """The values for `LABELS`."""
         tally = ", ".join(f"{count} {fate}" for fate, count in self.points)
         points = f"{sum(count for _, count in self.points)}: {tally}" if tally else "none"
         decision = cut(self.decision, width * 3)
@@ -59,29 +58,29 @@ class ComparedSession:
 
 @dataclass(frozen=True, slots=True)
 class Reused:
-    """Answers that a fork took over, and what they had cost where they were given."""
+    """Answers that a fork reused, and what they cost in the session that paid for them."""
 
     answers: int = 0
     tokens: int = 0
     usd: float | None = 0.0
-    """None where a price is unknown, or the session that paid for it is gone."""
+    """None if a price is unknown, or the session that paid is deleted."""
     seconds: float = 0.0
 
     def line(self) -> str:
         if not self.answers:
-            return "nothing: every answer was asked for anew"
+            return "nothing: every answer is new"
         if self.usd is None and not self.tokens:
-            return f"{counted(self.answers, 'answer')}, at a cost that is not known here"
+            return f"{counted(self.answers, 'answer')}, cost unknown"
         what = f"{size(self.tokens)} tokens, {money(self.usd)}"
         return f"{counted(self.answers, 'answer')}, which would have cost {what}"
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Both."""
+    """A fork and its parent."""
 
     parent: ComparedSession | None
-    """None where it is deleted."""
+    """None if it is deleted."""
     fork: ComparedSession
     from_id: str
     reused: Reused
@@ -91,17 +90,18 @@ class Pair:
         return {"parent": self.parent.to_json() if self.parent else gone, "reused": asdict(self.reused)}
 
     def rows(self, width: int) -> list[str]:
-        """In two columns, or one below the other where there is no room for two. Without layout for a plain reader."""
-        told = textwrap.wrap(f"  {'reused':<10}{self.reused.line()}", width - 2, subsequent_indent=" " * 12)
+        """Two columns, or one below the other on a narrow terminal and with --plain."""
+        told = hanging(f"  {'reused':<10}{self.reused.line()}", width, 12)
         if self.parent is None:
-            return [f"  {'parent':<10}{self.from_id}, which is deleted", *told]
+            return [f"  {'parent':<10}{self.from_id} (deleted)", *told]
         if width < NARROW or width > 1000:
             return [*_stacked("parent", self.parent, width), "", *_stacked("this fork", self.fork, width), "", *told]
         space = (width - 2 - 12 - 3) // 2
         rows: list[str] = []
         sides = (self.parent.cells("parent", space), self.fork.cells("this fork", space))
         for label, left, right in zip(LABELS, *sides, strict=True):
-            lines = zip_longest(textwrap.wrap(left, space), textwrap.wrap(right, space), fillvalue="")
+            columns = (wrapped(text, space, break_words=True) for text in (left, right))
+            lines = zip_longest(*columns, fillvalue="")
             for n, (one, other) in enumerate(lines):
                 rows.append(f"  {label if not n else '':<10}{one:<{space}}   {other}".rstrip())
         return [*rows, *told]
@@ -111,12 +111,12 @@ def _stacked(name: str, side: ComparedSession, width: int) -> list[str]:
     rows: list[str] = []
     for label, text in zip(LABELS, side.cells(name, width), strict=True):
         line = f"    {label:<10}{text}" if label else f"  {text}"
-        rows += textwrap.wrap(line, max(30, width - 2), subsequent_indent=" " * 14)
+        rows += hanging(line, width, 14)
     return rows
 
 
 def paired(fork: Record, load: Callable[[str], Record | None], outcome: Outcome | None = None) -> Pair | None:
-    """A fork beside its parent; None for a session that is no fork. `load` gives a session, or None if it is gone."""
+    """A fork and its parent; None if the session is no fork. `load` returns a session, or None if it is deleted."""
     if not fork.opened.forked_from:
         return None
     parent = load(fork.opened.forked_from)
@@ -129,7 +129,7 @@ def paired(fork: Record, load: Callable[[str], Record | None], outcome: Outcome 
 
 
 def reused(fork: Record, load: Callable[[str], Record | None]) -> Reused:
-    """What was taken over, and its price in the session that paid for it, which need not be the parent."""
+    """The reused answers and their cost in the sessions that paid for them, which need not be the parent."""
     copied = {k: c.answered.copied_from for k, c in fork.calls.items() if c.answered and c.answered.copied_from}
     paid = {id: load(id) for id in dict.fromkeys(copied.values())}
     part, gone = Record(), False

@@ -1,4 +1,4 @@
-"""Exports: a whole session as Markdown or JSON. Reads only; needs no protocol code."""
+"""A whole session as Markdown or JSON, from its record alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def markdown(record: Record) -> str:
         rows += [outcome.final or tame(outcome.decision), ""]
     if outcome and outcome.worth:
         rows += worth_markdown(outcome.worth)
-    rows += ["## What was said", ""]
+    rows += ["## Answers", ""]
     for call in record.calls.values():
         if call.answered:
             rows += [
@@ -49,7 +49,7 @@ def markdown(record: Record) -> str:
                 tame(prose(call.answered.value)),
                 "",
             ]
-            rows += [f"> rule broken after one send-back: {c}" for c in call.answered.complaints]
+            rows += [f"> still breaks a rule after being sent back: {c}" for c in call.answered.complaints]
         elif call.failed:
             rows += [f"### {call.key}", "", f"No answer: {call.failed.failure}, {call.failed.message}", ""]
     rows += points_table(ledger_of(record))
@@ -80,7 +80,7 @@ def _cell(value: object) -> str:
 
 
 def as_json(record: Record) -> dict[str, Json]:
-    """A whole session for machines; the session's keys stay behind."""
+    """A whole session as JSON, without its redaction keys."""
     hidden = {"keys"}
     events: list[Json] = [
         {"seq": line.seq, "at": line.at, **to_json(line.event)}

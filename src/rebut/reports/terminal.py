@@ -1,15 +1,13 @@
-"""Reports: events and outcomes as text for a terminal and as Markdown. Reads only; needs no protocol code."""
+"""A debate as rows for a terminal: its header, one row per answer, its outcome, and what it changed and cost."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut.core.text import cut, squeeze
+from rebut.core.text import NARROW, counted, cut, squeeze, wrapped
 from rebut.core.types import LEFT, ModelSpec
-from rebut.domain import amounts
-from rebut.domain.amounts import counted, duration as duration, money as money, size as size, spent as spent
+from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
 from rebut.domain.ledger import Evidence, Ledger, Point, noun_in
 from rebut.domain.limits import shown
 from rebut.domain.outcome import Outcome
@@ -22,10 +20,16 @@ MOST_NOTES = 6
 MOST_LEFT_OUT = 3
 PROGRAMS = "rules"
 """The family of participants that are programs."""
+LABEL = "worth it?"
+MOST_WORTH_LINES = 4
+WORTH_INDENT = 16
+WIDE = 60
+"""Columns in which there is space for the whole cost."""
+ENDLESS = 1_000_000
 
 
 def header(record: Record, *, width: int = 80) -> list[str]:
-    """Who sits where and what is set, before the first call."""
+    """Which model has which seat, the limits and the session, before the first call."""
     opened = record.opened
     rows = [f"{opened.protocol:<6} {cut(opened.topic, width - 10)}"]
     notes = record.notes
@@ -36,28 +40,28 @@ def header(record: Record, *, width: int = 80) -> list[str]:
         family = str(row.get("family") or "")
         mine = next((n for n in notes if n.startswith(f"the {seat} is ")), "")
         about = mine.partition(" is ")[2] if mine else _kind(family, str(row["spec"]))
-        rows += wrapped(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
+        rows += hanging(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
     if target := _target_line(record):
-        rows += wrapped(f"{'target':<12} {target}", width, 13)
+        rows += hanging(f"{'target':<12} {target}", width, 13)
     if context := _context_line(record):
-        rows += wrapped(f"{'context':<12} {context}", width, 13)
-    rows += wrapped(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}", width, 13)
+        rows += hanging(f"{'context':<12} {context}", width, 13)
+    rows += hanging(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}", width, 13)
     if (place := record.facts.get("folder")) and str(place.value).startswith(f"{opened.workspace}/"):
-        rows += wrapped(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
+        rows += hanging(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
     rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
-    rows += [line for n in notes if not n.startswith("the ") for line in wrapped(f"{'note':<12} {n}", width, 13)]
+    rows += [line for n in notes if not n.startswith("the ") for line in hanging(f"{'note':<12} {n}", width, 13)]
     return [f"  {row}" for row in rows]
 
 
 def _kind(family: str, spec: str) -> str:
-    """The family as a third column, where it tells more than the spec beside it."""
+    """The family as a third column, if it adds something to the spec."""
     if family == PROGRAMS:
         return "a program, not a model"
     return "" if family == ModelSpec.parse(spec).provider else family
 
 
 def _label(spec: str) -> str:
-    """A seat's spec as shown: the name that the user gave comes first, a long file path is cut at its front."""
+    """A seat's spec as shown: the user's name for it first; a long file path loses its folders."""
     name, equals, rest = spec.partition("=")
     name, rest = (name, rest) if equals else ("", spec)
     provider, _, model = rest.partition(":")
@@ -82,10 +86,9 @@ def _context_line(record: Record) -> str:
     from rebut.workspace.context import Gathered, shown as shown_path
 
     given = Gathered.from_json(fact.value)
-    count = len(given.files)
     secrets = len({found for piece in given.files for found in PLACEHOLDER.findall(piece.text)})
-    out = f"{count} file{'' if count == 1 else 's'}, {size(given.total, 'B')}"
-    out += f", {secrets} secret{'' if secrets == 1 else 's'} removed" if secrets else ""
+    out = f"{counted(len(given.files), 'file')}, {size(given.total, 'B')}"
+    out += f", {counted(secrets, 'secret')} removed" if secrets else ""
     if not given.left_out:
         return out
     named = [f"{shown_path(path)} ({why})" for path, why in given.left_out[:MOST_LEFT_OUT]]
@@ -96,12 +99,12 @@ def _context_line(record: Record) -> str:
 def _limits(opened: Opened, limits: Mapping[str, Any]) -> list[str]:
     rounds = opened.settings.get("rounds")
     order = ("timeout", "minutes", "usd", "tokens", "calls")
-    said = [f"{rounds} round{'' if rounds == 1 else 's'}"] if rounds else []
+    said = [counted(rounds, "round")] if isinstance(rounds, int) and rounds else []
     return said + [shown(name, limits[name]) for name in order if limits.get(name) is not None]
 
 
 def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *, width: int = 80) -> str:
-    """One line for a settled answer: who, what, how long, how much, and what it brought."""
+    """One row for an answer: seat, step, time, cost, and what it added to the ledger."""
     step, _, seat = answered.key.rpartition("/")[2].rpartition("@")
     call = record.calls[answered.key]
     cost = ""
@@ -120,23 +123,23 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
         head = f"{head}  {cost}".rstrip()
     if not brought or len(head) + len(brought) + 3 <= width:
         return f"{head}   {brought}".rstrip()
-    # What does not fit beside it stands below it, in one piece.
-    return "\n".join([head, *wrapped(f"{'':16} {brought}", width, 17)])
+    # What does not fit beside it goes below.
+    return "\n".join([head, *hanging(f"{'':16} {brought}", width, 17)])
 
 
 def column(record: Record) -> int:
-    """How wide the seats are: those of many with their numbers are wider."""
+    """The width of the column of seats."""
     return max(11, *(len(str(row["seat"])) for row in record.opened.seats))
 
 
 def entered_by(fact: Fact) -> set[str]:
-    """Whose a ledger entry is."""
+    """The seats that a ledger entry is from."""
     rows: Sequence[Any] = fact.value.get("entries", ()) if isinstance(fact.value, dict) else ()  # type: ignore[assignment]
     return {str(row.get("by")) for row in rows}
 
 
 def entered(fact: Fact, known: Collection[str]) -> list[str]:
-    """What a turn entered in the ledger. What it says on an id that nobody was given is counted as that."""
+    """What an answer added to the ledger. Moves about an unknown id are counted as such."""
     value = fact.value
     rows: Sequence[Any] = value.get("entries", ()) if isinstance(value, dict) else ()  # type: ignore[assignment]
     parts = []
@@ -146,15 +149,14 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
     if moves:
         words = ((RULINGS if m["by"] == "judge" else VERBS).get(m["kind"], m["kind"]) for m in moves)
         parts.append(
-            _tally(w if m["point"] in known else "on no known point" for m, w in zip(moves, words, strict=True))
+            _tally(w if m["point"] in known else "about an unknown point" for m, w in zip(moves, words, strict=True))
         )
     if points:
         noun = noun_in(value) if isinstance(value, dict) else "point"
-        parts.append(f"{len(points)} {noun}{'' if len(points) == 1 else 's'}: " + _tally(p["severity"] for p in points))
+        parts.append(f"{counted(len(points), noun)}: " + _tally(p["severity"] for p in points))
     if claims:
         bare = sum(1 for c in claims if not c["evidence"])
-        said = f"{len(claims)} claim{'' if len(claims) == 1 else 's'}"
-        parts.append(said + (f", {bare} unsupported" if bare else ""))
+        parts.append(counted(len(claims), "claim") + (f", {bare} unsupported" if bare else ""))
     marks = [e["mark"] for r in rows for e in r.get("evidence", ())]
     if marks:
         parts.append("citations: " + _tally(marks))
@@ -162,13 +164,13 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
 
 
 def decided(fact: Fact) -> str:
-    """What was decided by hand, or need not be asked any more, in a line; empty for any other fact."""
+    """A decision of the user, or a call that was skipped, as a line; empty for any other fact."""
     if fact.key == "settle" and isinstance(fact.value, dict):
         return f"settled by hand in round {fact.value['round']}: no further rounds"
-    if fact.key == "more":
-        return f"by hand: {fact.value} round{'' if fact.value == 1 else 's'} more than planned"
+    if fact.key == "more" and isinstance(fact.value, int):
+        return f"extended by hand: {counted(fact.value, 'more round')}"
     if fact.key.endswith("#spared"):
-        return f"not asked, since it could change nothing: {fact.value}"
+        return f"skipped, since the answer could not change the outcome: {fact.value}"
     return ""
 
 
@@ -179,10 +181,10 @@ VERBS = {
     "resolve": "resolved",
     "maintain": "unresolved",
     "withdraw": "withdrawn",
-    "mend": "mended",
+    "mend": "fixed",
 }
 RULINGS = {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"}
-"""A judge's moves while a review goes on."""
+"""A judge's moves during a review."""
 
 
 def _tally(names: Iterable[str]) -> str:
@@ -201,34 +203,31 @@ def ending(
     everything: bool = False,
     points: bool = True,
 ) -> str:
-    """The end of a debate, for people. `told` are notes that the reader has seen already.
-
-    Without `points`, the ledger is left out for a reader who gets it whole.
-    """
+    """The outcome of a debate. `told` are notes that were shown already; without `points` the ledger is left out."""
     made = outcome.review
     said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
-    rows = wrapped(f"  {outcome.heading}  {said}".rstrip(), width, 4)
+    rows = hanging(f"  {outcome.heading}  {said}".rstrip(), width, 4)
     if outcome.verdict:
         rows += _indented(outcome.verdict.reasoning, width)
     if outcome.stopped:
-        rows += ["", *_indented(f"It ended early: {outcome.stopped}", width)]
-    if outcome.decision and not made:  # a review's is in its contract, with the judge's reason
+        rows += ["", *_indented(f"Ended early: {outcome.stopped}", width)]
+    if outcome.decision and not made:  # a review shows it with the judge's reason
         rows += ["", f"  {_label_of(outcome)}", *_indented(outcome.decision, width)]
     rows += ["", *([] if made or not points else _ledger_rows(outcome.ledger, width))]
     for label, text in outcome.rows:
-        rows += wrapped(f"  {label:<12}  {text}", width, 16)
+        rows += labelled(label, text, width)
     rows += worth_rows(outcome.worth, width)
-    rows += wrapped(f"  {'spent':<12}  {spent(outcome.spent)}", width, 16)
-    if outcome.rows and outcome.rounds.calls and not outcome.worth:  # which says it in its own way
-        rows += wrapped(f"  {'of which':<12}  {spent(outcome.rounds)} in the rounds of debate", width, 16)
+    rows += labelled("spent", spent(outcome.spent), width)
+    if outcome.rows and outcome.rounds.calls and not outcome.worth:  # `worth it?` has that
+        rows += labelled("of which", f"{spent(outcome.rounds)} in the rounds of debate", width)
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
-        rows += wrapped(f"  {'failed':<12}  {', '.join(missing)}", width, 16)
+        rows += labelled("failed", ", ".join(missing), width)
     notes = [note for note in outcome.notes if note not in told]
     for note in notes[:MOST_NOTES]:
-        rows += wrapped(f"  {'note':<12}  {note}", width, 16)
+        rows += labelled("note", note, width)
     if len(notes) > MOST_NOTES:
-        rest = amounts.counted(len(notes) - MOST_NOTES, "more note")
+        rest = counted(len(notes) - MOST_NOTES, "more note")
         rows.append(f"  {'':<12}  … {rest} in `rebut export {short or outcome.session}`")
     if short:
         rows += ["", *_next(outcome, short, width)]
@@ -244,15 +243,15 @@ def _label_of(outcome: Outcome) -> str:
 
 
 def _next(outcome: Outcome, short: str, width: int) -> list[str]:
-    offers = [("all of it", f"rebut show {short}")]
+    offers = [("details", f"rebut show {short}")]
     if not outcome.complete:
-        offers.append(("go on", f"rebut resume {short}"))
+        offers.append(("continue", f"rebut resume {short}"))
     elif not outcome.conclusive and any(seat.failed and LEFT not in seat.why for seat in outcome.seats):
-        offers.append(("ask again who failed", f"rebut fork {short}"))
+        offers.append(("retry failed seats", f"rebut fork {short}"))
     else:
-        offers.append(("change a seat", f"rebut fork {short} …"))
+        offers.append(("with another model", f"rebut fork {short} …"))
     line = "        ".join(f"{name}   {command}" for name, command in offers)
-    beside = len(line) + 2 <= width <= 120  # wider than any terminal of ours: somebody wants one fact a line
+    beside = len(line) + 2 <= width <= 120  # wider means --plain: one fact a line
     return [f"  {line}"] if beside else [f"  {name}   {command}" for name, command in offers]
 
 
@@ -265,7 +264,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         ("open", [_point(p) for p in ledger.open if p not in struck]),
         ("struck", [_point(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
-        ("absent", [f"{name} cites {e.place}: {e.note or 'not there'}" for name, e in _absent(ledger)]),
+        ("absent", [f"{name} cites {e.place}: {e.note or 'not found'}" for name, e in _absent(ledger)]),
         (
             "walked back",
             [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "walked back"],
@@ -275,10 +274,10 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     rows = []
     for name, items in groups:
         if not items and (name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)):
-            continue  # where nothing was at issue, there is nothing to count
-        rows += wrapped(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
+            continue  # without points there is nothing to count
+        rows += hanging(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
         for item in items[1:5]:
-            rows += wrapped(f"  {'':<12}      {item}", width, 20)
+            rows += hanging(f"  {'':<12}      {item}", width, 20)
         if len(items) > 5:
             rows.append(f"  {'':<12}      … {len(items) - 5} more")
     return rows
@@ -294,44 +293,20 @@ def _point(point: Point) -> str:
     if not point.evidence:
         return f"{point.id} {point.text}"
     first, *others = point.evidence
-    also = f", {_tally([e.mark for e in others])} besides" if others else ""
+    also = f"; also {_tally(e.mark for e in others)}" if others else ""
     return f"{point.id} {point.text}  ({first.place} {first.mark}{also})"
 
 
-def _indented(text: str, width: int) -> list[str]:
-    rows = []
-    for paragraph in text.splitlines():
-        rows += textwrap.wrap(paragraph, max(20, width - 4), break_on_hyphens=False) or [""]
-    return [f"    {row}".rstrip() for row in rows]
-
-
-def wrapped(text: str, width: int, indent: int) -> list[str]:
-    """Wrapped, with the first line's own indent kept."""
-    # A path that breaks at its hyphens cannot be copied.
-    wrapper = textwrap.TextWrapper(max(30, width - 2), break_long_words=False, break_on_hyphens=False)
-    wrapper.subsequent_indent = " " * indent
-    return wrapper.wrap(text) or [""]
-
-
-# The account of a debate, whether it was worth it, as text: a few lines for a terminal, a section of Markdown.
-
-LABEL = "worth it?"
-MOST_LINES = 4
-INDENT, NARROW = 16, 70
-WIDE = 60
-ENDLESS = 1_000_000
-
-
 def worth_rows(worth: Worth | None, width: int) -> list[str]:
-    """One to four lines: what the first answers said, what changed, and what that cost."""
+    """One to four rows: the first answers, what the debate changed, and what it cost."""
     if worth is None:
         return []
-    indent = INDENT if width >= NARROW else 4
+    indent = WORTH_INDENT if width >= NARROW else 4
     space = max(20, width - 2 - indent)
-    parts, said, left = _parts(worth, space), list[str](), MOST_LINES
+    parts, said, left = _parts(worth, space), list[str](), MOST_WORTH_LINES
     if width < NARROW:
         parts[0] = f"{LABEL} {parts[0]}"
-    for n, text in reversed(list(enumerate(parts))):  # the last matters most: what it cost, then what it changed
+    for n, text in reversed(list(enumerate(parts))):  # the last matter most: the cost, then the change
         most = left if n == 0 else min(2, left - n)
         lines = _within(text, space, most)
         left -= len(lines)
@@ -343,21 +318,21 @@ def worth_rows(worth: Worth | None, width: int) -> list[str]:
 
 
 def worth_markdown(worth: Worth) -> list[str]:
-    """The same in full."""
+    """The same in full, as a section of Markdown."""
     return ["## Was it worth it", "", *(f"- {squeeze(text)}" for text in worth_sentences(worth)), ""]
 
 
 def worth_sentences(worth: Worth) -> list[str]:
-    """The three parts, whole."""
+    """The parts, not shortened."""
     return _parts(worth, ENDLESS)
 
 
 def _parts(worth: Worth, space: int) -> list[str]:
     if not worth.first:
-        return [f"cannot be told: {worth.caveat}"]
+        return [f"unknown: {worth.caveat}"]
     first = f"at first: {worth.first}"
     if not worth.debate.calls and not worth.raised and not worth.changed:
-        return [first, "no debate was needed, and none was paid for"]
+        return [first, "no debate was needed, so none was paid for"]
     raised = _raised(worth)
     if worth.nothing:
         more = f"{_cost(worth.debate, space)} more than {_the_first(worth)} alone"
@@ -371,11 +346,11 @@ def _caveat(worth: Worth) -> str:
 
 def _raised(worth: Worth) -> str:
     fates = ", ".join(f"{count} {name}" for name, count in worth.points)
-    return f"{counted(worth.raised, worth.noun)}" + (f", {fates}" if fates else "")
+    return counted(worth.raised, worth.noun) + (f", {fates}" if fates else "")
 
 
 def _beside(worth: Worth, space: int) -> str:
-    """What the debate took beside the first answers, in as many words as a line has room for."""
+    """The cost of the debate and of the first answers, as long as fits on a line."""
     reused = bool(worth.reused and not worth.alone.calls)
     for part in (_whole, _short):
         said = f"cost: {part(worth.debate)}; at first {'nothing: reused' if reused else part(worth.alone)}"
@@ -401,8 +376,22 @@ def _the_first(worth: Worth) -> str:
 
 
 def _within(text: str, space: int, most: int) -> Sequence[str]:
-    """A text in at most so many lines; what is cut off is told by its last sign."""
-    lines = textwrap.wrap(text, space, break_long_words=True) or [""]
+    """A text in at most `most` lines; an ellipsis shows that it is cut."""
+    lines = wrapped(text, space, break_words=True)
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], cut(" ".join(lines[most - 1 :]), space)]
+
+
+def _indented(text: str, width: int) -> list[str]:
+    return [row for line in text.splitlines() for row in wrapped(line, width, indent="    ", break_words=True)]
+
+
+def hanging(text: str, width: int, indent: int) -> list[str]:
+    """A row that continues under column `indent`, with two columns free on the right."""
+    return wrapped(text, max(30, width - 2), hanging=" " * indent)
+
+
+def labelled(label: str, text: str, width: int) -> list[str]:
+    """A row of a report: its label, and the text beside it."""
+    return hanging(f"  {label:<12}  {text}", width, 16)

@@ -1,4 +1,4 @@
-"""The transcript: what was asked and said in a session, for reading on a screen."""
+"""The transcript of a session for a terminal: prompts, answers, failures, points."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rebut.core.text import squeeze
 from rebut.domain.amounts import duration, money, size
 from rebut.domain.ledger import Evidence, Ledger
 from rebut.record.record import Call, Record
-from rebut.reports.terminal import wrapped
+from rebut.reports.terminal import hanging
 
 
 def failures(record: Record) -> list[str]:
-    """What failed, each attempt with its class."""
+    """Every failed attempt, with its class."""
     rows = []
     for call in record.calls.values():
         for n, attempt in sorted(call.attempts.items()):
@@ -24,12 +24,14 @@ def failures(record: Record) -> list[str]:
         if call.failed and not call.answered:
             hint = f" {call.failed.hint}" if call.failed.hint else ""
             rows.append(f"  {call.key}: {call.failed.failure}, {call.failed.message.rstrip('.')}.{hint}")
-        rows += [f"  {call.key}, attempt {a.attempt}: in doubt, started and never seen to end" for a in call.in_doubt]
+        rows += [
+            f"  {call.key}, attempt {a.attempt}: in doubt: sent, but no result is on record" for a in call.in_doubt
+        ]
     return rows
 
 
 def turns(record: Record, ledger: Ledger, width: int, *, prompts: bool = False, raw: bool = False) -> list[str]:
-    """Every turn in its order. `prompts`: what was asked, too; `raw`: each reply as it came, too."""
+    """Every call in order; with `prompts` also the prompts, with `raw` also the raw replies."""
     marks, rows, scope = Marks(ledger), list[str](), None
     for call in record.calls.values():
         where = call.key.rpartition("/")[0]
@@ -54,21 +56,21 @@ def said(call: Call, marks: Marks, width: int) -> list[str]:
     step, _, seat = call.key.rpartition("/")[2].rpartition("@")
     head = f"  {seat}, {step}"
     if call.answered:
-        rows = wrapped(f"{head}  ({', '.join(_by(call))})", width, 4)
+        rows = hanging(f"{head}  ({', '.join(_by(call))})", width, 4)
         rows += told(call.answered.value, marks, width)
         rows += [
             line
             for c in call.answered.complaints
-            for line in wrapped(f"    rule broken after one send-back: {c}", width, 6)
+            for line in hanging(f"    still breaks a rule after being sent back: {c}", width, 6)
         ]
         return [*rows, ""]
     if call.failed:
-        return [*wrapped(f"{head}  failed: {call.failed.failure}, {call.failed.message}", width, 4), ""]
+        return [*hanging(f"{head}  failed: {call.failed.failure}, {call.failed.message}", width, 4), ""]
     return [f"{head}  not answered yet", ""]
 
 
 def _by(call: Call) -> list[str]:
-    """Who answered, how long it took and what it cost."""
+    """The model, its time and its cost."""
     assert call.answered is not None
     who = call.answered.model or "unknown model"
     if call.answered.copied_from:
@@ -78,16 +80,16 @@ def _by(call: Call) -> list[str]:
 
 
 def as_it_came(call: Call) -> list[str]:
-    """What a model really sent, before anybody read it as a form."""
+    """The raw replies of a model."""
     rows = []
     for n, attempt in sorted(call.attempts.items()):
         if attempt.text:
-            rows += [f"    attempt {n}, as it came:", textwrap.indent(attempt.text, "    | "), ""]
+            rows += [f"    attempt {n}, raw reply:", textwrap.indent(attempt.text, "    | "), ""]
     return rows
 
 
 def questions(call: Call) -> list[str]:
-    """What was asked under one key, follow-ups included."""
+    """The prompts of one call, follow-ups included."""
     rows = []
     for n, asked in sorted(call.asked.items()):
         rows += [f"  {call.key}, attempt {n} ({asked.why}) to {asked.spec}:", ""]
@@ -100,16 +102,16 @@ def points(ledger: Ledger, width: int) -> list[str]:
     rows: list[str] = []
     for point in ledger.points:
         head = f"{point.severity}, {point.category or 'no category'}, {ledger.final_status(point.id)}"
-        rows += wrapped(
+        rows += hanging(
             f"  {point.id:<4} {', '.join(point.voices)}, round {point.round} ({head}): {point.text}", width, 7
         )
         rows += _citations(point.evidence, width)
         for move in (m for m in ledger.moves if m.point == point.id):
-            rows += wrapped(f"       {move.by}, round {move.round}, {move.kind}: {move.reason}", width, 9)
+            rows += hanging(f"       {move.by}, round {move.round}, {move.kind}: {move.reason}", width, 9)
             rows += _citations(move.evidence, width, 9)
     for claim in ledger.claims:
         state = "" if claim.evidence else ", cites nothing"
-        rows += wrapped(f"  {claim.id:<4} {claim.by}, round {claim.round}{state}: {claim.text}", width, 7)
+        rows += hanging(f"  {claim.id:<4} {claim.by}, round {claim.round}{state}: {claim.text}", width, 7)
         rows += _citations(claim.evidence, width)
     return [*rows, ""] if rows else []
 
@@ -119,7 +121,7 @@ def _citations(evidence: Sequence[Evidence], width: int, indent: int = 7) -> lis
     for e in evidence:
         quote = f' "{e.quote}"' if e.quote else ""
         note = f", {e.note}" if e.note else ""
-        rows += wrapped(f"{' ' * indent}{e.mark or 'unchecked'}: {e.place}{quote}{note}", width, indent + 2)
+        rows += hanging(f"{' ' * indent}{e.mark or 'unchecked'}: {e.place}{quote}{note}", width, indent + 2)
     return rows
 
 
@@ -154,22 +156,22 @@ def told(value: Any, marks: Marks, width: int) -> list[str]:
         if item in UNSAID and item is not False:
             continue
         if isinstance(item, list) and _are_citations(item):
-            rows += wrapped(f"    {label}: {_inline_citations(item, marks)}", width, 6)
+            rows += hanging(f"    {label}: {_inline_citations(item, marks)}", width, 6)
         elif isinstance(item, list):
             rows.append(f"    {label}:")
-            rows += [line for one in item for line in wrapped(f"      - {_item(one, marks)}", width, 8)]
+            rows += [line for one in item for line in hanging(f"      - {_item(one, marks)}", width, 8)]
         elif isinstance(item, dict):
             rows.append(f"    {label}:")
             rows += [
                 line
                 for key, one in item.items()
                 if one not in UNSAID
-                for line in wrapped(f"      - {key.replace('_', ' ')}: {_nested(one, marks)}", width, 8)
+                for line in hanging(f"      - {key.replace('_', ' ')}: {_nested(one, marks)}", width, 8)
             ]
         elif name in LEADS:
             rows += _paragraphs(str(item), width)
         else:
-            rows += wrapped(f"    {label}: {_word(item)}", width, 6)
+            rows += hanging(f"    {label}: {_word(item)}", width, 6)
     return rows or ["    (nothing)"]
 
 
@@ -229,5 +231,5 @@ def _paragraphs(text: str, width: int) -> list[str]:
     rows: list[str] = []
     for line in text.splitlines() or [""]:
         lead = len(line) - len(line.lstrip(" -"))
-        rows += wrapped(f"    {line}", width, lead + 4) if line.strip() else [""]
+        rows += hanging(f"    {line}", width, lead + 4) if line.strip() else [""]
     return rows

@@ -1,4 +1,4 @@
-"""`rebut check`: the evidence checker alone, on any text. No model, no key."""
+"""`rebut check`: checks the citations in any text. No model, no key."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from pathlib import Path
 
 import click
 
-from rebut.cli.options import json_flag
+from rebut.cli.options import PATH, json_flag
 
 BAD = ("absent", "moved")
 LARGEST = 20_000_000
 BINARY = 8_000
-"""Bytes at the beginning in which a text has no zero."""
+"""Bytes at the start of a file; a zero byte among them means binary."""
 MOST = 200
 
 
 @click.command("check")
-@click.argument("file")
-@click.option("--all", "everything", is_flag=True, help="Every citation, not only those that are absent or moved.")
+@click.argument("file", type=PATH)
+@click.option("--all", "everything", is_flag=True, help="List every citation, not only absent and moved ones.")
 @click.option(
     "--root",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder that citations are looked up in. [this one, or the repository it is in]",
+    help="The folder that citations refer to. [this repository or folder]",
 )
 @json_flag
 def check_command(file: str, everything: bool, root: Path | None, as_json: bool) -> int:
-    """Look up every citation in FILE (or - for standard input): does the path exist, does the quote stand there?
+    """Check every citation in FILE (- for standard input): does the path exist, is the quoted text at that line?
 
-    Exit code 1 when a citation is absent. Found means that the words stand there, not that they prove anything.
+    Exit code 1 if a citation is absent. Found means that the quoted words are there, not that they prove anything.
     """
     from rebut.cli.output import folded, say, say_json, width
     from rebut.core.errors import UsageError
-    from rebut.core.text import clean, cut
+    from rebut.core.text import clean, counted, cut
     from rebut.evidence.lookup import look_up
     from rebut.record import sessions
-    from rebut.reports.terminal import wrapped
+    from rebut.reports.terminal import hanging
     from rebut.setup import config
 
     if root is not None and not root.is_dir():
@@ -56,7 +56,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         return code
     order = ("found", "moved", "located", "absent", "uncheckable")
     tally = ", ".join(f"{counts[k]} {k}" for k in order if counts.get(k))
-    count = f"  {len(found)} citation{'' if len(found) == 1 else 's'} in {name}"
+    count = f"  {counted(len(found), 'citation')} in {name}"
     say(folded(count + (f": {tally}" if tally else ""), sys.stdout))
     listed = [(f, m) for f, m in found if everything or m.mark in BAD]
     for f, m in listed[:MOST]:
@@ -64,7 +64,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         note = f"now at {m.moved_to}" if m.moved_to else m.note
         head = f"    {m.mark:<11} {f.citation.place}{quote}  (line {f.line})"
         beside = len(head) + len(note) + 3 <= width()
-        below = "\n".join([folded(head, sys.stdout, 16), *wrapped(f"{'':16}{note}", width(), 16)])
+        below = "\n".join([folded(head, sys.stdout, 16), *hanging(f"{'':16}{note}", width(), 16)])
         say(f"{head}   {note}".rstrip() if beside else below)
     if len(listed) > MOST:
         say(f"    … {len(listed) - MOST:,} more; --json has them all")
@@ -83,8 +83,8 @@ def _text(file: str) -> tuple[str, str, Path | None]:
                 data = source.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from error
-    if len(data) > LARGEST:  # half a text would pass for the whole
-        raise UsageError(f"{name} is longer than the {LARGEST:,} bytes that are read")
+    if len(data) > LARGEST:  # the rest would go unchecked
+        raise UsageError(f"{name} is larger than the limit of {LARGEST:,} bytes")
     if b"\0" in data[:BINARY]:
-        raise UsageError(f"{name} is binary", "Only what stands in a text can be looked up.")
+        raise UsageError(f"{name} is binary", "Only text files can be checked.")
     return data.decode(errors="replace"), name, base

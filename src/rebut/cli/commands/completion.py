@@ -1,32 +1,36 @@
-"""`rebut completion SHELL`: prints a generated script. Loads nothing, since shells ask for it when they start."""
+"""`rebut completion SHELL`: prints click's completion script; pressing Tab then calls `complete`."""
 
 from __future__ import annotations
 
 import click
+from click.shell_completion import get_completion_class, shell_complete
 
+from rebut.cli import COMPLETE
 from rebut.cli.options import json_flag
-
-SHELLS = ("bash", "zsh", "fish")
-
-
-def script(shell: str) -> str:
-    """The script as `make docs` wrote it."""
-    with open(__file__.replace("commands/completion.py", f"completion.{shell}"), encoding="utf-8") as file:  # noqa: PTH123
-        return file.read()
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @json_flag
 def completion_command(shell: str, as_json: bool) -> int:
-    """Print the completion script of SHELL, to be put where that shell looks for it.
+    """Print a completion script for SHELL, to be saved where that shell looks for it.
 
-    It knows the commands, their options, the shipped providers and your sessions, and starts no Python to complete.
+    Tab then completes commands, options, model specs, sessions and files.
     """
     from rebut.cli.output import say_json
 
+    made = get_completion_class(shell)
+    assert made is not None
+    script = made(click.Command("rebut"), {}, "rebut", COMPLETE).source()
     if as_json:
-        say_json({"shell": shell, "script": script(shell)})
+        say_json({"shell": shell, "script": script})
     else:
-        click.echo(script(shell), nl=False)
+        click.echo(script, nl=False)
     return 0
+
+
+def complete(instruction: str) -> int:
+    """Print what may follow the words that a completion script passes in environment variables."""
+    from rebut.cli.app import app
+
+    return shell_complete(app, {}, "rebut", COMPLETE, instruction)

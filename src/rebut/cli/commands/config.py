@@ -1,4 +1,4 @@
-"""`rebut config`: where the user's settings are."""
+"""`rebut config`: the config file and the settings in effect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("what", type=click.Choice(["path", "show"]), default="show")
 @json_flag
 def config_command(what: str, as_json: bool) -> int:
-    """Tell where your config file is (`path`), or what it and the repository's file come to (`show`)."""
+    """Show the path of your config file (`path`), or the settings from it and the repository's rebut.toml (`show`)."""
     from rebut.cli.output import folded, say, say_json
     from rebut.record import sessions
     from rebut.setup import config
@@ -48,7 +48,7 @@ def config_command(what: str, as_json: bool) -> int:
     if as_json:
         say_json(shown)
         return 0
-    say(folded(f"{path}{'' if path.exists() else '  (not there yet)'}", sys.stdout))
+    say(folded(f"{path}{'' if path.exists() else '  (does not exist yet)'}", sys.stdout))
     for p in found.providers:
         key = (
             f"key from {p.api_key_env}" + ("" if os.environ.get(p.api_key_env) else ", not set")
@@ -62,18 +62,18 @@ def config_command(what: str, as_json: bool) -> int:
             say(folded(f"  {name:<12} {said}", sys.stdout, 15))
     for name in ("allow", "never"):
         if shown[name] is not None and (shown[name] or name == "allow"):
-            say(folded(f"  {name:<12} {', '.join(shown[name]) or 'nobody'}", sys.stdout, 15))
+            say(folded(f"  {name:<12} {', '.join(shown[name]) or 'none'}", sys.stdout, 15))
     for notice in found.notices:
         say(folded(f"  note: {notice}", sys.stdout, 8))
     return 0
 
 
 def _set(table: Any) -> dict[str, Any]:
-    """What is set in a table of the config."""
+    """The values that are set in a table of the config."""
     return {f.name: value for f in fields(table) if (value := getattr(table, f.name)) is not None}
 
 
 def _allowed(found: Config) -> list[str] | None:
-    """Who may be used, by your list and by the repository's; None where nobody gave one."""
+    """The providers that your list and the repository's allow; None if there is no list."""
     lists = [names for names in (found.user_allow, found.repo_allow) if names is not None]
     return [name for name in lists[0] if all(name in names for names in lists)] if lists else None

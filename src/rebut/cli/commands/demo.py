@@ -1,4 +1,4 @@
-"""`rebut demo`: a shipped debate, replayed at a readable pace."""
+"""`rebut demo`: a scripted debate about a small repository, both shipped with rebut."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from rebut.cli.options import output
 from rebut.core.errors import UsageError
 from rebut.record import sessions
 
-LABEL = "scripted: these words come from a file, not from a model"
+LABEL = "scripted: the answers come from files, not from models"
 
 
 @click.command("demo")
-@click.option("--folder", type=click.Path(path_type=Path), metavar="DIR", help="Unpack the little repository there.")
-@click.option("--fast", is_flag=True, help="Without the pauses.")
+@click.option(
+    "--folder", type=click.Path(path_type=Path), metavar="DIR", help="Copy the demo repository to this folder."
+)
+@click.option("--fast", is_flag=True, help="Without pauses.")
 @output
 def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) -> int:
-    """Show a whole debate with nothing but rebut: no model, no key, no network, no git.
+    """Show a complete debate: no model, no key, no network, no git.
 
-    The debaters are scripted and labelled so. Ledger, evidence and record are real: the citations are looked up in a
-    little repository that is unpacked for you, so that a change to one of its files changes a mark.
+    The answers are scripted, and labelled as such. Everything else is real: rebut checks the citations in a small
+    repository that it copies for you. If you edit a file there, the results change.
     """
     import os
     from dataclasses import replace
@@ -45,18 +47,18 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     seats: dict[str, Any] = dict(demo_seats())
 
     async def act(setup: Setup) -> Outcome:
-        setup = setup.at(shop.folder, Config())  # nobody's limits or lists: it calls nothing
+        setup = setup.at(shop.folder, Config())  # without the user's limits and lists: it calls no model
         plan = setup.plan("duel", TOPIC, context=list(CONTEXT), **seats)
         notes = [NOTE, *([f"edited: {', '.join(shop.edited)}"] if shop.edited else [])]
         return await start(replace(plan, notes=(*plan.notes, *notes)), setup.environment)
 
     reach = scripted(shop.folder, pace=0.0 if fast or as_json else 1.5)
-    stage = CommandRun(as_json, quiet, None, {"scripted": reach}, label=LABEL)
-    came = stage.play(act)
+    run = CommandRun(as_json, quiet, None, {"scripted": reach}, label=LABEL)
+    came = run.play(act)
     if as_json:
-        say_json({**stage.told(came), "scripted": True, "folder": str(shop.folder), "edited": list(shop.edited)})
+        say_json({**run.as_dict(came), "scripted": True, "folder": str(shop.folder), "edited": list(shop.edited)})
         return came.exit_code
-    code = stage.tell(came)
+    code = run.report(came)
     if not isinstance(came, RebutError):
         say("\n".join(_closing(shop)))
     return code
@@ -64,51 +66,51 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
 
 def _closing(shop: DemoRepository) -> list[str]:
     from rebut.cli.output import width
-    from rebut.reports.terminal import wrapped
+    from rebut.reports.terminal import labelled
 
-    told = "the words came from files; what they cite was looked up, and what they conceded was kept, by rebut"
-    here = f"the little repository is in {shop.folder}"
+    how = "the answers came from files; rebut checked their citations and kept track of what was conceded"
+    here = f"the demo repository is in {shop.folder}"
     if shop.edited:
-        turn = f"{', '.join(shop.edited)} is as you edited it: the scripted words stay, the marks follow the file"
+        turn = (
+            f"you edited {', '.join(shop.edited)}: the answers are the same, but the citations are checked in your file"
+        )
     else:
-        turn = f"in infra/redis.tf there, make num_cache_nodes 2, and see what is found then: {shop.again}"
-    rows = [("scripted", told), ("where", here), ("try", turn)]
-    return ["", *(line for name, text in rows for line in wrapped(f"  {name:<12}  {text}", width(), 16))]
+        turn = f"set num_cache_nodes to 2 in its infra/redis.tf, then see which citation changes: {shop.again}"
+    rows = [("scripted", how), ("where", here), ("try", turn)]
+    return ["", *(line for name, text in rows for line in labelled(name, text, width()))]
 
-
-# The demonstration: a small shop and a scripted duel about it. Its ledger, evidence and record are real.
 
 TOPIC = "Should the shop keep user sessions in Redis?"
 CONTEXT = ("infra", "src")
 SEATS = {"proposer": "redis", "challenger": "cookie", "judge": "judge"}
-"""Seat → the name it goes by."""
-NOTE = "scripted: every word of this debate comes from files that ship with rebut; ledger, evidence and record are real"
+"""Seat → its name."""
+NOTE = "scripted: all answers come from files shipped with rebut; ledger, evidence and record are real"
 
 
 @dataclass(frozen=True, slots=True)
 class DemoRepository:
-    """The mini-repository, unpacked."""
+    """The demo repository on disk."""
 
     folder: Path
     edited: tuple[str, ...] = ()
-    """Files that are not as they were shipped."""
+    """Files that the user has changed."""
     again: str = "rebut demo"
-    """The command that shows it once more, on the same files."""
+    """The command that runs it again with the same files."""
 
 
 def unpack(wanted: Path | None, env: Mapping[str, str]) -> DemoRepository:
-    """Lay the shop where it was wanted, else beside the sessions. A file that was edited stays as it is."""
+    """Copy the demo repository to `wanted`, else beside the sessions. An edited file is not replaced."""
     folder = (wanted or sessions.home(env).parent / "demo").expanduser().resolve()
     if (above := sessions.repository(folder)) != folder:
-        # Citations are looked up from the root of a repository, and the shop would not stand there.
+        # Citations are relative to the root of the repository around it, so they would not be found.
         if wanted:
-            raise UsageError(f"{folder} lies inside the repository {above}", "Choose a folder outside of one.")
+            raise UsageError(f"{folder} is inside the repository {above}", "Choose a folder outside any repository.")
         wanted = folder = Path(tempfile.mkdtemp(prefix="rebut-demo-")).resolve()
-    laid = installed_files.lay(installed_files.shipped("demo/shop"), folder)
-    edited = tuple(one.path.relative_to(folder).as_posix() for one in laid if one.how == "left alone")
+    copied = installed_files.install(installed_files.shipped("demo/shop"), folder)
+    edited = tuple(one.path.relative_to(folder).as_posix() for one in copied if one.how == "left alone")
     return DemoRepository(folder, edited, f"rebut demo --folder {shlex.quote(str(folder))}" if wanted else "rebut demo")
 
 
 def demo_seats() -> dict[str, str]:
-    """The specs of the debaters, whose words stay in this installation."""
+    """The specs of the seats: their answers are files of this installation."""
     return {seat: f"{name}=scripted:{installed_files.place('demo') / seat}.json" for seat, name in SEATS.items()}

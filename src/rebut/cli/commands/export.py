@@ -1,4 +1,4 @@
-"""`rebut export` and `rebut verify`: a session as a document, and whether its record can be trusted."""
+"""`rebut export` writes a session as a document; `rebut verify` checks its record."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from typing import TYPE_CHECKING
 import click
 
 from rebut.cli.commands.show import folder_of
-from rebut.cli.options import json_flag
+from rebut.cli.options import SESSION, json_flag
 
 if TYPE_CHECKING:
     from rebut.record.record import Record
 
 
 @click.command("export")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @click.option(
     "--format", "form", type=click.Choice(["md", "json", "adr", "sarif", "github"]), default="md", show_default=True
 )
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the screen.")
-@click.option("--force", is_flag=True, help="Replace that file if it exists.")
+@click.option(
+    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file. [the terminal]"
+)
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @json_flag
 def export_command(id: str, form: str, output: Path | None, force: bool, as_json: bool) -> int:
-    """Write a session as Markdown or JSON, its decision as an ADR, a review's findings as SARIF or annotations."""
+    """Export a session as Markdown or JSON, its decision as an ADR, or a review's findings as SARIF or annotations."""
     from rebut.cli.output import say
     from rebut.core.errors import UsageError
     from rebut.record import sessions
@@ -39,11 +41,11 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
     else:
         text = adr.adr(record) if form == "adr" else export.markdown(record)
     if output is None:
-        # Annotations are commands, and their text is escaped: they go out as they are.
+        # Annotations are workflow commands with their text escaped, so they are printed unchanged.
         print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"), verbatim=True)
         return 0
     if output.exists() and not force:
-        raise UsageError(f"{output} is there already", "Give --force to replace it.")
+        raise UsageError(f"{output} already exists", "Use --force to replace it.")
     try:
         output.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
@@ -63,13 +65,13 @@ def _findings(record: Record, form: str) -> str:
 
 
 @click.command("verify")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @json_flag
 def verify_command(id: str, as_json: bool) -> int:
-    """Check that a session's record is whole and unaltered, and that the files it wrote are still as written.
+    """Check that a session's record is complete and unaltered, and that the files it wrote have not changed.
 
-    Exit code 0 when all is well, else 3. The hash that is printed covers the whole record: keep it elsewhere, and a
-    record that was cut short later can be told from this one.
+    Exit code 0 if everything is correct, else 3. The printed hash covers the whole record: keep it elsewhere to detect
+    a record that is cut short later.
     """
     from rebut.cli.output import say, say_json
     from rebut.domain import session_status
@@ -81,9 +83,9 @@ def verify_command(id: str, as_json: bool) -> int:
     record = Record(found.lines)
     problems = [] if found.lines else ["the journal is empty"]
     if found.torn:
-        problems.append(f"{len(found.torn)} bytes of an unfinished last line; resume sets them aside")
-    problems += [f"changed or gone since it was written: {path}" for path in _changed(record)]
-    problems += [f"gone from the snapshot: {name}" for name in _missing(record, folder)]
+        problems.append(f"{len(found.torn)} bytes of an incomplete last line, which `rebut resume` sets aside")
+    problems += [f"changed or deleted since it was written: {path}" for path in _changed(record)]
+    problems += [f"missing from the snapshot: {name}" for name in _missing(record, folder)]
     shown = {
         "id": folder.name,
         "ok": not problems,
@@ -96,7 +98,7 @@ def verify_command(id: str, as_json: bool) -> int:
         say_json(shown)
         return 3 if problems else 0
     if found.lines:
-        say(f"  {folder.name}: {len(found.lines)} events, each with the hash of the one before; {shown['status']}")
+        say(f"  {folder.name}: {len(found.lines)} events, the hash of each matches; {shown['status']}")
         say(f"  the last hash is {found.last_hash}")
     say("\n".join(f"  {problem}" for problem in problems) or "  ok")
     return 3 if problems else 0

@@ -1,4 +1,4 @@
-"""`rebut gate`: a review on record judged anew by today's policy. No model, no call."""
+"""`rebut gate` judges a review on record by a policy; `rebut dismiss` hides a finding until its lines change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rebut.cli.commands.show import folder_of, root
-from rebut.cli.options import gate_options, json_flag
+from rebut.cli.options import SESSION, gate_options, json_flag
 
 if TYPE_CHECKING:
     from rebut.ci.dismissals import Dismissal
@@ -26,14 +26,14 @@ USUAL = "P1"
 
 
 @click.command("gate")
-@click.argument("id", default="last")
+@click.argument("id", type=SESSION, default="last")
 @gate_options
 @json_flag
 def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_json: bool) -> int:
-    """Judge the review of session ID anew: may the change go in? Calls nothing.
+    """Pass or fail the review of session ID by its findings. Calls no model.
 
-    Without a threshold of yours or of the base commit, P1 fails. Exit code 1 when findings at or above it stand, 3 when
-    the review is inconclusive.
+    The threshold is yours or the base commit's, else P1. Exit code 1 if a finding at or above it is open, 3 if the
+    review is inconclusive. A finding is open unless the judge rejected it or the critic withdrew it.
     """
     from rebut.ci.gate import stand, with_threshold
     from rebut.ci.recorded_reviews import Review
@@ -44,7 +44,7 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
     record = sessions.load(folder_of(id))
     review = Review.of(record)
     held = with_threshold(grounds_of(record, Wish(fail_on, on_inconclusive)), USUAL)
-    standing = stand(review, held, applied=is_there(record, review.outcome))
+    standing = stand(review, held, applied=is_final_version_there(record, review.outcome))
     if as_json:
         say_json({"session": review.session, "gate": standing.ruling.to_json(), "exit": standing.ruling.code})
     else:
@@ -52,8 +52,8 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
     return standing.ruling.code
 
 
-def is_there(record: Record, outcome: Outcome) -> bool:
-    """Whether the final version of a review stands in its working tree by now."""
+def is_final_version_there(record: Record, outcome: Outcome) -> bool:
+    """Whether the final version of a review is in its working tree now."""
     from rebut.ci.apply import final_patch, is_applied
     from rebut.record import sessions
     from rebut.setup import config
@@ -66,7 +66,7 @@ def is_there(record: Record, outcome: Outcome) -> bool:
 
 
 def grounds_of(record: Record, flags: Wish) -> GateGrounds:
-    """What the review of a session is held against, wherever we stand now."""
+    """The policy and dismissals for the review of a session, whatever the current folder is."""
     from rebut.ci.gate import grounds
     from rebut.ci.recorded_reviews import Review
     from rebut.record import sessions
@@ -78,68 +78,67 @@ def grounds_of(record: Record, flags: Wish) -> GateGrounds:
 
 
 def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
-    """What the gate says, for people."""
-    from rebut.reports.terminal import wrapped
+    """The result of the gate, as rows for a terminal."""
+    from rebut.reports.terminal import hanging, labelled
 
     ruling, policy = standing.ruling, standing.ruling.policy
     out = [f"  {_heading(standing)}"]
     for f in ruling.failing:
         note = "  (dismissed, but not in the base commit, so it counts)" if f.id in standing.pending else ""
         head = f"    {f.id:<4} {f.severity}  "
-        out += wrapped(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
+        out += hanging(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
     for doubt in ruling.doubts:
-        out += wrapped(f"  {'in doubt':<12}  {doubt}", width, 16)
+        out += labelled("in doubt", doubt, width)
     if ruling.mended:
-        told = f"{', '.join(ruling.mended)}, by the final version, which stands in the working tree"
-        out += wrapped(f"  {'mended':<12}  {told}", width, 16)
+        fixed = f"{', '.join(ruling.mended)}, by the final version, which is in the working tree"
+        out += labelled("fixed", fixed, width)
     reasons = {f.id: f.dismissed for f in standing.contract.findings}
     for id in ruling.dismissed:
-        out += wrapped(f"  {'dismissed':<12}  {id}: {reasons[id]}", width, 16)
+        out += labelled("dismissed", f"{id}: {reasons[id]}", width)
     threshold = f"fails on {_above(policy.fail_on)}" if policy.fail_on else "no threshold"
-    source = f"; {held.basis.source} narrows it" if held.basis.wish != type(held.basis.wish)() else ""
+    source = f"; made stricter by {held.basis.source}" if held.basis.wish != type(held.basis.wish)() else ""
     rule = f"{threshold}; an inconclusive review {'fails' if policy.on_inconclusive == 'fail' else 'passes'}{source}"
-    out += wrapped(f"  {'policy':<12}  {rule}", width, 16)
+    out += labelled("policy", rule, width)
     for notice in policy.notices:
-        out += wrapped(f"  {'note':<12}  {notice}", width, 16)
+        out += labelled("note", notice, width)
     return out
 
 
 def _heading(standing: GatedReview) -> str:
+    from rebut.core.text import counted
+
     ruling = standing.ruling
     count = len(ruling.failing)
     if not standing.review.outcome.complete:
-        return "GATE NOT REACHED: the review is not over"
+        return "GATE NOT REACHED: the review has not ended"
     if count:
-        what = f"finding{'' if count == 1 else 's'} of {_above(ruling.policy.fail_on)} {'stand' + 's' * (count == 1)}"
-        return f"GATE FAILED: {count} {what}"
+        return f"GATE FAILED: {counted(count, 'finding')} of severity {_above(ruling.policy.fail_on)}"
     if ruling.passed:
-        return "GATE PASSED" + (", THOUGH INCONCLUSIVE" if ruling.doubts else "")
+        return "GATE PASSED" + (", BUT INCONCLUSIVE" if ruling.doubts else "")
     return "GATE FAILED: the review is inconclusive"
 
 
 def _above(severity: str) -> str:
-    return "P1" if severity == "P1" else f"{severity} or graver"
-
-
-# `rebut dismiss`: findings that were looked at and are not to be heard of again, until their lines change.
+    return "P1" if severity == "P1" else f"{severity} or above"
 
 
 @click.command("dismiss")
 @click.argument("finding", required=False, default="")
-@click.option("--reason", metavar="TEXT", default="", help="Why. It is shown wherever the finding is hidden.")
-@click.option("--session", "id", metavar="ID", default="", help="The review it is from. [the last one of this folder]")
-@click.option("--shared", is_flag=True, help="Keep it in .rebut/dismissals.jsonl, to be committed. [for you alone]")
-@click.option("--list", "listing", is_flag=True, help="List what is dismissed here.")
-@click.option("--undo", metavar="ID", default="", help="Take back a dismissal (d…) of the list, or of a finding (F…).")
+@click.option("--reason", metavar="TEXT", default="", help="Why; shown wherever the finding is hidden.")
+@click.option(
+    "--session", "id", type=SESSION, default="", help="The session of the review. [the last one of this folder]"
+)
+@click.option("--shared", is_flag=True, help="Save it in .rebut/dismissals.jsonl, to commit. [only for you]")
+@click.option("--list", "listing", is_flag=True, help="List the dismissals of this repository.")
+@click.option("--undo", metavar="ID", default="", help="Remove a dismissal, by its id (d…) or its finding (F…).")
 @json_flag
 def dismiss_command(finding: str, reason: str, id: str, shared: bool, listing: bool, undo: str, as_json: bool) -> int:
-    """Dismiss FINDING (F3) of a review: it is hidden, and fails no gate, until the lines that it cites change.
+    """Dismiss FINDING (such as F3) of a review: it is hidden and fails no gate until the lines it cites change.
 
-    One that is shared counts for a gate once it is in the base commit of the change: no change can dismiss what is
-    found in itself.
+    A shared dismissal counts for a gate once it is in the base commit: a change cannot dismiss findings about itself.
     """
     if sum(map(bool, (finding, listing, undo))) != 1:
-        raise click.UsageError("name a finding, or give --list or --undo ID")
+        raise click.UsageError("give a finding, --list, or --undo ID")
     if listing:
         return _list(as_json)
     if undo:
@@ -164,8 +163,8 @@ def _dismiss(name: str, reason: str, id: str, shared: bool, as_json: bool) -> in
         return 0
     say(f"  dismissed {name.upper()} as {one.id}: {one.category} in {one.place}, until these lines change")
     if shared:
-        say(f"  commit {file.relative_to(file.parent.parent)}; for a gate it counts once it is in the base commit")
-    say(f"  take it back with   rebut dismiss --undo {one.id}")
+        say(f"  commit {file.relative_to(file.parent.parent)}; the gate uses it once it is in the base commit")
+    say(f"  to undo this   rebut dismiss --undo {one.id}")
     return 0
 
 
@@ -189,17 +188,17 @@ def _undo(name: str, id: str, as_json: bool) -> int:
         if one is not None
     ]
     if not gone:
-        raise UsageError(f"nothing that is kept here is called {name!r}", "`rebut dismiss --list` shows what there is.")
+        raise UsageError(f"no dismissal here is called {name!r}", "`rebut dismiss --list` shows them.")
     if as_json:
         say_json({"undone": gone})
     else:
-        say(f"  taken back: {', '.join(dict.fromkeys(gone))}")
+        say(f"  removed: {', '.join(dict.fromkeys(gone))}")
     return 0
 
 
 def _list(as_json: bool) -> int:
     from rebut.cli.output import say, say_json, width
-    from rebut.reports.terminal import wrapped
+    from rebut.reports.terminal import hanging
 
     kept = _kept(Path.cwd().resolve())
     if as_json:
@@ -208,10 +207,10 @@ def _list(as_json: bool) -> int:
         return 0
     for shared, one in kept:
         where = "shared" if shared else "yours"
-        say("\n".join(wrapped(f"  {one.id}  {where:<6}  {one.place}  {one.category}: {one.text}", width(), 21)))
-        say("\n".join(wrapped(f"{'':<19}because: {one.reason}", width(), 21)))
+        say("\n".join(hanging(f"  {one.id}  {where:<6}  {one.place}  {one.category}: {one.text}", width(), 21)))
+        say("\n".join(hanging(f"{'':<19}because: {one.reason}", width(), 21)))
     if not kept:
-        say("  nothing is dismissed here")
+        say("  no dismissals here")
     return 0
 
 
@@ -228,7 +227,7 @@ def _file(workspace: Path, shared: bool) -> Path:
 
 
 def _review(id: str) -> tuple[Review, Path]:
-    """The review that is meant, and its workspace; without an id the last one of this folder, whatever came after."""
+    """A review and its workspace; without an id, the last review of this folder that has ended."""
     from rebut.ci.recorded_reviews import Review
     from rebut.core.errors import UnknownSession
     from rebut.record import sessions

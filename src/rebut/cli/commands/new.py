@@ -1,4 +1,4 @@
-"""`rebut new protocol NAME`: a protocol and its test, both working, to begin from."""
+"""`rebut new protocol NAME`: creates a working protocol and its test."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from rebut.core.errors import UsageError
 @click.argument("what", type=click.Choice(["protocol"]))
 @click.argument("name")
 @click.option(
-    "--folder", type=click.Path(file_okay=False, path_type=Path), default=".", metavar="DIR", help="Where. [.]"
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".",
+    metavar="DIR",
+    help="The folder to write to. [.]",
 )
 @json_flag
 def new_command(what: str, name: str, folder: Path, as_json: bool) -> int:
-    """Write NAME.py, a protocol that runs as it stands, and test_NAME.py, which crashes it at every call.
+    """Create NAME.py, a working protocol, and test_NAME.py, which crashes it at every call and resumes it.
 
-    NAME is a word of small letters, digits and underscores. Nothing that exists is written over.
+    NAME consists of lower-case letters, digits and underscores. Existing files are not replaced.
     """
     from rebut.cli.output import say, say_json
 
@@ -38,17 +42,16 @@ def new_command(what: str, name: str, folder: Path, as_json: bool) -> int:
     return 0
 
 
-# A protocol to begin from: its file and its test, both working as they are written.
-
-
 def protocol(name: str, folder: Path) -> tuple[Path, Path]:
     """Write NAME.py and test_NAME.py into a folder."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
-        raise UsageError(f"{name!r} is no name for a protocol", "Take small letters, digits and underscores.")
+        raise UsageError(
+            f"{name!r} cannot be the name of a protocol", "Use lower-case letters, digits and underscores."
+        )
     wanted = folder / f"{name}.py", folder / f"test_{name}.py"
     for path in wanted:
         if path.exists() or path.is_symlink():
-            raise UsageError(f"{path} is there already", "Take another name, or another --folder.")
+            raise UsageError(f"{path} already exists", "Choose another name or another --folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, template in zip(wanted, ("protocol.txt", "test.txt"), strict=True):

@@ -1,4 +1,4 @@
-"""`rebut duel`: proposer against challenger."""
+"""The commands that run a protocol: `duel`, `cross`, `revise`, `panel`, and `run` for any other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import SCOPES, Many, common, gate_options, given_scope, pairs, scope_options, shown, topic_of
+from rebut.cli.options import (
+    LEVEL,
+    PATH,
+    PROTOCOL,
+    SCOPES,
+    SPEC,
+    Many,
+    common,
+    gate_options,
+    given_scope,
+    pairs,
+    scope_options,
+    shown,
+    topic_of,
+)
 
 if TYPE_CHECKING:
     from rebut.workspace.targets.target import Wanted
@@ -15,17 +29,17 @@ if TYPE_CHECKING:
 
 @click.command("duel", cls=Many)
 @click.argument("topic")
-@click.option("--proposer", metavar="SPEC", help="The model that takes a position.")
-@click.option("--challenger", metavar="SPEC", help="The model that attacks it; another one than the proposer.")
-@click.option("--judge", metavar="SPEC", help="The model that decides. [a fresh call of the proposer's model]")
-@click.option("--rounds", type=int, metavar="1–5", help="Rounds of back and forth. [2]")
-@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
-@click.option("--model-proposer", metavar="MODEL", help="The proposer's model, apart from its provider.")
-@click.option("--model-challenger", metavar="MODEL", help="The challenger's model, apart from its provider.")
-@click.option("--state-dir", metavar="DIR", help="Write debate/last-debate.json there.")
+@click.option("--proposer", type=SPEC, help="The model that takes a position.")
+@click.option("--challenger", type=SPEC, help="The model that attacks it; not the proposer's model.")
+@click.option("--judge", type=SPEC, help="The model that decides. [the proposer's, in a new conversation]")
+@click.option("--rounds", type=int, metavar="1–5", help="Rounds of challenge and defense. [2]")
+@click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
+@click.option("--model-proposer", metavar="MODEL", help="Replace the model in the proposer's spec.")
+@click.option("--model-challenger", metavar="MODEL", help="Replace the model in the challenger's spec.")
+@click.option("--state-dir", type=PATH, metavar="DIR", help="Write debate/last-debate.json to this folder.")
 @common
 def duel_command(topic: str, model_proposer: str | None, model_challenger: str | None, **named: Any) -> int:
-    """Proposer against challenger, every claim cited, until a judge picks a side.
+    """A proposer takes a position, a challenger attacks it, and a judge picks a side.
 
     TOPIC is the question; - reads it from standard input.
     """
@@ -36,35 +50,34 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
     return launch("duel", topic_of(topic), named, **how)
 
 
-# `rebut cross`: a critic of another family, a judge, and a choice from A to E.
-
-
 @click.command("cross", cls=Many)
 @click.argument("content", required=False, default="")
 @click.option("--target", metavar="KIND", default="auto", help="auto, code, proposal or mixed. [auto]")
 @click.option("--scope", metavar="SCOPE", default="", help=f"{SCOPES}. [uncommitted]")
 @scope_options
-@click.option("--artifact-file", metavar="FILE", default="", help="A file that holds what to review.")
-@click.option("--context-file", metavar="FILE", default="", help="A file that holds the last message.")
-@click.option("--from-transcript", is_flag=True, help="The last answer of your coding tool in this folder.")
-@click.option("--author", metavar="SPEC", help="The model that wrote it; it is not asked. [the judge's, or you]")
-@click.option("--critic", metavar="SPEC", help="The model that reviews it; another one than the author.")
-@click.option("--judge", metavar="SPEC", help="The model that weighs the findings. [the author's]")
-@click.option("--intensity", metavar="LEVEL", help="quick, standard or extensive: rounds, minutes and time a call.")
-@click.option("--max-rounds", "rounds", type=int, metavar="1–5", help="Rounds at most. [1, 3 or 5]")
-@click.option("--mode", metavar="MODE", help="auto: the judge's choice is taken; manual: you are asked. [auto]")
-@click.option("--backend-timeout-seconds", type=float, metavar="S", help="The same as --timeout. [180, 600 or 900]")
-@click.option("--skip-materialize-opposite", is_flag=True, help="On B, do not have the final artifact written.")
-@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
-@click.option("--state-dir", metavar="DIR", help="The folder that holds session folders. [in git's own folder]")
-@click.option("--apply", "apply_patch", is_flag=True, help="Apply the final patch, if the tree is as it was reviewed.")
+@click.option("--artifact-file", type=PATH, metavar="FILE", default="", help="The file with the text to review.")
+@click.option("--context-file", type=PATH, metavar="FILE", default="", help="The file with the last message.")
+@click.option("--from-transcript", is_flag=True, help="Review the last answer of your coding agent in this folder.")
+@click.option("--author", type=SPEC, help="The model that wrote it; it is not called. [the judge's, or you]")
+@click.option("--critic", type=SPEC, help="The model that reviews it; not the author's model.")
+@click.option("--judge", type=SPEC, help="The model that judges the findings. [the author's]")
+@click.option("--intensity", metavar="LEVEL", help="quick, standard or extensive: sets rounds and time limits.")
+@click.option("--max-rounds", "rounds", type=int, metavar="1–5", help="Maximum number of rounds. [1, 3 or 5]")
+@click.option("--mode", metavar="MODE", help="auto: the judge decides; manual: you decide. [auto]")
+@click.option("--backend-timeout-seconds", type=float, metavar="S", help="Same as --timeout. [180, 600 or 900]")
+@click.option("--skip-materialize-opposite", is_flag=True, help="After choice B, do not write the final artifact.")
+@click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
+@click.option("--state-dir", type=PATH, metavar="DIR", help="The parent of the session folders. [in .git]")
+@click.option(
+    "--apply", "apply_patch", is_flag=True, help="Apply the final patch if no reviewed file has changed since."
+)
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
 @gate_options
-@click.option("--again", is_flag=True, help="Review it anew, even if the same review is on record.")
+@click.option("--again", is_flag=True, help="Review again, even if the same review is on record.")
 @click.option(
-    "--sarif", type=click.Path(dir_okay=False, path_type=Path), help="Also write the findings there, as SARIF."
+    "--sarif", type=click.Path(dir_okay=False, path_type=Path), help="Also write the findings to this file, as SARIF."
 )
-@click.option("--github", is_flag=True, help="Also print them as annotations of a GitHub workflow.")
+@click.option("--github", is_flag=True, help="Also print the findings as GitHub annotations.")
 @common
 def cross_command(
     content: str,
@@ -78,10 +91,10 @@ def cross_command(
     github: bool,
     **named: Any,
 ) -> int:
-    """A critic of another family reviews a change or a proposal, a judge weighs its findings, and you decide.
+    """A critic reviews a change or a proposal, a judge rules on its findings, and you (or the judge) decide.
 
-    CONTENT is the text to review; - reads it from standard input. Without it: a file, standard input, a transcript, or
-    the changed working tree.
+    CONTENT is the text to review; - reads it from standard input. Without CONTENT, rebut reviews --artifact-file,
+    standard input, --from-transcript, or the uncommitted changes.
     """
     from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import launch
@@ -123,28 +136,27 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
     return Wanted(named.pop("target"), scope, content, stdin=stdin, **texts)
 
 
-# `rebut revise`: two authors critique, revise and converge on one plan or one review.
-
-
 @click.command("revise", cls=Many)
 @click.argument("stage", metavar="plan|review", type=click.Choice(["plan", "review"]))
 @click.argument("topic", required=False, default="")
-@click.option("--author", metavar="SPEC", multiple=True, help="A model that writes; give two. NAME=SPEC names files.")
-@click.option("--synthesizer", metavar="SPEC", help="The model that makes one of both. [the first author's, anew]")
-@click.option("--scope", metavar="SCOPE", default="", help=f"What is reviewed: {SCOPES}. [uncommitted]")
+@click.option("--author", type=SPEC, multiple=True, help="A model that writes; give two. NAME=SPEC sets its file name.")
+@click.option("--synthesizer", type=SPEC, help="The model that merges both. [the first author's, new conversation]")
+@click.option("--scope", metavar="SCOPE", default="", help=f"What to review: {SCOPES}. [uncommitted]")
 @scope_options
-@click.option("--rounds", type=int, metavar="1–3", help="Rounds of critique and revision at most. [2]")
-@click.option("--phase", type=click.IntRange(min=1), metavar="N", help="Write to .kiln/tracks/phase-N. [the one due]")
-@click.option("--strategy", metavar="NAME", help="debate; or synthesize (a plan), single (a review). [debate]")
-@click.option("--baseline", is_flag=True, help="Also synthesize the first drafts alone, to compare: one call more.")
-@click.option("--show-names", is_flag=True, help="Tell authors who wrote what; by default they are not told.")
-@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@click.option("--rounds", type=int, metavar="1–3", help="Maximum rounds of critique and revision. [2]")
+@click.option(
+    "--phase", type=click.IntRange(min=1), metavar="N", help="Write to .kiln/tracks/phase-N. [the current phase]"
+)
+@click.option("--strategy", metavar="NAME", help="debate; or synthesize (plans), single (reviews). [debate]")
+@click.option("--baseline", is_flag=True, help="Also merge the first drafts, to compare (one more call).")
+@click.option("--show-names", is_flag=True, help="Show the authors each other's names. [hidden]")
+@click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
 @common
 def revise_command(stage: str, topic: str, **named: Any) -> int:
-    """Two authors write, critique each other, revise and converge; one plan or one review is made of both.
+    """Two authors write, critique each other and revise; then both texts are merged into one plan or one review.
 
-    TOPIC is the task of a plan, and for a review what to look at; - reads it from standard input. Where
-    .kiln/config.json exists, it says whether a stage is debated.
+    TOPIC is what to plan, or what a review should look at; - reads it from standard input. If .kiln/config.json
+    exists, it decides whether a stage is debated.
     """
     from rebut.cli.launch import launch
 
@@ -155,32 +167,31 @@ def revise_command(stage: str, topic: str, **named: Any) -> int:
 
         wanted = Wanted("code", scope or "uncommitted", instead=f"Name another with --scope: {SCOPES}")
     elif scope:
-        raise click.UsageError(f"a plan has no scope, got {scope}; --context gives it files")
+        raise click.UsageError(f"a plan has no scope, got {scope}; give it files with --context")
     elif not topic:
-        raise click.UsageError("missing argument 'TOPIC': say what to plan")
+        raise click.UsageError("missing argument 'TOPIC': what to plan")
     named["author"] = list(named["author"])
     named["stage"] = stage
     how = shown(named)
     return launch("revise", topic_of(topic), named, **how, wanted=wanted)
 
 
-# `rebut panel`: one position against several challengers at once.
-
-
 @click.command("panel", cls=Many)
 @click.argument("topic")
-@click.option("--lead", metavar="SPEC", help="The model that takes the position and defends it.")
-@click.option("--challenger", metavar="SPEC", multiple=True, help="A model that attacks it; repeat for several.")
-@click.option("--judge", metavar="SPEC", help="Who writes the personas and maps assumptions. [the lead's model]")
-@click.option("--max-rounds", "rounds", type=int, metavar="1–10", help="The challenge and all rebuttals. [5]")
-@click.option("--min-challengers", type=int, metavar="N", help="How many challengers must answer. [1]")
-@click.option("--effort", metavar="LEVEL", help="Thinking effort of every seat: low, medium, high, max.")
+@click.option("--lead", type=SPEC, help="The model that takes a position and defends it.")
+@click.option("--challenger", type=SPEC, multiple=True, help="A model that attacks it; repeat for more.")
+@click.option("--judge", type=SPEC, help="The model that writes personas and rules. [the lead's]")
+@click.option(
+    "--max-rounds", "rounds", type=int, metavar="1–10", help="Maximum rounds, the first challenge included. [5]"
+)
+@click.option("--min-challengers", type=int, metavar="N", help="Challengers that must answer. [1]")
+@click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
 @common
 def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
-    """One position against expert challengers, all at once, to a consensus or an honest trade-off.
+    """One position against several expert challengers at once: ends in a consensus or a trade-off.
 
-    TOPIC is the question; - reads it from standard input. A call takes 120 s at most unless --timeout says otherwise.
-    The files are in ./debates/NNN-topic.
+    TOPIC is the question; - reads it from standard input. A call may take 120 s, unless --timeout is given. The files
+    are written to ./debates/NNN-topic.
     """
     from rebut.cli.launch import launch
 
@@ -189,14 +200,11 @@ def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
     return launch("panel", topic_of(topic), named, **how)
 
 
-# `rebut run FILE.py|NAME TOPIC`: a protocol of one's own, or of another package.
-
-
 @click.command("run", cls=Many)
-@click.argument("file", metavar="FILE|NAME")
+@click.argument("file", type=PROTOCOL, metavar="FILE|NAME")
 @click.argument("topic")
-@click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Fill a seat; repeat for a role with several.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a setting of the protocol.")
+@click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="The model for a seat; repeat for more.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a setting of the protocol.")
 @click.option("--scope", metavar="SCOPE", default="", help=f"A change to debate: {SCOPES}.")
 @click.option("--artifact-file", metavar="FILE", default="", help="A file to debate.")
 @gate_options
@@ -212,9 +220,9 @@ def run_command(
     on_inconclusive: str | None,
     **named: Any,
 ) -> int:
-    """Run a protocol from a Python file, or an installed one by its NAME. TOPIC - is read from standard input.
+    """Run a protocol from a Python FILE, or an installed one by NAME. TOPIC is the question; - reads standard input.
 
-    The file has `seats`, `async def run(debate)` and, if it likes, `Settings`: see docs/writing-a-protocol.md.
+    The file defines `seats`, `async def run(debate)` and optionally `Settings`: see docs/writing-a-protocol.md.
     """
     from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import launch
@@ -236,4 +244,4 @@ def run_command(
 
 def _own(name: str, named: dict[str, Any]) -> None:
     if name in named or name in ("protocol", "topic", "models"):
-        raise click.UsageError(f"{name!r} is no seat or setting of a protocol; it has a flag or argument of its own")
+        raise click.UsageError(f"{name!r} is not a seat or setting of the protocol; it has its own flag or argument")

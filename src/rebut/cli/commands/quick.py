@@ -1,42 +1,46 @@
-"""The verbs of intent, `ask`, `review`, `plan` and `more`: thin ways to a protocol, with defaults for a first look."""
+"""`ask`, `review` and `plan`: short ways to run a protocol, with low limits for a first look."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from rebut.api import Setup
-from rebut.cli.options import Many, common, gate_options, given_limits, limits, output, shown, topic_of
-from rebut.cli.output import folded, say, width
-from rebut.core.errors import RebutError
-from rebut.core.text import cut
-from rebut.domain import session_status
-from rebut.record import sessions
-from rebut.setup.discover import look, usable
-from rebut.workspace.git import Git
+from rebut.cli.options import (
+    PATH,
+    SPEC,
+    Many,
+    common,
+    gate_options,
+    shown,
+    topic_of,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
-"""What a verb may take unless told otherwise."""
+"""Limits of these commands, unless others are given."""
 A_PLAN = 120
-"""Seconds a call for a text: with less, a review of one says that its time is short, which nobody here asked for."""
+"""Seconds per call for a text: with less, the review would be reported as short of time."""
 QUICK = {"timeout": 60, "calls": 6, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
 
 
-def verb(f: F) -> F:
-    """What all verbs understand."""
+def common_options(f: F) -> F:
+    """The options of all three."""
     for option in reversed(
         [
-            click.option("--with", "company", metavar="A,B", help="The models to use; their roles are shown."),
+            click.option(
+                "--with",
+                "company",
+                type=SPEC,
+                metavar="A,B",
+                help="The models to use; the roles are shown before the first call.",
+            ),
             click.option("--quick", is_flag=True, help="Less time, fewer calls, low effort."),
             click.option("--deep", is_flag=True, help="More rounds and calls; with ask, a panel of experts."),
-            click.option("--save", metavar="DIR", help="Also write the debate's files to DIR."),
+            click.option("--save", type=PATH, metavar="DIR", help="Also write the debate's files to DIR."),
         ]
     ):
         f = option(f)
@@ -45,9 +49,9 @@ def verb(f: F) -> F:
 
 @click.command("ask", cls=Many)
 @click.argument("question")
-@verb
+@common_options
 def ask_command(question: str, company: str | None, quick: bool, deep: bool, save: str | None, **named: Any) -> int:
-    """Two models answer blind. If they choose the same, that is said; if not, they debate.
+    """Two models answer independently. If they agree, that is the result; if not, they debate.
 
     QUESTION is what to decide; - reads it from standard input.
     """
@@ -63,13 +67,13 @@ def ask_command(question: str, company: str | None, quick: bool, deep: bool, sav
 
 
 @click.command("review", cls=Many)
-@click.argument("what", required=False, default="", metavar="[REV|FILE]")
-@click.option("--fix", is_flag=True, help="Also have a patch written: final.patch of the session.")
-@click.option("-i", "--interactive", is_flag=True, help="You choose from A to E, not the judge.")
+@click.argument("what", required=False, default="", type=PATH, metavar="[REV|FILE]")
+@click.option("--fix", is_flag=True, help="Also write a patch with the fixes: final.patch of the session.")
+@click.option("-i", "--interactive", is_flag=True, help="You decide, not the judge.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
 @gate_options
-@click.option("--again", is_flag=True, help="Review it anew, even if the same review is on record.")
-@verb
+@click.option("--again", is_flag=True, help="Review again, even if the same review is on record.")
+@common_options
 def review_command(
     what: str,
     fix: bool,
@@ -84,9 +88,9 @@ def review_command(
     save: str | None,
     **named: Any,
 ) -> int:
-    """Have a change reviewed: the changed tree, else this branch against the default branch.
+    """Review a change: your uncommitted changes, or else this branch against the default branch.
 
-    REV is a commit or a range A..B; FILE a file as it stands; - a diff or code on standard input.
+    REV is a commit or a range A..B, FILE a whole file, - a diff or code on standard input.
     """
     from rebut.cli.shorthand import of_review
 
@@ -97,10 +101,10 @@ def review_command(
 
 
 @click.command("plan", cls=Many)
-@click.argument("file")
-@click.option("--rewrite", is_flag=True, help="Have two authors revise it until they converge.")
+@click.argument("file", type=PATH)
+@click.option("--rewrite", is_flag=True, help="Let two authors revise it until they agree.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
-@verb
+@common_options
 def plan_command(
     file: str,
     rewrite: bool,
@@ -111,30 +115,18 @@ def plan_command(
     save: str | None,
     **named: Any,
 ) -> int:
-    """Have a plan or a proposal reviewed. FILE holds it; - reads standard input."""
+    """Review a plan or a proposal in FILE; - reads standard input."""
     from rebut.cli.shorthand import of_plan, to_rewrite
 
     who = _company(company)
     if rewrite:
         topic, context = to_rewrite(file)
         named["context"] = (*named["context"], *context)
-        named["strategy"] = "debate"  # whatever a workspace wants of its own stages
+        named["strategy"] = "debate"  # whatever .kiln/config.json says about stages
         return _go("revise", topic, named, {"author": _authors(who[:2]), "synthesizer": who[2:]}, quick, deep, save)
     roles = dict(zip(("critic", "judge"), who, strict=False))
     named["skip_materialize_opposite"] = True
     return _go("cross", "", named, roles, quick, deep, save, of_plan(file), everything)
-
-
-@click.command("more")
-@click.argument("id", required=False, default="last")
-@limits
-@output
-def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
-    """One more round of the same debate. ID is an id, a unique beginning of one, a slug, or `last`."""
-    from rebut.cli.shorthand import one_more
-
-    raised = given_limits(named)
-    return one_more(id, raised, as_json=as_json, quiet=quiet, deadline=deadline)
 
 
 def _company(given: str | None) -> list[str]:
@@ -145,7 +137,7 @@ def _company(given: str | None) -> list[str]:
 
 
 def _authors(who: list[str]) -> list[str]:
-    """Two of one provider get names, which `revise` wants for its files and this verb has no flag for."""
+    """Two models of one provider get names: `revise` needs them for its files, and this command has no flag for it."""
     from rebut.core.types import ModelSpec
     from rebut.setup.seats import told_apart
 
@@ -173,15 +165,15 @@ def _go(
     from rebut.engine.protocol import load
 
     if quick and deep:
-        raise click.UsageError("--quick and --deep are two wishes; give one")
+        raise click.UsageError("give --quick or --deep, not both")
     named["verb"] = click.get_current_context().info_name
     how = shown(named)
     chosen = named["limits"]
-    of_verb = QUICK if quick else DEEP if deep else FIRST_LOOK
+    defaults = QUICK if quick else DEEP if deep else FIRST_LOOK
     if wanted is not None and wanted.target == "proposal" and not quick:
-        of_verb = {**of_verb, "timeout": max(of_verb["timeout"], A_PLAN)}
-    named["usual_limits"] = of_verb
-    # Dollars that nobody asked for give way to tokens where a price is not known.
+        defaults = {**defaults, "timeout": max(defaults["timeout"], A_PLAN)}
+    named["usual_limits"] = defaults
+    # Where no limit was given and a price is unknown, tokens are limited instead of dollars.
     named["thrifty"] = "usd" not in chosen and "tokens" not in chosen
     named |= {role: who for role, who in roles.items() if who}
     named |= {"effort": "low"} if quick else {}
@@ -192,74 +184,7 @@ def _go(
         named[made.place] = str(Path(save).expanduser().absolute()) if save else "-"
     elif save:
         raise click.UsageError(f"{protocol} writes no files; `rebut export` writes the session")
-    # A verb hides what was dismissed, and obeys the repository's threshold, as the protocol under it does.
+    # As with `cross`, dismissed findings are hidden and the repository's threshold counts.
     quiet = how["quiet"] or how["as_json"]
     gating = Gating(Wish(*gate[:2]), again=gate[2], quiet=quiet) if made.reviews else None
     return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)
-
-
-# `rebut` alone: who could sit down, what could be debated here, and the last session. Calls nothing.
-
-NOBODY = "nobody yet   rebut doctor"
-PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
-
-
-def show() -> int:
-    setup = Setup(rehearsal=True)
-    here = Path.cwd().resolve()
-    rows = [("could sit", who) for who in _seats(setup)]
-    if rows == [("could sit", NOBODY)]:
-        rows += [("try", "needs nobody   rebut demo")]
-    rows += [("here", what) for what in asyncio.run(_debatable(here))]
-    rows += [("last", one) for one in _last(setup, here)]
-    rows += [
-        ("ask", 'rebut "Redis or Postgres?"'),
-        ("look up", "rebut check PLAN.md"),
-        ("all of it", "rebut --help"),
-    ]
-    say(folded("rebut: let AI models argue, hold them to evidence, keep the record.", sys.stdout) + "\n")
-    before = ""
-    for name, text in rows:
-        say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")
-        before = name
-    return 0
-
-
-def _fitted(text: str, space: int) -> str:
-    """One line; where a command follows its reason, the reason is what gives way: half a command is of no use."""
-    what, gap, command = text.partition("   ")
-    return f"{cut(what, max(8, space - len(gap + command)))}{gap}{command}" if gap else cut(text, space)
-
-
-def _seats(setup: Setup) -> list[str]:
-    found = asyncio.run(look(setup.config, setup.env))
-    out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
-    barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
-    return [*out, *barred] or [NOBODY]
-
-
-async def _debatable(here: Path) -> list[str]:
-    out = []
-    git = await Git.open(here)
-    if git is not None:
-        try:
-            changes = await git.changes()
-        finally:
-            await git.close()
-        count = len(changes.changed) + len(changes.untracked)
-        if count:
-            out.append(f"{count} changed file{'' if count == 1 else 's'}   rebut review")
-    out += [f"{name}   rebut plan {name}" for name in PLANS if (here / name).is_file()][:2]
-    return out
-
-
-def _last(setup: Setup, here: Path) -> list[str]:
-    newest = next((one for one in sessions.sessions(setup.environment.root) if sessions.is_here(one, here)), None)
-    if newest is None:
-        return []
-    try:
-        status = session_status.status(sessions.load(newest.folder), sessions.running(newest.folder))
-    except RebutError as error:
-        status = error.message
-    topic = " ".join(newest.opened.topic.split()) or newest.opened.protocol
-    return [f"{cut(topic, 60)} ({status})   rebut show {newest.id[:4]}"]

@@ -1,32 +1,26 @@
-"""`rebut resume` and `rebut fork`."""
+"""`resume`, `answer`, `fork` and `more`: the commands that continue a session on record."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut import api
-from rebut.api import Setup
-from rebut.ci.apply import final_patch, is_applied
-from rebut.cli.gate_flags import Gating
-from rebut.cli.launch import applied
-from rebut.cli.options import deadline_option, gate_options, given_limits, limits, output, pairs
-from rebut.cli.runner import perform
-from rebut.core.errors import RebutError
-from rebut.domain.gate_policy import Wish
-from rebut.domain.outcome import Outcome
-from rebut.setup.connect import Custom
+from rebut.cli.options import PATH, SESSION, SPEC, deadline_option, gate_options, given_limits, limits, output, pairs
 
 if TYPE_CHECKING:
+    from rebut.api import Setup
     from rebut.cli.runner import Judged
+    from rebut.domain.outcome import Outcome
+    from rebut.setup.connect import Custom
 
 
 @click.command("resume")
-@click.argument("id")
-@click.option("--ask-left", is_flag=True, help="Ask those again who were left behind and are still awaited.")
+@click.argument("id", type=SESSION)
+@click.option("--ask-left", is_flag=True, help="Retry calls that were skipped by hand.")
 @gate_options
 @limits
 @output
@@ -40,13 +34,13 @@ def resume_command(
     on_inconclusive: str | None,
     **named: Any,
 ) -> int:
-    """Go on with a session that was stopped; nothing on record is asked again.
+    """Resume a session that was stopped. Recorded answers are not asked again.
 
-    ID is an id, a unique beginning of one, a slug, or `last`. Limits given here replace those on record. A review ends
-    with the gate, the files and the --apply that it was begun with.
+    ID is a session id or its first letters, a slug, or `last`. Limits given here replace those on record. A review
+    keeps the gate, the files and the --apply it was started with.
     """
 
-    return take_up(
+    return resume_session(
         id,
         limits=given_limits(named),
         ask_left=ask_left,
@@ -58,18 +52,125 @@ def resume_command(
     )
 
 
+def resume_session(
+    id: str,
+    *,
+    as_json: bool,
+    quiet: bool,
+    deadline: float | None,
+    limits: Mapping[str, float] | None = None,
+    ask_left: bool = False,
+    backends: Mapping[str, Custom] | None = None,
+    fail_on: str | None = None,
+    on_inconclusive: str | None = None,
+) -> int:
+    """Resume a session. A review keeps the gate that is on record, unless another is given here."""
+    from rebut import api
+    from rebut.ci.apply import final_patch, is_applied
+    from rebut.cli.gate_flags import Gating
+    from rebut.cli.launch import applied
+    from rebut.cli.runner import perform
+    from rebut.core.errors import RebutError
+    from rebut.domain.gate_policy import Wish
+
+    gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
+
+    async def act(setup: Setup) -> Outcome:
+        there, _, record = setup.taken_up(id)
+        await gating.read_recorded(there, record, quiet=as_json)
+        try:
+            outcome = await api.resume(id, setup=setup, limits=limits, ask_left=ask_left)
+        except RebutError as error:
+            gating.excuse(error)
+            raise
+        if gating.target is None:
+            return outcome
+        if gating.apply and outcome.complete and not record.closed:  # a closed one was applied then, or refused
+            outcome = await applied(there, outcome, refused)
+        gating.applied = await is_applied(final_patch(outcome), record, there.environment.known_secrets)
+        return outcome
+
+    code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, backends=backends, judge=gating.judge)
+    return code or (3 if refused else 0)
+
+
+@click.command("answer")
+@click.argument("id", type=SESSION)
+@click.option("--file", "file", required=True, type=PATH, metavar="FILE", help="The answer; - reads standard input.")
+@click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one waiting]")
+@deadline_option
+@output
+def answer_command(id: str, file: str, key: str, deadline: float | None, as_json: bool, quiet: bool) -> int:
+    """Answer a question for a `caller` seat, and resume the debate.
+
+    When rebut exits with code 4, it prints the question, the schema of the answer and this command. If the answer does
+    not match the schema, it is recorded, and rebut asks again with the problems listed. With --key, the same answer is
+    not recorded twice.
+    """
+    from rebut.setup.connect import answering
+
+    text = _read(file)
+    wanted = _for(id, key, text)
+    return resume_session(
+        id,
+        as_json=as_json,
+        quiet=quiet,
+        deadline=deadline,
+        backends={"caller": answering(text if wanted else "", key)},
+    )
+
+
+def _for(id: str, key: str, text: str) -> bool:
+    """Whether the answer is still needed: it may be on record from a process that was killed."""
+    from rebut.api import Setup
+    from rebut.core.errors import UsageError
+    from rebut.engine.plan import participants
+    from rebut.record import sessions
+    from rebut.record.record import seat_of
+
+    folder = Setup().find(id)
+    record = sessions.load(folder)
+    seats = [p.seat for p in participants(record)[0] if p.spec.provider == "caller"]
+    if not seats:
+        raise UsageError(f"session {folder.name} has no `caller` seat", "Continue with `rebut resume`.")
+    if record.closed:
+        raise UsageError(f"session {folder.name} is closed", f"See its outcome with `rebut show {folder.name}`.")
+    if key and seat_of(key) not in seats:
+        raise UsageError(f"{key} is not a question to the caller", f"The seats of the caller: {', '.join(seats)}.")
+    call = record.calls.get(key)
+    if call is None:
+        return True
+    last = call.attempts[max(call.attempts)].text.strip() if call.attempts else ""
+    return call.answered is None and last != text.strip()
+
+
+def _read(file: str) -> str:
+    from pathlib import Path
+
+    from rebut.core.errors import UsageError
+
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    text = raw.decode("utf-8-sig", "replace")
+    if not text.strip():
+        raise UsageError("the answer is empty", "Use --file FILE, or --file - for standard input.")
+    return text
+
+
 @click.command("fork")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @click.option("--topic", metavar="TEXT", help="Another question.")
-@click.option("--proposer", metavar="SPEC", help="Another proposer.")
-@click.option("--challenger", metavar="SPEC", help="Another challenger.")
-@click.option("--judge", metavar="SPEC", help="Another judge.")
+@click.option("--proposer", type=SPEC, help="Another proposer.")
+@click.option("--challenger", type=SPEC, help="Another challenger.")
+@click.option("--judge", type=SPEC, help="Another judge.")
 @click.option("--rounds", type=int, metavar="1–5", help="Another number of rounds.")
-@click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Another model in any seat.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another value of any setting.")
-@click.option("--allow-same-model", is_flag=True, help="Let one model fill two seats: a self-debate.")
-@click.option("--again", is_flag=True, help="Reuse nothing: ask the same, or what you changed, all anew.")
-@click.option("--dry-run", is_flag=True, help="Only say how much would be reused and asked anew.")
+@click.option("--seat", multiple=True, metavar="ROLE=SPEC", help="Another model for a seat.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another value for a setting.")
+@click.option("--allow-same-model", is_flag=True, help="Allow the same model in two seats (a self-debate).")
+@click.option("--again", is_flag=True, help="Do not reuse any answers.")
+@click.option("--dry-run", is_flag=True, help="Only show how many answers would be reused.")
 @limits
 @output
 def fork_command(
@@ -83,9 +184,9 @@ def fork_command(
     settings: tuple[str, ...],
     **named: Any,
 ) -> int:
-    """Branch a session with another seat, setting, question or limit. What still fits is reused at no cost.
+    """Copy a session with another model, setting, question or limit. Answers that still fit are reused for free.
 
-    Where a seat failed, a fork that changes nothing asks that seat again.
+    If a seat failed, a fork without changes asks that seat again.
     """
     from rebut import api
     from rebut.api import Setup
@@ -102,27 +203,27 @@ def fork_command(
     async def act(setup: Setup) -> Outcome:
         if again:
             return await api.fork(id, setup=setup, again=True, **changes)
-        reused, anew = await api.fork_plan(id, setup=setup, **changes)
+        reused, new = await api.fork_plan(id, setup=setup, **changes)
         if not quiet and not as_json:
-            say(f"  {_counted(reused, anew)}", sys.stderr)
+            say(f"  {_counted(reused, new)}", sys.stderr)
         return await api.fork(id, setup=setup, **changes)
 
     if dry_run:
         import asyncio
 
         if again:
-            raise UsageError("--again reuses nothing, so there is nothing to count", "Leave out --dry-run.")
-        reused, anew = asyncio.run(api.fork_plan(id, setup=Setup(), **changes))
+            raise UsageError("--again reuses no answers, so there is nothing to show", "Remove --dry-run.")
+        reused, new = asyncio.run(api.fork_plan(id, setup=Setup(), **changes))
         if as_json:
-            say_json({"reused": reused, "anew": anew})
+            say_json({"reused": reused, "anew": new})
         else:
-            say(f"  {_counted(reused, anew)}")
+            say(f"  {_counted(reused, new)}")
         return 0
     return perform(act, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
 
 
 def _must_ask(id: str) -> None:
-    """Nothing is changed, so that nobody would be asked but those who failed."""
+    """Refuse a fork without changes, unless a seat failed: only that one would be asked."""
     from rebut.cli.commands.show import folder_of
     from rebut.core.errors import UsageError
     from rebut.core.types import LEFT
@@ -132,16 +233,16 @@ def _must_ask(id: str) -> None:
     if record.closed is not None and any(c.failed and c.failed.failure != LEFT for c in record.calls.values()):
         return
     if record.closed is None:
-        raise UsageError(f"{id} has not ended, and nothing in it is to change", f"Go on with `rebut resume {id}`.")
+        raise UsageError(f"{id} has not ended, and the fork changes nothing", f"Continue with `rebut resume {id}`.")
     raise UsageError(
-        f"a fork of {id} that changes nothing would only repeat it: every answer would be reused",
+        f"a fork of {id} without changes would only repeat it: every answer would be reused",
         "Change a seat (--judge SPEC, --seat ROLE=SPEC), --rounds, --topic, a setting (--set NAME=VALUE) or a limit, "
-        "or ask everything anew with --again.",
+        "or use --again to reuse no answers.",
     )
 
 
 def with_parent(outcome: Outcome) -> Judged:
-    """How a fork ended, beside the session that it was taken from."""
+    """The outcome of a fork, beside that of its parent."""
     from rebut.cli.commands.show import beside, root
     from rebut.cli.output import width
     from rebut.cli.runner import Judged
@@ -153,111 +254,57 @@ def with_parent(outcome: Outcome) -> Judged:
     return Judged(outcome, outcome.exit_code, tuple(pair.rows(width())), pair.to_json())
 
 
-def _counted(reused: int, anew: int) -> str:
-    return f"this fork reuses {reused} answer{'' if reused == 1 else 's'} and asks about {anew} anew"
+def _counted(reused: int, new: int) -> str:
+    from rebut.core.text import counted
+
+    return f"this fork reuses {counted(reused, 'answer')} and asks for about {new} new"
 
 
-# Taking up: a session goes on, and ends as the command that began it would have, with its gate and what it applies.
-
-
-def take_up(
-    id: str,
-    *,
-    as_json: bool,
-    quiet: bool,
-    deadline: float | None,
-    limits: Mapping[str, float] | None = None,
-    ask_left: bool = False,
-    backends: Mapping[str, Custom] | None = None,
-    fail_on: str | None = None,
-    on_inconclusive: str | None = None,
-) -> int:
-    """Go on with a session. What was asked of a review besides its ending is on record; a gate given here is newer."""
-    gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
-
-    async def act(setup: Setup) -> Outcome:
-        there, _, record = setup.taken_up(id)
-        await gating.take_up(there, record, quiet=as_json)
-        try:
-            outcome = await api.resume(id, setup=setup, limits=limits, ask_left=ask_left)
-        except RebutError as error:
-            gating.excuse(error)
-            raise
-        if gating.target is None:
-            return outcome
-        if gating.apply and outcome.complete and not record.closed:  # what had ended was applied then, or refused
-            outcome = await applied(there, outcome, refused)
-        gating.applied = await is_applied(final_patch(outcome), record, there.environment.known_secrets)
-        return outcome
-
-    code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, backends=backends, judge=gating.judge)
-    return code or (3 if refused else 0)
-
-
-# `rebut answer`: the caller's reply, put on record, and the debate goes on.
-
-
-@click.command("answer")
-@click.argument("id")
-@click.option("--file", "file", required=True, metavar="FILE", help="The answer; - reads it from standard input.")
-@click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one that waits]")
-@deadline_option
+@click.command("more")
+@click.argument("id", type=SESSION, required=False, default="last")
+@limits
 @output
-def answer_command(id: str, file: str, key: str, deadline: float | None, as_json: bool, quiet: bool) -> int:
-    """Answer the question that a `caller` seat was asked, and go on with the debate.
-
-    The question, the schema of its answer and this command are what rebut printed when it ended with code 4. An answer
-    that does not fit is kept on record, and the question comes back with what is wrong. With --key, an answer that was
-    already taken is not taken twice.
-    """
-    from rebut.setup.connect import answering
-
-    text = _read(file)
-    wanted = _for(id, key, text)
-    return take_up(
-        id,
-        as_json=as_json,
-        quiet=quiet,
-        deadline=deadline,
-        backends={"caller": answering(text if wanted else "", key)},
-    )
-
-
-def _for(id: str, key: str, text: str) -> bool:
-    """Whether the answer is still wanted; one that was taken before its process died need not be taken again."""
+def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
+    """Add a round to a debate. ID is a session id or its first letters, a slug, or `last`."""
+    from rebut import api
     from rebut.api import Setup
+    from rebut.cli.output import say
+    from rebut.cli.runner import perform
     from rebut.core.errors import UsageError
-    from rebut.engine.plan import participants
+    from rebut.core.text import counted
+    from rebut.domain.outcome import Outcome
+    from rebut.engine.steering import added, settled
     from rebut.record import sessions
-    from rebut.record.record import seat_of
 
-    folder = Setup().find(id)
-    record = sessions.load(folder)
-    seats = [p.seat for p in participants(record)[0] if p.spec.provider == "caller"]
-    if not seats:
-        raise UsageError(f"session {folder.name} has no seat of the caller's", "Go on with `rebut resume`.")
-    if record.closed:
-        raise UsageError(f"session {folder.name} is closed", f"`rebut show {folder.name}` has its outcome.")
-    if key and seat_of(key) not in seats:
-        raise UsageError(f"{key} is no question to the caller", f"The caller sits as {', '.join(seats)}.")
-    call = record.calls.get(key)
-    if call is None:
-        return True
-    last = call.attempts[max(call.attempts)].text.strip() if call.attempts else ""
-    return call.answered is None and last != text.strip()
+    raised = given_limits(named)
+    setup = Setup()
+    record = sessions.load(setup.find(id))
+    if record.closed is None:
+        if not quiet and not as_json:
+            say("  this debate has not ended: resuming it", sys.stderr)
+        return resume_session(id, limits=raised, as_json=as_json, quiet=quiet, deadline=deadline)
+    rounds = record.opened.settings.get("rounds", record.opened.settings.get("max_rounds"))
+    name = "rounds" if "rounds" in record.opened.settings else "max_rounds"
+    if not isinstance(rounds, int):
+        raise UsageError(f"{record.opened.protocol} has no rounds")
 
+    if settled(record):  # settled early: the next round follows the last that took place
+        rounds = max((int(n[1]) for key in record.calls if (n := re.match(r"r(\d+)/", key))), default=0)
+    else:
+        rounds += added(record)
+    ending = Outcome.from_json(record.closed.outcome).heading
 
-def _read(file: str) -> str:
-    import sys
-    from pathlib import Path
+    async def fork(setup: Setup) -> Outcome:
+        changes: dict[str, Any] = {name: rounds + 1, "limits": raised}
+        reused, new = await api.fork_plan(id, setup=setup, **changes)
+        if not new:
+            raise UsageError(
+                f"another round would call no model: {record.opened.protocol} ended with {ending}",
+                f"Try another model or question: rebut fork {record.opened.id[:4]} …",
+            )
+        if not quiet and not as_json:
+            kept = counted(reused, "answer is", "answers are")
+            say(f"  round {rounds + 1}: {kept} reused, about {new} asked", sys.stderr)
+        return await api.fork(id, setup=setup, **changes)
 
-    from rebut.core.errors import UsageError
-
-    try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-    text = raw.decode("utf-8-sig", "replace")
-    if not text.strip():
-        raise UsageError("the answer is empty", "Give it with --file FILE, or on standard input with --file -.")
-    return text
+    return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)

@@ -1,4 +1,4 @@
-"""`rebut list`: the sessions, newest first."""
+"""`rebut list` and `rebut delete`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from rebut.cli.commands.show import folder_of, root
-from rebut.cli.options import json_flag
+from rebut.cli.options import SESSION, json_flag
 
 
 @click.command("list")
-@click.option("--all", "everywhere", is_flag=True, help="Sessions of every folder, not only this one.")
+@click.option("--all", "everywhere", is_flag=True, help="List the sessions of all folders.")
 @json_flag
 def list_command(everywhere: bool, as_json: bool) -> int:
     """List the sessions of this folder, newest first."""
@@ -38,7 +38,9 @@ def list_command(everywhere: bool, as_json: bool) -> int:
         return 0
     if not rows:
         say(
-            "no sessions yet" if everywhere else "no sessions here yet; `rebut list --all` shows those of other folders"
+            "no sessions yet"
+            if everywhere
+            else "no sessions in this folder; `rebut list --all` shows those of other folders"
         )
     for row in rows:
         fork = f", fork of {row['forked_from'][:4]}" if row["forked_from"] else ""
@@ -46,38 +48,38 @@ def list_command(everywhere: bool, as_json: bool) -> int:
         line = f"{row['id']}  {row['at'][:16].replace('T', ' ')}  {row['protocol']:<8} "
         rest = f"  ({row['status']}{fork})" + (f"  {row['workspace']}" if everywhere else "")
         space = max(20, width() - len(line) - len(rest))
-        # What does not fit stands below it, from where the date begins.
+        # A long line continues below, under the date.
         say(folded(line + (cut(topic, space) if sys.stdout.isatty() else topic) + rest, sys.stdout, 10))
     return 0
 
 
-# `rebut delete`: takes a session away for good.
-
-
 @click.command("delete")
-@click.argument("ids", nargs=-1, required=True, metavar="ID…")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
+@click.argument("ids", type=SESSION, nargs=-1, required=True, metavar="ID…")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @json_flag
 def delete_command(ids: tuple[str, ...], yes: bool, as_json: bool) -> int:
-    """Delete sessions for good: their records, the copies of files in them, and all that was said.
+    """Delete sessions permanently: their records, with all answers and copies of files.
 
-    ID is an id, a unique beginning of one, a slug, or `last`. Files that a session wrote elsewhere stay where they
-    are. A session that is running is left alone.
+    ID is a session id or its first letters, a slug, or `last`. Files that a session wrote elsewhere are kept. A
+    running session is not deleted.
     """
     from rebut.cli.output import say, say_json
     from rebut.core.errors import UsageError
-    from rebut.core.text import cut
+    from rebut.core.text import cut, plural
     from rebut.record import sessions
 
     folders = list(dict.fromkeys(folder_of(id) for id in ids))
     if not yes:
         if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UsageError("delete asks first, and there is nobody to ask", "Give --yes to delete without asking.")
+            raise UsageError(
+                "`rebut delete` asks for confirmation, which needs a terminal",
+                "Use --yes to delete without confirmation.",
+            )
         for folder in folders:
             found = sessions.first_event(folder)
             say(f"  {folder.name}  {cut(found.opened.topic, 60) if found else ''}", sys.stderr)
-        these = "this session" if len(folders) == 1 else f"these {len(folders)} sessions"
-        if not click.confirm(f"Delete {these} for good?", err=True):
+        these = plural(len(folders), "this session", f"these {len(folders)} sessions")
+        if not click.confirm(f"Delete {these} permanently?", err=True):
             say("  nothing was deleted", sys.stderr)
             return 0
     for folder in folders:

@@ -1,4 +1,4 @@
-"""`rebut show` and `rebut replay`: they read, and never write a journal."""
+"""`rebut show` and `rebut replay`. They only read records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.options import json_flag
+from rebut.cli.options import SESSION, json_flag
 
 if TYPE_CHECKING:
     from rebut.core.types import Json
@@ -30,14 +30,14 @@ def folder_of(id: str) -> Path:
 
 
 @click.command("show")
-@click.argument("id")
-@click.option("--prompts", is_flag=True, help="Also every question, as it was asked.")
-@click.option("--failures", is_flag=True, help="Only what failed, and why.")
-@click.option("--all", "everything", is_flag=True, help="Also hidden findings, and each reply as it came.")
-@click.option("--no-pager", is_flag=True, help="Print it, however long it is. [PAGER]")
+@click.argument("id", type=SESSION)
+@click.option("--prompts", is_flag=True, help="Also show every prompt.")
+@click.option("--failures", is_flag=True, help="Show only failed calls, and why they failed.")
+@click.option("--all", "everything", is_flag=True, help="Also show hidden findings and raw replies.")
+@click.option("--no-pager", is_flag=True, help="Print without a pager. [PAGER]")
 @json_flag
 def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pager: bool, as_json: bool) -> int:
-    """Show a session: how it ended, every point with its fate and evidence, then who said what, turn by turn."""
+    """Show a session: its outcome, every point with its status and evidence, then every answer."""
     from rebut.cli.output import page, say, say_json, width
     from rebut.domain import session_status
     from rebut.record import sessions
@@ -46,16 +46,16 @@ def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pa
     folder = folder_of(id)
     record = sessions.load(folder)
     if as_json:
-        say_json(_for_machines(record))
+        say_json(_as_json(record))
         return 0
     if failures:
         say("\n".join(["", *terminal.header(record, width=width()), "", *transcript.failures(record)]))
-        say("" if transcript.failures(record) else "  nothing failed")
+        say("" if transcript.failures(record) else "  no call failed")
         return 0
     ledger = session_status.ledger_of(record)
     title, *header = terminal.header(record, width=width())
-    rows = ["", title, "", *_how_it_ended(record, folder, everything, width()), "", *header, ""]
-    if everything or not session_status.is_review(record):  # a review's ending has told them
+    rows = ["", title, "", *_outcome_rows(record, folder, everything, width()), "", *header, ""]
+    if everything or not session_status.is_review(record):  # the outcome of a review lists them
         listed = transcript.points(ledger, width())
         rows += ["  POINTS AND CLAIMS", "", *listed] if listed else []
     rows += transcript.turns(record, ledger, width(), prompts=prompts, raw=everything)
@@ -63,23 +63,23 @@ def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pa
     return 0
 
 
-def _how_it_ended(record: Record, folder: Path, everything: bool, width: int) -> list[str]:
+def _outcome_rows(record: Record, folder: Path, everything: bool, width: int) -> list[str]:
     from rebut.domain import session_status
     from rebut.record import sessions
     from rebut.reports import terminal
 
     if outcome := session_status.outcome_of(record):
-        outcome = _dismissed(record, outcome)  # the header has the notes
+        outcome = _dismissed(record, outcome)  # the header shows the notes
         shown = terminal.ending(outcome, width=width, told=record.notes, everything=everything, points=False)
         pair = beside(record)
         return [shown, *(["", *pair.rows(width)] if pair else [])]
     running = sessions.running(folder)
     rows = [f"  {session_status.status(record, running)}."]
-    return rows if running else [*rows, f"  Go on with   rebut resume {sessions.short(root(), record.opened.id)}"]
+    return rows if running else [*rows, f"  Continue with   rebut resume {sessions.short(root(), record.opened.id)}"]
 
 
 def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
-    """A fork beside the session that it was taken from."""
+    """A fork compared with its parent."""
     from rebut.core.errors import RecordError
     from rebut.record import sessions
     from rebut.reports.compare import paired
@@ -93,7 +93,7 @@ def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
     return paired(record, load, outcome)
 
 
-def _for_machines(record: Record) -> dict[str, Json]:
+def _as_json(record: Record) -> dict[str, Json]:
     from rebut.reports import export
 
     pair = beside(record)
@@ -101,7 +101,7 @@ def _for_machines(record: Record) -> dict[str, Json]:
 
 
 def _dismissed(record: Record, outcome: Outcome) -> Outcome:
-    """A review's outcome without what was dismissed since. To look at it, the repository need not be there."""
+    """A review's outcome without the findings dismissed since; unchanged if the repository is gone."""
     if outcome.review is None:
         return outcome
     from rebut.ci.gate import stand
@@ -117,10 +117,10 @@ def _dismissed(record: Record, outcome: Outcome) -> Outcome:
 
 
 @click.command("replay")
-@click.argument("id")
+@click.argument("id", type=SESSION)
 @json_flag
 def replay_command(id: str, as_json: bool) -> int:
-    """Run a session again from its record: offline, free, nothing written. Says whether it comes to the same end."""
+    """Repeat a session from its record, offline and free, and report whether the outcome is the same."""
     from rebut import api
     from rebut.cli.json_result import brief
     from rebut.cli.output import say, say_json, width
@@ -144,5 +144,5 @@ def replay_command(id: str, as_json: bool) -> int:
         say_json({**brief(outcome), "same": same})
     else:
         say(terminal.ending(outcome, width=width()))
-        say("\n  the same end as on record" if same else "\n  NOT the end that is on record")
+        say("\n  the same outcome as on record" if same else "\n  NOT the outcome on record")
     return 0 if same else 3

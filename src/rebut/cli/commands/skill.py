@@ -1,4 +1,4 @@
-"""`rebut skill`: what coding agents need to use rebut, laid where each looks for it."""
+"""`rebut skill`: installs the rebut skill for coding agents, in the folder where each looks for skills."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ HOST_NAMES = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "agent
 
 @click.command("skill")
 @click.argument("what", type=click.Choice(["install", "advice", "path"]))
-@click.option("--host", "hosts", multiple=True, type=click.Choice(HOST_NAMES), help="For this host. [those found here]")
 @click.option(
-    "--project", is_flag=True, help="Into this repository, for everybody who works on it, not into your home."
+    "--host", "hosts", multiple=True, type=click.Choice(HOST_NAMES), help="The coding agent. [those found here]"
+)
+@click.option(
+    "--project", is_flag=True, help="Install it in this repository, for everyone who works on it. [your home]"
 )
 @json_flag
 def skill_command(what: str, hosts: tuple[str, ...], project: bool, as_json: bool) -> int:
-    """Let a coding agent use rebut: `install` lays the Agent Skill where it looks, and says where.
+    """Let a coding agent use rebut: `install` copies the rebut skill to the agent's skill folder.
 
-    A file that is not rebut's own, or that you have edited, is left alone; the code is then 3. `advice` prints lines
-    for the AGENTS.md of your repository. `path` prints where the Claude Code plugin is, with its /rebut:… commands.
+    A file that is not rebut's, or that you edited, is not replaced; the exit code is then 3. `advice` prints lines for
+    your repository's AGENTS.md. `path` prints the folder of the Claude Code plugin, which has /rebut:… commands.
     """
     import os
-    from pathlib import Path
 
-    from rebut.cli import installed_files
     from rebut.cli.output import say, say_json
     from rebut.record import sessions
 
     if what != "install" and (hosts or project):
-        raise click.UsageError("--host and --project go with `rebut skill install`")
+        raise click.UsageError("--host and --project are only for `rebut skill install`")
     plugin = str(installed_files.place("plugin"))
     if what != "install":
         text = plugin if what == "path" else installed_files.place("advice.md").read_text("utf-8").rstrip("\n")
@@ -47,45 +47,45 @@ def skill_command(what: str, hosts: tuple[str, ...], project: bool, as_json: boo
             say(text, verbatim=True)
         return 0
     here = sessions.repository(Path.cwd().resolve()) if project else None
-    laid = {host: install(host, os.environ, here) for host in find(hosts, os.environ)}
-    code = 3 if any(one.how == "left alone" for rows in laid.values() for one in rows) else 0
+    installed = {host: install(host, os.environ, here) for host in find(hosts, os.environ)}
+    code = 3 if any(one.how == "left alone" for rows in installed.values() for one in rows) else 0
     if as_json:
-        rows = [{"host": h.name, "path": str(one.path), "how": one.how} for h, found in laid.items() for one in found]
+        rows = [
+            {"host": h.name, "path": str(one.path), "how": one.how} for h, found in installed.items() for one in found
+        ]
         say_json({"laid": rows, "plugin": plugin, "exit": code})
         return code
-    for host, found in laid.items():
+    for host, found in installed.items():
         for one in found:
-            theirs = "  (not rebut's own, or edited)" if one.how == "left alone" else ""
+            theirs = "  (not written by rebut, or edited)" if one.how == "left alone" else ""
             say(f"  {host.name:<9} {one.how:<11} {one.path}{theirs}")
         if host.also:
             say(f"  {'':<9} {host.also.format(plugin)}")
     if code == 3:
-        say("  → Move what was left alone out of the way, and run this again.")
-    say("  for the AGENTS.md of a repository   rebut skill advice")
+        say("  → Move the files that were left alone, and run this again.")
+    say("  lines for your repository's AGENTS.md   rebut skill advice")
     return code
 
-
-# Hosts: the coding agents that read an Agent Skill, and the folders where each looks for one.
 
 SKILL = "plugin/skills/rebut"
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One coding agent. Folders are below the user's home, and below a repository."""
+    """A coding agent. `user` is a folder below the home folder, `project` one below a repository."""
 
     name: str
     user: str
     project: str
     sign: str
-    """A folder in the home that says that it is in use here."""
+    """A folder below the home folder that exists if the agent is used here."""
     moved_by: str = ""
-    """The variable that moves `sign`, and the user's folder with it."""
+    """The environment variable that replaces `sign`, also in `user`."""
     also: str = ""
-    """What else there is for it."""
+    """A line about what else the agent can use."""
 
     def folder(self, env: Mapping[str, str], project: Path | None) -> Path:
-        """Where the skill goes."""
+        """The folder for the skill."""
         if project:
             return project / self.project / "rebut"
         moved = env.get(self.moved_by, "") if self.moved_by else ""
@@ -108,22 +108,22 @@ HOSTS = (
     Host("copilot", ".copilot/skills", ".github/skills", ".copilot"),
     Host("agents", ".agents/skills", ".agents/skills", ".agents"),
 )
-"""The last is for all others: `.agents/skills` is where the open format has them, and many look there."""
+"""The last is for all others: `.agents/skills` is the folder of the open format."""
 
 
 def find(names: tuple[str, ...], env: Mapping[str, str]) -> list[Host]:
-    """The hosts that were named, else those that are in use here."""
+    """The agents that were named, else those in use here."""
     known = {host.name: host for host in HOSTS}
     if names:
         return [known[name] for name in names]
     if here := [host for host in HOSTS if host.is_here(env)]:
         return here
-    raise UsageError("no host was found here", f"Name one with --host: {', '.join(known)}.")
+    raise UsageError("no coding agent was found", f"Name one with --host: {', '.join(known)}.")
 
 
 def install(host: Host, env: Mapping[str, str], project: Path | None = None) -> list[InstalledFile]:
-    """Lay the skill where that host looks. What is not ours stays as it is."""
-    return installed_files.lay(installed_files.shipped(SKILL), host.folder(env, project))
+    """Copy the skill to the folder of that agent."""
+    return installed_files.install(installed_files.shipped(SKILL), host.folder(env, project))
 
 
 def _home(env: Mapping[str, str]) -> Path:

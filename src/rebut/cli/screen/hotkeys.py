@@ -1,4 +1,4 @@
-"""Keys while models think: settle now, one more round, leave a straggler behind. On a terminal only."""
+"""Hotkeys while models answer, on a terminal: settle now, one more round, skip a slow model."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rebut.core.errors import RecordError
 from rebut.engine.steering import Control
 from rebut.reports.terminal import duration
 
-SETTLE, MORE, LEAVE = "s", "m", "l"
+SETTLE, MORE, SKIP = "s", "m", "l"
 SHOWN = 6.0
-"""Seconds for which a refusal stands on the screen."""
+"""Seconds for which a refusal is shown."""
 
 
 class Keys:
-    """Reads single keys for as long as models are asked and nobody types. The terminal is as it was otherwise."""
+    """Reads single keys while calls are in flight and the user is not typing an answer."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -28,7 +28,7 @@ class Keys:
         self._said: tuple[str, float] = ("", 0.0)
 
     def open(self, around: Callable[[bool], None]) -> None:
-        """Begin, in the running loop. `around` is told before the process stops for Ctrl-Z, and after it goes on."""
+        """Begin, in the running loop. `around` is called before the process stops for Ctrl-Z, and when it continues."""
         self._loop = asyncio.get_running_loop()
         self._around = around
         self._control.on_calls = self.look
@@ -45,7 +45,7 @@ class Keys:
         self._loop = None
 
     def look(self) -> None:
-        """A call began or ended, or we are in the foreground again: are keys wanted now?"""
+        """Switch keys on or off: a call has started or ended, or the process is in the foreground again."""
         wanted = bool(self._control.flying) and not self._control.typing and not self._control.draining
         if wanted and self._before is None:
             self._on()
@@ -53,7 +53,7 @@ class Keys:
             self._off()
 
     def restore(self) -> None:
-        """The terminal as it was, from any thread."""
+        """Restore the terminal, from any thread."""
         import termios
 
         before, self._before = self._before, None
@@ -61,7 +61,7 @@ class Keys:
             try:
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)  # type: ignore[arg-type]
             except (termios.error, OSError, ValueError):
-                return  # it went away
+                return  # the terminal is gone
 
     def _on(self) -> None:
         import termios
@@ -70,10 +70,10 @@ class Keys:
         assert self._loop is not None
         source = sys.stdin.fileno()
         try:
-            if os.tcgetpgrp(source) != os.getpgrp():  # in the background: to touch the terminal would stop us
+            if os.tcgetpgrp(source) != os.getpgrp():  # in the background, changing the terminal would stop the process
                 return
             self._before = list(termios.tcgetattr(source))
-            tty.setcbreak(source, termios.TCSADRAIN)  # what was typed already is not thrown away
+            tty.setcbreak(source, termios.TCSADRAIN)  # keeps what was typed already
         except (termios.error, OSError):
             self._before = None
             return
@@ -85,7 +85,7 @@ class Keys:
             self.restore()
 
     def _stop(self) -> None:
-        """Ctrl-Z: leave the terminal as it was, stop as anybody would, and take it up again afterwards."""
+        """Ctrl-Z: restore the terminal, stop the process, and switch keys on again when it continues."""
         assert self._loop is not None
         self._off()
         self._around(True)
@@ -100,10 +100,10 @@ class Keys:
             typed = os.read(sys.stdin.fileno(), 4096)
         except OSError:
             typed = b""
-        if not typed:  # nobody is there any more
+        if not typed:  # the terminal is closed
             self._off()
             return
-        # Several at once are no keys of ours: F4 ends in an S, and a line that was pasted or typed ahead has anything.
+        # Several different bytes are no hotkey: F4 ends in an S, and pasted text has any letter.
         if len(set(typed)) == 1:
             for key in typed.decode("ascii", "ignore").lower():
                 self._press(key)
@@ -111,37 +111,37 @@ class Keys:
     def _press(self, key: str) -> None:
         try:
             refused = self._decided(key)
-        except RecordError as error:  # a decision that is not on record does not hold
+        except RecordError as error:  # a decision that cannot be recorded has no effect
             refused = error.message
         self._said = (f"no: {refused}", time.monotonic()) if refused else ("", 0.0)
 
     def _decided(self, key: str) -> str:
-        """Do what a key stands for; says why not, if it cannot be done."""
+        """Do what a key stands for; returns why not, if that is refused."""
         control = self._control
-        if control.draining and key in (SETTLE, MORE, LEAVE):
-            return "it is being stopped; resumed, it takes keys again"
+        if control.draining and key in (SETTLE, MORE, SKIP):
+            return "the debate is stopping; resume it to use keys"
         if key == SETTLE:
             return control.settle()
         if key == MORE:
             return control.more()
-        if key == LEAVE:
+        if key == SKIP:
             late = control.steering.slow_calls() if control.steering else []
-            return control.skip(late[0].key) if late else "nobody takes twice as long as the others did"
+            return control.skip(late[0].key) if late else "no call is slow enough to skip"
         return ""
 
     def foot(self, width: int) -> list[str]:
-        """The last lines of the moving part: the keys that work now, and why the last one did not."""
+        """The last rows: the keys that work now, and why the last one was refused."""
         steering = self._control.steering
         if self._before is None or steering is None:
             return []
         rows, said = [], self._said
         if said[0] and time.monotonic() - said[1] < SHOWN:
             rows.append(f"    {said[0]}")
-        if self._control.draining:  # what is offered would be decided for the resumed debate, unseen
+        if self._control.draining:  # a decision now would be for the resumed debate
             return [row[: width - 1] for row in rows]
         for one in steering.slow_calls()[:1]:
-            beside = f"{duration(one.took)}; the others took {duration(one.usual)}"
-            offer = f"    {LEAVE} leave {one.seat} behind"
+            beside = f"{duration(one.took)}; others took {duration(one.usual)}"
+            offer = f"    {SKIP} skip {one.seat}"
             rows.append(offer if len(offer) + len(beside) + 4 > width else f"{offer} ({beside})")
         keys = [f"{SETTLE} settle now"] if not steering.refuses_settling else []
         keys += [f"{MORE} one more round"] if not steering.refuses_more else []
@@ -150,7 +150,7 @@ class Keys:
 
 
 def wanted(quiet: bool, plain: bool) -> bool:
-    """Whether there is somebody to press a key, and a screen that says which."""
+    """Whether hotkeys can be used: a terminal for input and progress, not quiet, not plain."""
     if quiet or plain or os.environ.get("TERM") == "dumb":
         return False
     return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())

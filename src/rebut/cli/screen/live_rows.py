@@ -1,17 +1,16 @@
-"""The part of the screen that moves: who is speaking, the points as they come, and how long it may yet take."""
+"""The rows of the screen that change while models answer: who answers, the points so far, the time left."""
 
 from __future__ import annotations
 
 import re
 import shutil
-import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from unicodedata import east_asian_width
 
-from rebut.core.text import cut
+from rebut.core.text import NARROW, counted, cut, cut_start, squeeze, wrapped
 from rebut.core.types import ModelSpec
 from rebut.engine.live_answer import LiveAnswer, LivePoint
 from rebut.record.events import Answered, Asked, Fact
@@ -19,26 +18,30 @@ from rebut.record.record import Record, Spent, name_of_step, seat_of
 from rebut.record.timings import Expected, History
 from rebut.reports import terminal
 
-NARROW = 76
-"""Columns below which there is no room for a column of labels."""
 MOST_LIVE = 6
 """Rows of points below one seat."""
 CAPTION = 23
+INDENT = " " * 6
+MOST_BELOW_A_TURN = 5
+"""Points that stay below an answer."""
+TAG = 3
+FEWEST = 14
+"""The fewest columns in which a text is worth showing."""
 
 
 @dataclass
 class LiveRows:
-    """What is going on just now. Rows are made anew each time: nothing of them is kept."""
+    """The calls in flight and their points so far. `rows` draws them from the start each time."""
 
     label: str = ""
     asked: dict[str, tuple[Asked, float]] = field(default_factory=dict)
-    """Calls in flight, and since when."""
-    heard: dict[str, LiveAnswer] = field(default_factory=dict)
+    """Calls in flight, each with its start time."""
+    answers: dict[str, LiveAnswer] = field(default_factory=dict)
     held: list[Answered] = field(default_factory=list)
-    """Answers whose turn is not printed yet: what they brought to the ledger is known when their siblings are in."""
+    """Answers not printed yet: their ledger entries are known when all answers of the step are in."""
     waits: dict[str, tuple[str, float]] = field(default_factory=dict)
     stopping: float = 0.0
-    """When what is in flight will be dropped."""
+    """When the calls in flight will be dropped."""
     planned: Mapping[str, int] = field(default_factory=dict)
     history: History = field(default_factory=History)
     seats: dict[str, str] = field(default_factory=dict)
@@ -47,7 +50,7 @@ class LiveRows:
     made: tuple[str, ...] = ()
 
     def note(self, record: Record) -> None:
-        """Take what is to be known from the record, which grows while a thread of its own draws the rows."""
+        """Copy what the rows need from the record, which changes while another thread draws them."""
         self.seats = {str(row["seat"]): str(ModelSpec.parse(str(row["spec"]))) for row in record.opened.seats}
         self.column = terminal.column(record)
         self.spent = record.spent() if any(call.attempts for call in record.calls.values()) else None
@@ -58,7 +61,7 @@ class LiveRows:
         column, most = self.column, self._room_for_points()
         rows: list[str] = []
         for key, (asked, since) in list(self.asked.items()):
-            rows.append(self._speaking(key, asked, time.monotonic() - since, column, width))
+            rows.append(self._in_flight(key, asked, time.monotonic() - since, column, width))
             rows += self._points(key, most, width)
         if not rows:
             return []
@@ -67,7 +70,7 @@ class LiveRows:
             rows.append(f"{_head(one.key, column)} {took:>8}  answered")
             rows += self._points(one.key, most, width)
         if self.spent:
-            in_doubt = max(0, self.spent.in_doubt - len(self.asked))  # those in flight are not in doubt yet
+            in_doubt = max(0, self.spent.in_doubt - len(self.asked))  # calls in flight are not in doubt
             rows.append(_captioned("so far", terminal.spent(replace(self.spent, in_doubt=in_doubt)), width))
         if said := self._expected():
             rows.append(_captioned("expected", said, width) if width >= NARROW else f"    {said}")
@@ -76,36 +79,36 @@ class LiveRows:
         if self.stopping:
             left = max(0.0, self.stopping - time.monotonic())
             who = " and ".join(f"the {seat_of(key)}" for key in list(self.asked))
-            told = f"  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …"
-            rows += textwrap.wrap(told, width, subsequent_indent="  ")  # how to drop it must be seen at any width
+            message = f"  waiting for {who} to finish (up to {left:.0f} s; Ctrl-C again to stop now) …"
+            rows += wrapped(message, width, hanging="  ")  # how to stop must be visible at any width
         return rows
 
-    def _speaking(self, key: str, asked: Asked, took: float, column: int, width: int) -> str:
+    def _in_flight(self, key: str, asked: Asked, took: float, column: int, width: int) -> str:
         why = f" ({asked.why})" if asked.why != "ask" else ""
         head = f"{_head(key, column)} {terminal.duration(took):>8}{why}"
         if key in self.waits:
             return f"{head}  {self._waiting(key)}"
-        hearing, space = self.heard.get(key), width - len(head) - 5
-        if words := hearing.words() if hearing else "":
-            return head + (f'  "{_tail(words, space)}"' if space > 10 else "")
-        if hearing and hearing.size and not hearing.points:
-            return _cut(f"{head}  {terminal.size(hearing.size)} characters so far", width)
-        usual = self.history.usual(asked.spec, step=name_of_step(key)) if not (hearing and hearing.size) else None
-        told = f", usually {terminal.duration(usual.seconds)}" if usual and usual.seconds > took else ""
-        return head + (told if len(told) <= space else "")
+        answer, space = self.answers.get(key), width - len(head) - 5
+        if words := answer.words() if answer else "":
+            return head + (f'  "{cut_start(words, space)}"' if space > 10 else "")
+        if answer and answer.size and not answer.points:
+            return f"{head}  {cut(f'{terminal.size(answer.size)} characters so far', max(1, space))}"
+        usual = self.history.usual(asked.spec, step=name_of_step(key)) if not (answer and answer.size) else None
+        usually = f", usually {terminal.duration(usual.seconds)}" if usual and usual.seconds > took else ""
+        return head + (usually if len(usually) <= space else "")
 
     def _points(self, key: str, most: int, width: int) -> list[str]:
-        hearing = self.heard.get(key)
-        return latest(list(hearing.points), most, width) if hearing else []
+        answer = self.answers.get(key)
+        return latest(list(answer.points), most, width) if answer else []
 
     def _room_for_points(self) -> int:
-        """Rows for each who speaks or spoke. What does not fit on the screen would not be seen at all."""
+        """Rows of points for each seat, so that everything fits on the screen."""
         count = len(self.asked) + len(self.held)
         lines = shutil.get_terminal_size((80, 24)).lines
         return max(1, min(MOST_LIVE, (lines - 5 - count) // max(1, count)))
 
     def _waiting(self, key: str) -> str:
-        """The words as they were, with the seconds that are left now."""
+        """The message about the wait, with the seconds that are left now."""
         words, since = self.waits[key]
         gone = time.monotonic() - since
         return re.sub(r"again in (\d+) s", lambda m: f"again in {max(0, int(m[1]) - int(gone))} s", words)
@@ -113,18 +116,20 @@ class LiveRows:
     def _expected(self) -> str:
         now, asked = time.monotonic(), dict(self.asked)
         running = {key: now - since for key, (_, since) in asked.items()}
-        seats = self.seats | {seat_of(key): one.spec for key, (one, _) in asked.items()}  # a fallback may speak for one
+        seats = self.seats | {
+            seat_of(key): one.spec for key, (one, _) in asked.items()
+        }  # a fallback may answer for a seat
         found = self.history.expected(self.planned, seats, self.made, running)
         return expected(found) if found else ""
 
 
 def expected(found: Expected) -> str:
-    """How long it may yet take: what is usual, never a promise. What takes longer than usual is said to."""
-    by = f"by {found.by} earlier call{'' if found.by == 1 else 's'}"
+    """The estimate of the time left; a call that takes longer than usual is mentioned."""
+    by = f"from {counted(found.by, 'earlier call')}"
     if found.late:
-        past = f"past the usual {terminal.duration(found.late)}"
-        return f"{past}; then about {roughly(found.seconds)}, {by}" if found.seconds >= 1 else past
-    return f"about {roughly(found.seconds)} left at most, {by}"
+        past = f"longer than the usual {terminal.duration(found.late)}"
+        return f"{past}; then about {roughly(found.seconds)} ({by})" if found.seconds >= 1 else past
+    return f"at most about {roughly(found.seconds)} left ({by})"
 
 
 def roughly(seconds: float) -> str:
@@ -142,35 +147,17 @@ def _captioned(caption: str, text: str, width: int) -> str:
     return f"    {caption:<{CAPTION}} {text}" if width >= NARROW else f"    {caption}: {text}"
 
 
-def _tail(words: str, space: int) -> str:
-    return words if len(words) <= space else "…" + words[-(space - 1) :]
-
-
-def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: width - 1] + "…"
-
-
-# Points as rows: while an answer is being written, and below a turn once they are on record.
-
-INDENT = " " * 6
-MOST_BELOW_A_TURN = 5
-"""How many stay below a turn."""
-TAG = 3
-FEWEST = 14
-"""Columns below which words say nothing."""
-
-
 def row(point: LivePoint, width: int) -> str:
-    """One line: how grave, the words as far as they fit, and at the end of the line where and what was found there."""
+    """One line: severity, text as far as it fits, then place and mark at the right."""
     tag = " ".join(part for part in (point.about, point.tag) if part)
     lead = f"{INDENT}{tag:<{TAG}} " if tag else INDENT
     space = width - cells(lead) - 1
-    # Neither side may starve the other: on a narrow terminal a long place loses its front, where folders stand.
-    place = _ending(point.place, max(12, space // 3)) if point.place else ""
+    # On a narrow terminal a long place loses its beginning, the folders.
+    place = cut_start(squeeze(point.place), max(12, space // 3)) if point.place else ""
     mark = point.mark if point.looked_up else "…"
     end = " ".join(part for part in (place, mark) if part)
     if place and space - cells(end) < FEWEST:
-        end = mark  # words come first, and the mark before its place
+        end = mark  # the text comes first, then the mark, then the place
     left = max(10, space - cells(end) - 2 if end else space)
     words = cut(point.text, left)
     while cells(words) > left:  # some characters take two columns
@@ -179,23 +166,23 @@ def row(point: LivePoint, width: int) -> str:
 
 
 def spoken(point: LivePoint) -> str:
-    """The same for a screen reader: nothing is cut, nothing stands in columns."""
+    """The same for a screen reader: nothing is cut, no columns."""
     tag = " ".join(part for part in (point.about, point.tag) if part)
     end = " ".join(part for part in (point.place, point.mark) if part)
     return ", ".join(part for part in (tag, point.text.rstrip("."), end) if part)
 
 
 def latest(points: Sequence[LivePoint], most: int, width: int) -> list[str]:
-    """The last of them, as many as there is room for, and how many stand above."""
+    """The last points, as many as fit, and the number of earlier ones."""
     above = len(points) - most
     if above <= 0:
         return [row(point, width) for point in points]
     shown = [row(point, width) for point in points[above + 1 :]]
-    return [f"{INDENT}… {above + 1} before", *shown]
+    return [f"{INDENT}… {above + 1} earlier", *shown]
 
 
 def recorded(fact: Fact, width: int) -> list[str]:
-    """What a turn brought to the ledger, as it was checked: claims and points, the first few of them."""
+    """The first claims and points that an answer added to the ledger, as they were checked."""
     entries = [entry for entry in _entries(fact) if entry.get("entry") in ("claim", "point")]
     several = len({entry.get("by") for entry in entries}) > 1
     found = [_point(entry, str(entry.get("by", "")) if several else "") for entry in entries]
@@ -217,10 +204,5 @@ def _point(entry: dict[str, Any], by: str) -> LivePoint:
 
 
 def cells(text: str) -> int:
-    """Columns that a text takes on a terminal."""
+    """The columns that a text takes on a terminal."""
     return len(text) if text.isascii() else sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _ending(place: str, limit: int) -> str:
-    place = " ".join(place.split())
-    return place if len(place) <= limit else "…" + place[-(limit - 1) :]

@@ -1,4 +1,4 @@
-"""The screen: a debate as it goes on, as plain lines to a pipe, as a live view on a terminal."""
+"""Shows the progress of a debate: as plain lines to a pipe, as a live view on a terminal."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
-TOLD = {"ask": "", "again": " again, since the first request was lost on its way"}
+REASONS = {"ask": "", "again": " again (the first request was lost)"}
 
 
 class Screen:
-    """Follows a debate as its events come in. On standard error, so that standard output is the result alone."""
+    """Shows the events of a debate on standard error; standard output gets the result only."""
 
     def __init__(self, quiet: bool = False, label: str = "") -> None:
         self.quiet = quiet
         self.moving = LiveRows(label)
-        """The label is what must be said for as long as the debate moves, such as that it is scripted."""
+        """The label is shown while the debate runs, such as that it is scripted."""
         self.live: Live | None = None
         self.record: Record | None = None
         self._round = ""
         self._stay: set[str] = set()
-        """Keys whose points stay below their turn: they were asked in this run, and no ending lists them again."""
+        """Keys whose points stay below their answer: asked in this run, and not listed again at the end."""
         self._spoken: dict[str, tuple[LiveAnswer, int]] = {}
-        """How many points of an answer were told already, where nothing moves."""
+        """How many points of an answer were printed already, without a live view."""
         self._gone: set[str] = set()
-        """Keys whose failure was told; that it is open again for resume need not be."""
+        """Keys whose failure was shown; when resume opens them again, nothing is shown."""
         self._looked = False
         self.foot: Callable[[int], list[str]] = lambda width: []
-        """The last lines of the moving part, such as the keys that work now."""
-        self.told: list[str] = []
-        """Notes that were shown at the start, and need not be shown again at the end."""
+        """The last rows of the live view, such as the hotkeys."""
+        self.notes: list[str] = []
+        """Notes that were shown at the start, so not again at the end."""
 
-    # what is printed for good
+    # what stays on the screen
 
     def looking(self) -> None:
-        """Nobody named a seat: tools are asked for their versions, which some take seconds to tell."""
+        """No model was named: tools are asked for their version, which may take seconds."""
         if not self.quiet and not self._looked and sys.stderr.isatty():
             self._looked = True
-            self._line("  looking who can sit down here; nobody is called yet …")
+            self._line("  looking for available models (none is called yet) …")
 
     def ready(self, record: Record, folder: Path | None = None, planned: Mapping[str, int] | None = None) -> None:
-        """The debate is on record: show who sits where, and, on resume, what was said already."""
+        """The debate is on record: show which model has which seat and, on resume, the answers so far."""
         if self.quiet:
             return
         self.record = record
-        if folder is not None and self._moves:
+        if folder is not None and self._is_live:
             self.moving.planned = planned or {}
             self.moving.history = Timings.beside(folder.parent).history()
-        self.told = record.notes
+        self.notes = record.notes
         self._line("")
         for row in terminal.header(record, width=width()):
             self._line(row)
@@ -77,31 +77,31 @@ class Screen:
             self._settled(line)
         self._flush()
         if record.answers and not record.closed:
-            self._line("  (so far from the record)")
+            self._line("  (the answers above are from the record)")
 
     def event(self, line: Line) -> None:
         """Called by the journal for each event."""
         if self.quiet or self.record is None:
             return
-        if self._moves:
+        if self._is_live:
             self.moving.note(self.record)
         match line.event:
             case Asked(patient=False) as e:
                 self._flush()
                 self._heading(e.key)
                 self.moving.asked[e.key] = (e, time.monotonic())
-                if e.why != "again":  # lost before it was heard at all, and sent once more: whoever listens goes on
-                    self.moving.heard.pop(e.key, None)  # sent back, or asked again: what it said before is void
+                if e.why != "again":  # a lost request that is sent again has streamed nothing
+                    self.moving.answers.pop(e.key, None)  # sent back or asked again: the old answer no longer counts
                 self._gone.discard(e.key)
                 if plain():
                     step, _, seat = e.key.rpartition("/")[2].rpartition("@")
-                    self._line(f"{seat}: {step}, asked{TOLD.get(e.why, f' again ({e.why})')}")
+                    self._line(f"{seat}: {step}, asked{REASONS.get(e.why, f' again ({e.why})')}")
                 self._start_live()
             case Attempt() as e:
                 self.moving.asked.pop(e.key, None)
                 self.moving.waits.pop(e.key, None)
                 if not self.moving.asked:
-                    self._stop_live()  # it must not redraw while a person types
+                    self._stop_live()  # no redrawing while a person types
             case _:
                 pass
         self._settled(line)
@@ -112,14 +112,14 @@ class Screen:
                 if any(step_of(one.key) != step_of(e.key) for one in self.moving.held):
                     self._flush()
                 self.moving.held.append(e)
-            case Fact(key=key) as e if told := terminal.decided(e):
+            case Fact(key=key) as e if decision := terminal.decided(e):
                 self._flush()
-                self._line(f"    {told}")
+                self._line(f"    {decision}")
             case Fact(key=key) as e if key.endswith("#ledger"):
                 self._brought(e, key.removesuffix("#ledger"))
             case Failed(key=key) as e if key not in self._gone or not e.reopened:
                 self._flush()
-                self.moving.heard.pop(key, None)
+                self.moving.answers.pop(key, None)
                 self._gone.add(key)
                 step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                 self._heading(e.key)
@@ -129,14 +129,14 @@ class Screen:
                 pass
 
     def _brought(self, ledger: Fact, key: str) -> None:
-        """What one answer, or the last of them, entered in the ledger."""
+        """Print what one answer, or the last of a step, added to the ledger."""
         mine = [one for one in self.moving.held if (step_of(one.key), seat_of(one.key)) == (step_of(key), seat_of(key))]
         by = terminal.entered_by(ledger)
-        if not mine:  # an entry of one seat belongs beside that seat's turn, also when its siblings have answered, too
+        if not mine:  # an entry of one seat belongs to that seat's answer, even if others have answered since
             mine = [one for one in self.moving.held if step_of(one.key) == step_of(key) and by == {one.seat}]
-        if not mine and self.moving.held and by - {self.moving.held[-1].seat}:  # not of the last turn's seat alone
+        if not mine and self.moving.held and by - {self.moving.held[-1].seat}:  # not of the last seat alone
             self._flush()
-            self._apart(by.pop() if len(by) == 1 else "together", ledger)  # one whose turn was told before another's
+            self._apart(by.pop() if len(by) == 1 else "together", ledger)  # its answer was printed before another one's
             self._below(ledger)
             return
         if not mine:
@@ -144,16 +144,16 @@ class Screen:
             return
         for one in mine:
             self.moving.held.remove(one)
-            # Parts of one step have one entry between them, which none of them brought alone.
+            # The parts of a step share one entry.
             self._turn(one, ledger if len(mine) == 1 else None)
         if len(mine) > 1:
             self._apart("together", ledger)
 
     def _apart(self, who: str, ledger: Fact) -> None:
-        """What stands beside no turn."""
+        """Print an entry that belongs to no single answer."""
         known = ledger_of(self.record).ids() if self.record else ()
-        told = f"    {who:<{self._column}} {'; '.join(terminal.entered(ledger, known))}".rstrip()
-        for row in terminal.wrapped(told, width(), 5 + self._column):
+        line = f"    {who:<{self._column}} {'; '.join(terminal.entered(ledger, known))}".rstrip()
+        for row in terminal.hanging(line, width(), 5 + self._column):
             self._line(row)
 
     def _flush(self, ledger: Fact | None = None) -> None:
@@ -167,10 +167,10 @@ class Screen:
             self._line(terminal.turn(self.record, answered, ledger, width=width()))
             if ledger and answered.key in self._stay:
                 self._below(ledger)
-            self.moving.heard.pop(answered.key, None)
+            self.moving.answers.pop(answered.key, None)
 
     def _below(self, ledger: Fact) -> None:
-        """Whoever saw points come keeps them; a log has their count. They are the ones on record now, as checked."""
+        """On a terminal, keep the points below their answer, as checked; a log only has their count."""
         if sys.stderr.isatty() and self._stay:
             for row in live_rows.recorded(ledger, width()):
                 self._line(row)
@@ -187,7 +187,7 @@ class Screen:
             self._line(f"  round {match[1]}" if match else f"  {scope}" if scope else "  closing")
 
     def _line(self, text: str) -> None:
-        with suppress(OSError):  # a terminal that went away must not take the debate with it
+        with suppress(OSError):  # a terminal that is gone must not stop the debate
             if self.live:
                 self.live.console.print(
                     fitted(text, sys.stderr), markup=False, highlight=False, emoji=False, soft_wrap=True
@@ -195,16 +195,16 @@ class Screen:
             else:
                 say(text, sys.stderr)
 
-    # what moves while models think
+    # the live view
 
     def _start_live(self) -> None:
-        if self.live or not self._moves:
+        if self.live or not self._is_live:
             return
         from rich.console import Console
         from rich.live import Live
 
         console = Console(file=sys.stderr, highlight=False)
-        # Nothing is redirected: what others print is not ours to interpret.
+        # Nothing is redirected: output of other code is left unchanged.
         self.live = Live(
             console=console,
             get_renderable=self._rows,
@@ -223,7 +223,7 @@ class Screen:
                 live.stop()
 
     @property
-    def _moves(self) -> bool:
+    def _is_live(self) -> bool:
         return sys.stderr.isatty() and not plain() and os.environ.get("TERM") != "dumb"
 
     def _rows(self) -> Text:
@@ -231,46 +231,46 @@ class Screen:
 
         rows = self.moving.rows(width())
         rows += self.foot(width()) if rows else []
-        # Where the terminal has no ellipsis, one spelt out is wider than its row, and the rows would pile up.
+        # Without an ellipsis character, `...` would make a row too wide, and rows would wrap.
         shown = [fitted(row, sys.stderr) for row in rows]
         ellipsis = fitted("…", sys.stderr) == "…"
         return Text("\n".join(shown), no_wrap=True, overflow="ellipsis" if ellipsis else "crop")
 
-    def heard(self, key: str, hearing: LiveAnswer) -> None:
-        """A call begins, or a point of its answer is whole or looked up. Not on record: it is shown, and it may go."""
-        if self.quiet or (hearing.size and self.moving.heard.get(key) is not hearing):
-            return  # the turn was printed meanwhile, or the answer was sent back
-        self.moving.heard[key] = hearing
-        if not hearing.size and hearing.stays:
+    def streamed(self, key: str, answer: LiveAnswer) -> None:
+        """A call starts, or a point of its answer is complete or checked. Shown before it is on record."""
+        if self.quiet or (answer.size and self.moving.answers.get(key) is not answer):
+            return  # the answer was printed or sent back meanwhile
+        self.moving.answers[key] = answer
+        if not answer.size and answer.stays:
             self._stay.add(key)
         if plain() and sys.stderr.isatty():
-            self._speak(key, hearing)
+            self._print_points(key, answer)
 
-    def _speak(self, key: str, hearing: LiveAnswer) -> None:
-        """Where nothing moves, each point is one line, once it was looked up."""
-        known, told = self._spoken.get(key, (hearing, 0))
-        told = told if known is hearing else 0
-        for point in hearing.points[told:]:
+    def _print_points(self, key: str, answer: LiveAnswer) -> None:
+        """Without a live view, print each point as one line, once it is checked."""
+        known, count = self._spoken.get(key, (answer, 0))
+        count = count if known is answer else 0
+        for point in answer.points[count:]:
             if not point.looked_up:
                 break
-            told += 1
-            self._stay.discard(key)  # it was said: below its turn it would be said twice
-            self._line(f"{seat_of(key)} says: {live_rows.spoken(point)}")
-        self._spoken[key] = (hearing, told)
+            count += 1
+            self._stay.discard(key)  # printed here, so not again below its answer
+            self._line(f"{seat_of(key)}: {live_rows.spoken(point)}")
+        self._spoken[key] = (answer, count)
 
     def waits(self, key: str, words: str) -> None:
-        """A call must wait, or goes on: a person who sees only the seconds pass would think the model slow."""
+        """A call has to wait, or continues: shown, so that the model does not seem slow."""
         self.moving.waits.pop(key, None)
         if not words or self.quiet:
             return
         self.moving.waits[key] = (words, time.monotonic())
-        if not self.live:  # to a pipe, where nothing moves, it is said once
+        if not self.live:  # without a live view it is printed once
             step, _, seat = key.rpartition("/")[2].rpartition("@")
             self._heading(key)
             self._line(f"    {seat:<11} {step:<11} {words}")
 
     def paused(self, stops: bool) -> None:
-        """Ctrl-Z: nothing moves and no cursor is hidden until we go on."""
+        """Ctrl-Z: stop the live view and show the cursor until the process continues."""
         if stops:
             self._stop_live()
         elif self.moving.asked:
@@ -285,16 +285,16 @@ class Screen:
         if self.quiet:
             return
         if self.live and waiting:
-            return  # the moving lines say it
+            return  # the live view says it
         if waiting:
             who = " and ".join(f"the {w}" for w in dict.fromkeys(waiting))
-            self._line(f"\n  letting {who} finish (up to {left:.0f} s; Ctrl-C again to drop it) …")
+            self._line(f"\n  waiting for {who} to finish (up to {left:.0f} s; Ctrl-C again to stop now) …")
         else:
             self._line("\n  stopping …")
 
     def abandon(self) -> None:
-        """From another thread, when the program hangs: nothing moves any more, and the cursor is there again."""
-        stopping = threading.Thread(target=self._stop_live, daemon=True)  # what hangs may hold the terminal itself
+        """From another thread, when the program hangs: stop the live view and show the cursor."""
+        stopping = threading.Thread(target=self._stop_live, daemon=True)  # the terminal itself may hang
         stopping.start()
         stopping.join(0.1)
 

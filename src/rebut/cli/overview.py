@@ -1,0 +1,80 @@
+"""`rebut` alone: the models that are available, what could be debated here, and the last session. Calls no model."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from rebut.api import Setup
+from rebut.cli.output import folded, say, width
+from rebut.core.errors import RebutError
+from rebut.core.text import counted, cut
+from rebut.domain import session_status
+from rebut.record import sessions
+from rebut.setup.discover import look, usable
+from rebut.workspace.git import Git
+
+NO_MODEL = "none found   rebut doctor"
+PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
+
+
+def show() -> int:
+    setup = Setup(rehearsal=True)
+    here = Path.cwd().resolve()
+    rows = [("models", one) for one in _models(setup)]
+    if rows == [("models", NO_MODEL)]:
+        rows += [("try", "a debate without a model   rebut demo")]
+    rows += [("here", what) for what in asyncio.run(_debatable(here))]
+    rows += [("last", one) for one in _last(setup, here)]
+    rows += [
+        ("ask", 'rebut "Redis or Postgres?"'),
+        ("check", "rebut check PLAN.md"),
+        ("help", "rebut --help"),
+    ]
+    say(folded("rebut: make AI models argue, check what they cite, record everything.", sys.stdout) + "\n")
+    before = ""
+    for name, text in rows:
+        say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")
+        before = name
+    return 0
+
+
+def _fitted(text: str, space: int) -> str:
+    """One line; if it is too long, the text before the command is cut, never the command."""
+    what, gap, command = text.partition("   ")
+    return f"{cut(what, max(8, space - len(gap + command)))}{gap}{command}" if gap else cut(text, space)
+
+
+def _models(setup: Setup) -> list[str]:
+    found = asyncio.run(look(setup.config, setup.env))
+    out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
+    barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
+    return [*out, *barred] or [NO_MODEL]
+
+
+async def _debatable(here: Path) -> list[str]:
+    out = []
+    git = await Git.open(here)
+    if git is not None:
+        try:
+            changes = await git.changes()
+        finally:
+            await git.close()
+        count = len(changes.changed) + len(changes.untracked)
+        if count:
+            out.append(f"{counted(count, 'changed file')}   rebut review")
+    out += [f"{name}   rebut plan {name}" for name in PLANS if (here / name).is_file()][:2]
+    return out
+
+
+def _last(setup: Setup, here: Path) -> list[str]:
+    newest = next((one for one in sessions.sessions(setup.environment.root) if sessions.is_here(one, here)), None)
+    if newest is None:
+        return []
+    try:
+        status = session_status.status(sessions.load(newest.folder), sessions.running(newest.folder))
+    except RebutError as error:
+        status = error.message
+    topic = " ".join(newest.opened.topic.split()) or newest.opened.protocol
+    return [f"{cut(topic, 60)} ({status})   rebut show {newest.id[:4]}"]

@@ -111,8 +111,8 @@ def test_flags_win_over_the_users_config_and_only_where_they_say_something() -> 
         (".env: never read: it may hold secrets", True),
         ("lib: a submodule, removed", False),
         ("lib: a submodule, moved from commit 12 to 34; what is inside it is not read", True),
-        (".git/x.md: rebut's own output (one file)", False),
-        ("evil: rebut's own output (one file)/x.py: larger than 1 MB", True),
+        (".git/x.md: rebut's own output (1 file)", False),
+        ("evil: rebut's own output (1 file)/x.py: larger than 1 MB", True),
     ],
 )
 def test_a_file_that_nobody_read_leaves_a_review_in_doubt(left_out: str, doubted: bool) -> None:  # C17

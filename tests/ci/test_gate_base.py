@@ -406,7 +406,7 @@ def test_what_sarif_wrote_into_the_tree_is_no_part_of_the_change(folder: Path) -
     rebut(folder, *words, "--again")
     target = reviews.last().target
     assert [c.path for c in target.changes] == ["api/orders.py"]
-    assert target.left_out == ("out.sarif: rebut's own output (one file)",)
+    assert target.left_out == ("out.sarif: rebut's own output (1 file)",)
     assert not reviews.last().doubts
 
 

@@ -19,8 +19,7 @@ from rebut.cli.output import as_json, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
 from rebut.core.errors import Interrupted, NotSeated, Paused, PriceUnknown, RebutError, UsageError
-from rebut.core.text import tokens
-from rebut.domain.amounts import counted
+from rebut.core.text import counted, tokens
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Plan, sound
 from rebut.engine.start import start

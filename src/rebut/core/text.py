@@ -89,9 +89,41 @@ def harmless(text: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """One line, at most `limit` characters."""
+    """The beginning of a text in one line of at most `limit` characters; an ellipsis replaces the rest."""
     line = squeeze(text)
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def cut_start(text: str, limit: int) -> str:
+    """The end of a text in at most `limit` characters: of a path, or of an answer that is still streaming."""
+    return text if len(text) <= limit else "…" + text[len(text) - limit + 1 :]
+
+
+def wrapped(
+    text: str, width: int, *, indent: str = "", hanging: str | None = None, break_words: bool = False
+) -> list[str]:
+    """One paragraph as lines of at most `width` columns; an empty text is one empty line.
+
+    `indent` begins the first line and `hanging` the others (the same as `indent` unless given). Lines never break at a
+    hyphen, and within a word only with `break_words`: a path or a command stays in one piece, so that it can be copied.
+    """
+    import textwrap  # here, since few commands print paragraphs
+
+    rest = indent if hanging is None else hanging
+    wrapper = textwrap.TextWrapper(
+        width, initial_indent=indent, subsequent_indent=rest, break_long_words=break_words, break_on_hyphens=False
+    )
+    return wrapper.wrap(text) or [""]
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """The form of a noun, or of a noun with its verb, that fits a count: `plural(2, "file")` is `files`."""
+    return one if count == 1 else many or f"{one}s"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A count with its noun: `1 file`, `2 files`; `counted(n, "entry", "entries")` where an s is not enough."""
+    return f"{count} {plural(count, one, many)}"
 
 
 def at_the_door(value: Json, door: Callable[[str], str]) -> Json:

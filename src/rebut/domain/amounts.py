@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rebut.core.text import counted
 from rebut.record.record import Spent
 
 
@@ -21,10 +22,6 @@ def size(count: float, unit: str = "") -> str:
 
 def money(usd: float | None) -> str:
     return "price unknown" if usd is None else f"${usd:.2f}" if usd >= 0.005 or usd == 0 else "under $0.01"
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def spent(total: Spent) -> str:

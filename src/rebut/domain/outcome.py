@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from rebut.core.text import counted
 from rebut.core.types import Json, remade
 from rebut.domain import ledger as ledgers
 from rebut.domain.ledger import Ledger
@@ -180,9 +181,8 @@ class Outcome:
 
 def so_far(answers: int) -> Outcome:
     """The result at a deadline where only the record can be asked: how much is on it."""
-    count = f"{answers} answer{'' if answers == 1 else 's'}"
-    said = f"{count} {'is' if answers == 1 else 'are'} on record, no decision yet."
-    basis = count if answers else "nothing yet"
+    said = f"{counted(answers, 'answer is', 'answers are')} on record, no decision yet."
+    basis = counted(answers, "answer") if answers else "nothing yet"
     return Outcome("partial", "PARTIAL", said, conclusive=False, complete=False, basis=basis)
 
 

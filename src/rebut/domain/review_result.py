@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from rebut.core.text import cut, squeeze, tame
+from rebut.core.text import counted, cut, squeeze, tame, wrapped
 from rebut.core.types import Json, remade
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
@@ -142,7 +141,7 @@ class ReviewResult:
         """What stands against it, how grave that is, and what ended the review: `3 findings stand, 1 P1; …`."""
         left = [f for f in self.findings if f.hidden in ("", "P3")]
         grave = sum(1 for f in left if f.severity == "P1")
-        said = f"{len(left)} finding{' stands' if len(left) == 1 else 's stand'}" if left else "no finding stands"
+        said = counted(len(left), "finding stands", "findings stand") if left else "no finding stands"
         said += f", {grave} P1" if grave else ""
         last = self.history[-1] if self.history else None
         chose = f"the {last.by or 'judge'} chose {last.taken or last.choice}" if last else ""
@@ -196,10 +195,7 @@ class ReviewResult:
         out: list[str] = []
         for row in rows:
             indent = "  " if row.startswith("- ") else "       " if re.match(r"\d+\. \[", row) else ""
-            # A path must stay in one piece to be copied.
-            out += textwrap.wrap(
-                row, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-            ) or [""]
+            out += wrapped(row, width, hanging=indent)
         return "\n".join(out)
 
     def _named(self, shown: Sequence[ReviewFinding]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rebut.core.text import counted
 from rebut.core.types import ModelSpec
 from rebut.domain.ledger import Ledger, from_json, noun_in
 from rebut.domain.outcome import Outcome, Seated
@@ -31,7 +32,9 @@ def status(record: Record, running: str = "") -> str:
     if outcome := outcome_of(record):
         said = outcome.verdict.winner if outcome.verdict else headline_of(outcome)
         return outcome.heading.lower() + (f": {said}" if said else "")
-    return f"running in process {running}, {record.answers} answers so far" if running else f"open, {progress(record)}"
+    if running:
+        return f"running in process {running}, {counted(record.answers, 'answer')} so far"
+    return f"open, {progress(record)}"
 
 
 # What the record says of an ending: how each seat fared, and what the reader must be told.
@@ -113,11 +116,11 @@ def unread(record: Record) -> bool:
 def progress(record: Record) -> str:
     """A sentence on where an unfinished debate stands."""
     answers, doubt = record.answers, len(record.in_doubt)
-    said = f"{answers} answer{'s are' if answers != 1 else ' is'} on record"
+    said = f"{counted(answers, 'answer is', 'answers are')} on record"
     if not doubt:
         return f"{said}, nothing is in doubt"
     last: Asked = record.in_doubt[-1]
-    return f"{said}, {doubt} call{'s are' if doubt != 1 else ' is'} in doubt (the last: {last.key})"
+    return f"{said}, {counted(doubt, 'call is', 'calls are')} in doubt (the last: {last.key})"
 
 
 def ledger_of(record: Record) -> Ledger:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 
-from rebut.core.text import cut
+from rebut.core.text import counted, cut
 from rebut.core.types import Json
-from rebut.domain.amounts import counted, money, size, spent
+from rebut.domain.amounts import money, size, spent
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import headline_of, outcome_of, status
 from rebut.domain.worth import fates

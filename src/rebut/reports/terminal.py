@@ -6,10 +6,9 @@ import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut.core.text import cut, squeeze
+from rebut.core.text import counted, cut, squeeze
 from rebut.core.types import LEFT, ModelSpec
-from rebut.domain import amounts
-from rebut.domain.amounts import counted, duration as duration, money as money, size as size, spent as spent
+from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
 from rebut.domain.ledger import Evidence, Ledger, Point, noun_in
 from rebut.domain.limits import shown
 from rebut.domain.outcome import Outcome
@@ -228,7 +227,7 @@ def ending(
     for note in notes[:MOST_NOTES]:
         rows += wrapped(f"  {'note':<12}  {note}", width, 16)
     if len(notes) > MOST_NOTES:
-        rest = amounts.counted(len(notes) - MOST_NOTES, "more note")
+        rest = counted(len(notes) - MOST_NOTES, "more note")
         rows.append(f"  {'':<12}  … {rest} in `rebut export {short or outcome.session}`")
     if short:
         rows += ["", *_next(outcome, short, width)]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rebut.core.text import counted
 from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.context import shown
@@ -93,8 +94,7 @@ def _chosen(top: Path, every: Sequence[Delta], never: Sequence[str], drawn: Draw
         else:
             files.append(_File(delta, path))
     if mine:
-        count = "one file" if len(mine) == 1 else f"{len(mine)} files"
-        drawn.left_out.append(f"{shown(mine[0])}: {OUTPUT} ({count})")
+        drawn.left_out.append(f"{shown(mine[0])}: {OUTPUT} ({counted(len(mine), 'file')})")
     return files
 
 
@@ -156,7 +156,7 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
         if side is None:
             continue  # it went away while we looked
         if new is not None and not file.delta.modes[1] and is_review(path, new.text):  # untracked
-            drawn.left_out.append(f"{shown(path)}: {OUTPUT} (one file)")
+            drawn.left_out.append(f"{shown(path)}: {OUTPUT} (1 file)")
             continue
         before, after = (None if side is None else clean[side.text] for side in (old, new))
         modes = _modes(file, new)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rebut.core.text import tokens
+from rebut.core.text import counted, tokens
 from rebut.core.types import Changed
 from rebut.workspace.diff import HUNK, SECTION, quoted
 from rebut.workspace.targets.target import Target
@@ -56,7 +56,7 @@ def told(parts: Sequence[Target]) -> str:
     cut = {line.split(": ")[0] for part in parts for line in part.notes if line.endswith("of its diff")}
     size = sum(tokens(part.diff) for part in parts)
     also = f"; cut between hunks: {', '.join(sorted(cut))}" if cut else ""
-    what = f"{len(files)} file{'s' * (len(files) != 1)}, about {size:,} tokens of diff"
+    what = f"{counted(len(files), 'file')}, about {size:,} tokens of diff"
     return f"{what}: too much for one critique, so {len(parts)} run side by side{also}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from rebut.core.errors import RecordError
-from rebut.core.text import cut
+from rebut.core.text import counted, cut
 from rebut.core.types import Changed, Json
 from rebut.record.record import Record
 from rebut.workspace.context import BUDGET, Gathered, Piece, numbered
@@ -175,8 +175,7 @@ def headline(target: Target) -> str:
 def _change(target: Target) -> str:
     name = "uncommitted changes" if target.scope == "uncommitted" else target.scope or target.origin or "given code"
     added, removed = tally(target.diff)
-    count = len(target.changes)
-    return f"{name}: {count} file{'' if count == 1 else 's'}, +{added} -{removed}"
+    return f"{name}: {counted(len(target.changes), 'file')}, +{added} -{removed}"
 
 
 def tally(diff: str) -> tuple[int, int]:

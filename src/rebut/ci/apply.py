@@ -21,9 +21,10 @@ from rebut.engine.run import redactor_of, view_of
 from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.workspace import exact_patch
+from rebut.workspace.diff import touched
 from rebut.workspace.exact_patch import FileOnDisk, NotExact, rewritten
 from rebut.workspace.git import Git, GitFailed, off
-from rebut.workspace.patch import NO_GIT, exact, touched, try_patch
+from rebut.workspace.patch import NO_GIT, exact, try_patch
 from rebut.workspace.targets.target import target_of
 from rebut.workspace.tree import DebatedVersions, Overlay, Text
 

@@ -14,18 +14,10 @@ from typing import Any
 
 from rebut.cli.output import say
 from rebut.core.errors import UsageError
+from rebut.workspace.diff import is_diff
 from rebut.workspace.targets.target import Wanted
 
 REVIEWED = "Name a commit, a range A..B or a file, or send a diff and say -"
-DIFF = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
-
-FENCED = re.compile(r"(?ms)^(```+|~~~+)[^\n]*\n.*?^\1[ \t]*$")
-"""In a diff, every line of a file begins with a sign, so that no fence begins there."""
-
-
-def is_diff(text: str) -> bool:
-    """Whether a text is a change, and not a text that shows one in a fenced block."""
-    return DIFF.search(FENCED.sub("", text[:100_000])) is not None
 
 
 def of_review(what: str) -> Wanted:

@@ -16,8 +16,8 @@ from pathlib import Path
 from rebut.core.errors import RebutError
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean
-from rebut.workspace.diff import BothTexts, Span, parts, section
-from rebut.workspace.patch import exact, touched
+from rebut.workspace.diff import BothTexts, Span, parts, section, touched
+from rebut.workspace.patch import exact
 from rebut.workspace.snapshot import FILE_CAP, Redact, decode, read_plain
 from rebut.workspace.tree import Text, Workspace
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -12,18 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from rebut.workspace.diff import created, new_modes, touched, without_wrapping, writes_other_than_text
 from rebut.workspace.git import Git, GitFailed, off
-from rebut.workspace.tree import Missing, Text, Workspace, confine
+from rebut.workspace.tree import Missing, Text, Workspace
 
-FORBIDDEN = re.compile(r"^(?:GIT binary patch|(?:new|old) (?:file )?mode 1[26]0000)", re.M)
-_NAME = r'("(?:[^"\\]|\\.)*"|[^\t\n]+)'
-# Both lines of a head: `--- x` alone is also how a line `-- x` looks that is taken away.
-NAMED = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}|^(?:rename|copy) (?:from|to) {_NAME}", re.M)
-# What has no lines to change has no such head: an empty file, a mode.
-HEAD = re.compile(r"^diff --git (.+)$", re.M)
-MODES = re.compile(r"^new (?:file )?mode (100(?:644|755))$", re.M)
-MOVED = re.compile(rf"^(?:rename|copy) from {_NAME}\n(?:rename|copy) to {_NAME}", re.M)
-CREATED = re.compile(r"^--- /dev/null\n\+\+\+ ([^\t\n]+)", re.M)
 NOT_TEXT = "it changes a binary file, a link or a submodule; change text files only"
 NO_GIT = "git is not installed, so a patch cannot be tried"
 PLAIN = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=false", "apply.whitespace=nowarn")
@@ -40,63 +31,19 @@ class Patched:
     complaint: str = ""
 
 
-def tidy(patch: str) -> str:
-    """A patch without what models put around it: a fence, a word before, a missing last line end."""
-    text = patch.replace("\r\n", "\n") if "\r\n" in patch and "\r\n" not in patch.replace("\r\r\n", "") else patch
-    if fenced := re.search(r"^```[\w-]*\n(.*?)^```\s*$", text, re.M | re.S):
-        text = fenced[1]
-    start = re.search(r"^(?:diff --git |--- )", text, re.M)
-    text = text[start.start() :] if start else text
-    return text if text.endswith("\n") or not text else f"{text}\n"
-
-
-def touched(patch: str) -> tuple[str, ...]:
-    """The paths that a patch names, as they stand below the top."""
-    names = [unquoted(name.strip()) for m in NAMED.finditer(patch) for name in m.groups() if name]
-    names += [name for part in _sections(patch) if not NAMED.search(part) and (name := _headed(part))]
-    plain = (re.sub(r"^[ab]/", "", name) for name in names if name != "/dev/null")
-    return tuple(dict.fromkeys(name for name in plain if confine(name, "/") not in (None, ".")))
-
-
-def _sections(patch: str) -> list[str]:
-    return [part for part in re.split(r"^(?=diff --git )", patch, flags=re.M) if part.startswith("diff --git ")]
-
-
-def _headed(section: str) -> str:
-    """The name in the head of a section that changes no lines; it stands there twice."""
-    found = HEAD.match(section)
-    both = found[1] if found else ""
-    first, second = both[: len(both) // 2], both[len(both) // 2 + 1 :]
-    first, second = (re.sub(r"^[ab]/", "", unquoted(name)) for name in (first, second))
-    return second if first == second else ""
-
-
-def _modes(patch: str, before: Mapping[str, str]) -> dict[str, str]:
-    """The modes that a patch gives to files, and those that files take along to another name."""
-    out: dict[str, str] = {}
-    for part in _sections(patch):
-        head = part.partition("\n@@ ")[0]
-        if moved := MOVED.search(head):
-            source, name = (unquoted(one.strip()) for one in moved.groups())
-            out[name] = before.get(source, "")
-        if (said := MODES.search(head)) and (names := touched(part)):
-            out[names[-1]] = said[1]
-    return {name: mode for name, mode in out.items() if mode}
-
-
 async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False) -> Patched:
     """Apply a patch to a copy of the files that it names, as `view` shows them; or take it back there."""
     if view is None:
         return Patched(complaint="nothing was kept that could be changed")
-    patch = tidy(patch)
+    patch = without_wrapping(patch)
     names = touched(patch)
     if not patch.strip() or not names:
         return Patched(complaint="there is no unified diff in it: begin with --- a/PATH and +++ b/PATH")
-    if FORBIDDEN.search(patch):
+    if writes_other_than_text(patch):
         return Patched(complaint=NOT_TEXT)
     before: dict[str, str | None] = {}
     modes = {name: await view.mode(name) for name in names}
-    made_new = {re.sub(r"^b/", "", unquoted(m[1].strip())) for m in CREATED.finditer(patch)}
+    made_new = created(patch)
     for name in names:
         read = await view.read(name)
         if isinstance(read, Text):
@@ -123,7 +70,7 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
             except GitFailed as error:
                 complaint = complaint or _told(error.said or error.message, made)
                 continue
-            after = _modes(patch, modes)
+            after = new_modes(patch, modes)
             if "120000" in after.values():  # a link under another name
                 return Patched(complaint=NOT_TEXT)
             return Patched(await asyncio.to_thread(_read, top, names), after)
@@ -193,17 +140,3 @@ def _read(top: Path, names: Iterable[str]) -> dict[str, str | None]:
 
 def _told(said: str, made: str) -> str:
     return said.replace(made + os.sep, "").strip()[:1500] or "git apply refuses it"
-
-
-def unquoted(name: str) -> str:
-    """A path as git writes it when it has odd characters: in quotes, with octal escapes for bytes."""
-    if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
-        return name
-    body = name[1:-1].encode("utf-8", "surrogateescape")
-    plain = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b'"': b'"', b"\\": b"\\"}
-    made = re.sub(
-        rb"\\([0-7]{3}|.)",
-        lambda m: bytes([int(m[1], 8) & 255]) if len(m[1]) == 3 else plain.get(m[1], m[1]),
-        body,
-    )
-    return made.decode("utf-8", "replace")

@@ -16,7 +16,18 @@ from rebut.core.text import counted
 from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.context import shown
-from rebut.workspace.diff import BothTexts, Span, added, quoted, section
+from rebut.workspace.diff import (
+    BothTexts,
+    Span,
+    added,
+    binary_section,
+    first_line,
+    hunk_ranges,
+    is_binary,
+    object_ids,
+    section,
+    sections,
+)
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.snapshot import FILE_CAP, Redact, clean_name, decode, is_never_sent, read_plain
 from rebut.workspace.tree import NEVER_READ
@@ -140,7 +151,7 @@ async def _count_again(git: Git, base: str, new: str, files: Sequence[_File]) ->
 
 
 def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, conflicts: set[str], drawn: Drawn) -> None:
-    sections: list[str] = []
+    texts: list[str] = []
     changes: list[Changed] = []
     names = _renamed(files, redact, drawn)
     for file in files:
@@ -149,7 +160,9 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
         if unread is not None:
             drawn.left_out.append(f"{shown(path)}: {unread.why}")
             if unread.why == "binary":
-                sections.append(_binary(path, old_path, file))
+                modes = _modes(file, None)
+                both = {"existed": bool(modes[0]), "exists": file.new is not None}
+                texts.append(binary_section(path, old_path, modes, **both))
             continue
         old, new = (side if isinstance(side, FileSide) else None for side in (file.old, file.new))
         side = new or old
@@ -166,10 +179,10 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
             continue  # only its times changed
         if old is not None and new is not None and old.is_link != new.is_link:
             spans = (Span(0, len(sides.old), 0, len(sides.new)),)
-            sections.append(section(path, before, None, BothTexts(before, None).differences(), modes=modes))
-            sections.append(section(path, None, after, BothTexts(None, after).differences(), modes=modes))
+            texts.append(section(path, before, None, BothTexts(before, None).differences(), modes=modes))
+            texts.append(section(path, None, after, BothTexts(None, after).differences(), modes=modes))
         else:
-            sections.append(section(path, before, after, spans, old_path=old_path, modes=modes, sides=sides))
+            texts.append(section(path, before, after, spans, old_path=old_path, modes=modes, sides=sides))
         changes.append(Changed(path, before, after, added(spans), old_path))
         if POINTER.match(side.data):
             drawn.left_out.append(f"{shown(path)}: {STANDS_FOR}")
@@ -177,7 +190,7 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
             drawn.notes.append(f"{shown(path)}: {side.note}")
         if file.path in conflicts:
             drawn.notes.append(f"{shown(path)}: has unresolved conflicts")
-    drawn.diff, drawn.changes = "".join(sections), tuple(changes)
+    drawn.diff, drawn.changes = "".join(texts), tuple(changes)
 
 
 def _renamed(files: Sequence[_File], redact: Redact, drawn: Drawn) -> dict[str, str]:
@@ -212,16 +225,6 @@ def _spans(file: _File, old: FileSide | None, new: FileSide | None, sides: BothT
     return sides.differences()
 
 
-def _binary(path: str, old_path: str, file: _File) -> str:
-    modes = _modes(file, None)
-    old, new = quoted(f"a/{old_path or path}"), quoted(f"b/{path}")
-    head = section(
-        path, None if not modes[0] else "", None if file.new is None else "", (), old_path=old_path, modes=modes
-    )
-    ends = (old if modes[0] else "/dev/null", new if file.new is not None else "/dev/null")
-    return f"{head}Binary files {ends[0]} and {ends[1]} differ\n"
-
-
 # What git says has changed between two trees, or up to the working tree: which files, and which of their lines.
 
 EMPTY_TREES = {
@@ -229,8 +232,6 @@ EMPTY_TREES = {
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 FLAGS = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "-M", "-l1000")
-HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.M)
-INDEX = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)", re.M)
 LINK, SUBMODULE, NONE = "120000", "160000", "000000"
 
 
@@ -305,38 +306,25 @@ async def changed_lines(
         said = await git.run(command, "-p", "-U0", "--inter-hunk-context=0", "--full-index", *options, *rest)
     except GitFailed:
         return [None] * len(files)  # one file that git cannot read, or has not got, keeps it from all others
-    # Lines of a file begin with a sign, and names are quoted: nothing else can begin like this.
-    sections = re.split(rb"^diff --git ", said, flags=re.M)[1:]
+    # Lines of a file begin with a sign, and names are quoted: nothing else can begin as a section does.
+    found = sections(os.fsdecode(said))
     answers: list[Lines | None] = []
     at = 0
     for file in files:
-        if at == len(sections) or not sections[at].startswith(_head(file)):
+        if at == len(found) or not found[at].startswith(f"{first_line(file.path, file.old_path)}\n"):
             answers.append(UNCHANGED)  # only its times are new, so that git has nothing to say about it
             continue
-        answers.append(None if file.changes_type else _changed_lines(sections[at]))
+        answers.append(None if file.changes_type else _changed_lines(found[at]))
         at += 2 if file.changes_type else 1
     # What is left over belongs to files that changed between two questions.
-    return answers if at == len(sections) else [None] * len(files)
+    return answers if at == len(found) else [None] * len(files)
 
 
-def _head(file: Delta) -> bytes:
-    return os.fsencode(f"{quoted(f'a/{file.old_path or file.path}')} {quoted(f'b/{file.path}')}\n")
-
-
-def _changed_lines(section: bytes) -> Lines:
-    head = section.partition(b"\n@@ ")[0]
-    index = INDEX.search(head)
-    oids = (index[1].decode(), index[2].decode()) if index else ("", "")
-    if re.search(rb"^Binary files .* differ$", head, re.M | re.S):
-        return Lines((), *oids, binary=True)
-    return Lines(tuple(map(_span, HUNK.findall(section))), *oids)
-
-
-def _span(found: tuple[bytes, bytes, bytes, bytes]) -> Span:
-    old, old_count, new, new_count = (int(part) if part else 1 for part in found)
-    # An empty range is named by the line before it.
-    old, new = old - (old_count > 0), new - (new_count > 0)
-    return Span(old, old + old_count, new, new + new_count)
+def _changed_lines(text: str) -> Lines:
+    head = text.partition("\n@@ ")[0]
+    if is_binary(head):
+        return Lines((), *object_ids(head), binary=True)
+    return Lines(tuple(found.span for found in hunk_ranges(text)), *object_ids(head))
 
 
 # Both sides of changed files as bytes: blobs of git, and files of the working tree, read without following a link.

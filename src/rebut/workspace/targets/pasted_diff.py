@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,22 +12,24 @@ from pathlib import Path, PurePosixPath
 from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.context import shown
-from rebut.workspace.diff import BothTexts, added, section
+from rebut.workspace.diff import (
+    BothTexts,
+    FileSection,
+    added,
+    changes_link,
+    find_sections,
+    is_binary,
+    section,
+    without_prefix,
+)
 from rebut.workspace.git import Git, GitFailed
-from rebut.workspace.patch import lay, scratch, unquoted
+from rebut.workspace.patch import lay, scratch
 from rebut.workspace.snapshot import Redact, clean_name, decode, is_never_sent
 from rebut.workspace.targets.git_change import FileSide, Unread, WorkingTree, redact_all
-from rebut.workspace.targets.text import diff_end
 from rebut.workspace.tree import NEVER_READ, confine
 
 MOST_TRIES = 200
 """A few files that do not fit are found among hundreds; of a diff that fits nothing, not every file is tried."""
-_NAME = r'("(?:[^"\\]|\\.)*"|[^\t\r\n]+)'
-HEADS = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}", re.M)
-MOVED = re.compile(rf"^rename from {_NAME}\r?\nrename to {_NAME}", re.M)
-GIT = re.compile(r"^diff --git (?:\"?[a-z]/)?(.{1,4096}?)\"? \"?(?:[a-z]/)?\1\"?\r?$", re.M)
-BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)", re.M)
-NO_TEXT = re.compile(r"^(?:(?:new|old|deleted) (?:file )?mode 1[26]0000|index \S+ 1[26]0000)", re.M)
 
 
 @dataclass(slots=True)
@@ -42,15 +43,6 @@ class Rebuilt:
     strays: tuple[str, ...] = ()
     """The files that this part speaks of."""
     left_out: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """One file of a diff; names as they stand in it, empty for a side that is not there."""
-
-    text: str
-    old: str
-    new: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +89,19 @@ async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -
     return done
 
 
-def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebuilt) -> Iterator[_Section]:
-    for one in _sections(text):
+def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebuilt) -> Iterator[FileSection]:
+    for one in find_sections(text):
         # However a name may be meant: a glob with a folder in it is held against the path below the top.
-        named = {meant for n in (one.old, one.new) if n for meant in (_plain(n), *(way.path(n) for way in ways))}
+        named = {
+            meant for n in (one.old, one.new) if n for meant in (without_prefix(n), *(way.path(n) for way in ways))
+        }
         if any(is_never_sent(name, never) for name in named):
             done.left_out.append(f"{_shown(one)}: {NEVER_READ}")
-        elif BINARY.search(one.text) or NO_TEXT.search(one.text):
-            done.left_out.append(f"{_shown(one)}: {'binary' if BINARY.search(one.text) else 'a link or a submodule'}")
-        elif "\n@@ " in one.text or MOVED.search(one.text):
+        elif is_binary(one.text):
+            done.left_out.append(f"{_shown(one)}: binary")
+        elif changes_link(one.text):
+            done.left_out.append(f"{_shown(one)}: a link or a submodule")
+        elif one.changes_text:
             yield one
 
 
@@ -121,7 +117,7 @@ Fit = tuple[_Way, Mapping[str, str | None], bool]
 """How its names are meant, the other side of the files by their paths, and whether the diff is in them already."""
 
 
-async def _fitted(wanted: Sequence[_Section], top: Path, ways: Sequence[_Way]) -> dict[int, Fit]:
+async def _fitted(wanted: Sequence[FileSection], top: Path, ways: Sequence[_Way]) -> dict[int, Fit]:
     """Which sections fit: all together if they can, else one by one."""
     exe, fitted = shutil.which("git"), dict[int, Fit]()
     for way in ways if exe else ():
@@ -131,55 +127,11 @@ async def _fitted(wanted: Sequence[_Section], top: Path, ways: Sequence[_Way]) -
     return fitted
 
 
-def _sections(text: str) -> Iterator[_Section]:
-    lines = text.split("\n")
-    if any(line.startswith(("diff --git ", "+++ ")) and line.endswith("\r") for line in lines):
-        lines = [line.removesuffix("\r") for line in lines]  # the whole text was converted, and not a file's lines
-    at = 0
-    while at < len(lines):
-        end = diff_end(lines, at)
-        if not end:
-            at += 1
-            continue
-        for piece in _pieces("\n".join(lines[at:end]) + "\n"):
-            old, new = _names(piece)
-            if old or new:
-                yield _Section(piece, old, new)
-        at = end
+def _shown(one: FileSection) -> str:
+    return shown(clean_name(one.name))
 
 
-def _pieces(diff: str) -> list[str]:
-    """One piece for each file: from where git begins one, or from the names where git did not write it."""
-    begins = re.compile(r"^(?:diff --git |--- [^\n]*\n\+\+\+ [^\n]*\n@@ -)", re.M)
-    starts = list[int]()
-    for found in begins.finditer(diff):
-        ours = found[0].startswith("---") and starts and "\n@@ " not in diff[starts[-1] : found.start()]
-        if not ours:  # else the names of the file that git has begun
-            starts.append(found.start())
-    return [diff[start:end] for start, end in zip(starts, [*starts[1:], len(diff)], strict=True)]
-
-
-def _names(piece: str) -> tuple[str, str]:
-    """Both names as the diff writes them, with whatever stands before them."""
-    head = piece.partition("\n@@ ")[0]
-    if found := HEADS.search(head):
-        old, new = (unquoted(name.strip()) for name in found.groups())
-        return ("" if old == "/dev/null" else old), ("" if new == "/dev/null" else new)
-    if found := MOVED.search(head):
-        return f"a/{unquoted(found[1].strip())}", f"b/{unquoted(found[2].strip())}"
-    same = GIT.search(head)
-    return (f"a/{same[1]}", f"b/{same[1]}") if same else ("", "")
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"^[a-z]/", "", name)
-
-
-def _shown(one: _Section) -> str:
-    return shown(clean_name(_plain(one.new or one.old)))
-
-
-async def _tried(sections: Mapping[int, _Section], way: _Way, top: Path, exe: str) -> dict[int, Fit]:
+async def _tried(sections: Mapping[int, FileSection], way: _Way, top: Path, exe: str) -> dict[int, Fit]:
     """Try them on a copy of the files that they name."""
     named = {n: [way.path(name) for name in (one.old, one.new) if name] for n, one in sections.items()}
     able = {n: one for n, one in sections.items() if all(named[n])}

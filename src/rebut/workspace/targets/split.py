@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rebut.core.text import counted, tokens
 from rebut.core.types import Changed
-from rebut.workspace.diff import HUNK, SECTION, quoted
+from rebut.workspace.diff import first_line, head_and_hunks, hunk_range, sections, shorter_hunks
 from rebut.workspace.targets.target import Target
 
 
@@ -61,10 +60,8 @@ def told(parts: Sequence[Target]) -> str:
 
 
 def _pieces(target: Target, budget: int) -> Iterator[_Piece]:
-    # Lines of files begin with a sign, so that nothing else in a diff of ours begins like a section.
-    sections = [part for part in SECTION.split(target.diff) if part]
-    by_head = {_head(change): change for change in target.changes}
-    for text in sections:
+    by_head = {first_line(change.path, change.old_path): change for change in target.changes}
+    for text in sections(target.diff):
         change = by_head.get(text.split("\n", 1)[0])
         # A diff that stood in a text is a snippet of its own, whose lines are not those of the files it speaks of.
         written = next((one for one in target.changes if text in (one.after or "")), None) if change is None else None
@@ -75,14 +72,13 @@ def _pieces(target: Target, budget: int) -> Iterator[_Piece]:
             yield from _cut(text, change, written, budget)
 
 
-def _head(change: Changed) -> str:
-    return f"diff --git {quoted(f'a/{change.old_path or change.path}')} {quoted(f'b/{change.path}')}"
-
-
 def _cut(text: str, change: Changed | None, written: Changed | None, budget: int) -> Iterator[_Piece]:
-    head, *hunks = re.split(r"^(?=@@ )", text, flags=re.M)
+    head, hunks = head_and_hunks(text)
     space = max(64, budget - tokens(head) - 16)
-    small = [part for hunk in hunks for part in _shorter(hunk, space)] or [text]
+    most = 3 * space - 70  # bytes: a token is taken for three, and the first line of a hunk needs some
+    small = [part for hunk in hunks for part in ([hunk] if tokens(hunk) <= space else shorter_hunks(hunk, most))] or [
+        text
+    ]
     groups: list[list[str]] = []
     left = 0
     for hunk in small:
@@ -92,7 +88,7 @@ def _cut(text: str, change: Changed | None, written: Changed | None, budget: int
         groups[-1].append(hunk)
         left -= tokens(hunk)
     for n, group in enumerate(groups, 1):
-        lines = tuple(_new_lines(hunk) for hunk in group)
+        lines = [found.new_lines for hunk in group if (found := hunk_range(hunk))]
         changes: tuple[Changed, ...] = (written,) if written else ()
         path = written.path if written else "the diff"
         if change is not None:
@@ -100,45 +96,6 @@ def _cut(text: str, change: Changed | None, written: Changed | None, budget: int
             inside = (_overlap(own, span) for own in change.added for span in lines)
             changes = (replace(change, added=tuple(pair for pair in inside if pair)),)
         yield _Piece(head + "".join(group), changes, f"{path}: {n} of {len(groups)} pieces of its diff")
-
-
-def _shorter(hunk: str, space: int) -> Iterator[str]:
-    """A hunk, or several that say the same with fewer lines each."""
-    found = HUNK.match(hunk)
-    if tokens(hunk) <= space or found is None:
-        yield hunk
-        return
-    old, new = int(found[1]), int(found[3])
-    old, new = old + (found[2] == "0"), new + (found[4] == "0")
-    part: list[str] = []
-    size = 0
-    lines = hunk.split("\n")[1:]
-    if lines[-1] == "":
-        lines.pop()
-    for line in lines:
-        cost = len(line.encode(errors="replace")) + 1
-        if part and (size + cost) // 3 + 24 > space and not line.startswith("\\"):
-            yield _hunk(part, old, new)
-            old += sum(kept[:1] in (" ", "-", "") for kept in part)
-            new += sum(kept[:1] in (" ", "+", "") for kept in part)
-            part, size = [], 0
-        part.append(line)
-        size += cost
-    yield _hunk(part, old, new)
-
-
-def _hunk(lines: Sequence[str], old: int, new: int) -> str:
-    olds, news = (sum(line[:1] in (" ", sign, "") for line in lines) for sign in "-+")
-    start = f"@@ -{old - (not olds)},{olds} +{new - (not news)},{news} @@"
-    return "\n".join((start, *lines)) + "\n"
-
-
-def _new_lines(hunk: str) -> tuple[int, int]:
-    found = HUNK.match(hunk)
-    if found is None:
-        return (1, 0)
-    first, count = int(found[3]), int(found[4] or 1)
-    return first, first + count - 1
 
 
 def _overlap(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ from rebut.core.text import counted, cut
 from rebut.core.types import Changed, Json
 from rebut.record.record import Record
 from rebut.workspace.context import BUDGET, Gathered, Piece, numbered
+from rebut.workspace.diff import line_counts
 from rebut.workspace.tree import Text
 
 Kind = Literal["code", "proposal", "mixed"]
@@ -174,15 +175,8 @@ def headline(target: Target) -> str:
 
 def _change(target: Target) -> str:
     name = "uncommitted changes" if target.scope == "uncommitted" else target.scope or target.origin or "given code"
-    added, removed = tally(target.diff)
+    added, removed = line_counts(target.diff)
     return f"{name}: {counted(len(target.changes), 'file')}, +{added} -{removed}"
-
-
-def tally(diff: str) -> tuple[int, int]:
-    """Lines that a unified diff adds and takes away."""
-    lines = diff.split("\n")
-    added = sum(1 for line in lines if line.startswith("+") and not line.startswith("+++ "))
-    return added, sum(1 for line in lines if line.startswith("-") and not line.startswith("--- "))
 
 
 def text_target(text: str) -> Target:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from rebut.core.errors import UsageError
 from rebut.core.types import Changed
 from rebut.record import sessions
+from rebut.workspace.diff import diff_end
 from rebut.workspace.snapshot import FILE_CAP, decode, is_never_sent
 from rebut.workspace.targets.target import Confidence, Kind, Wanted
 from rebut.workspace.targets.transcripts import last_said
@@ -99,11 +100,6 @@ def read(place: Path, path: str) -> tuple[str, str]:
 # The code and the proposal in one text, split by fixed rules: fenced blocks and diffs are code, the rest is not.
 
 FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)")
-HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-BETWEEN = re.compile(
-    r"diff --git |index [0-9a-f]+|(?:old|new|deleted file|new file) mode |(?:dis)?similarity index |"
-    r"(?:rename|copy) (?:from|to) |--- \S|\+\+\+ \S|Binary files .* differ|\\ No newline"
-)
 ENDINGS = {
     **dict.fromkeys(("python", "python3", "py", "pycon"), "py"),
     **dict.fromkeys(("javascript", "js", "node", "mjs"), "js"),
@@ -211,41 +207,6 @@ def _ending(info: str, body: Sequence[str]) -> str:
     known = ENDINGS.get(word) or (word if word in SAME else "")
     first = next((n for n, line in enumerate(body) if line.strip()), 0)
     return known or ("diff" if diff_end(body, first) else "txt")
-
-
-def diff_end(lines: Sequence[str], at: int) -> int:
-    """Where the diff that begins at a line ends; 0 if none begins there."""
-    if at >= len(lines) or not (lines[at].startswith("diff --git ") or _is_head(lines, at)):
-        return 0
-    end = at
-    while end < len(lines):
-        if hunk := HUNK.match(lines[end]):
-            end = _hunk_end(lines, end + 1, int(hunk[1] or 1), int(hunk[2] or 1))
-        elif BETWEEN.match(lines[end]):
-            end += 1
-        else:
-            break
-    return end
-
-
-def _is_head(lines: Sequence[str], at: int) -> bool:
-    return (
-        lines[at].startswith("--- ")
-        and at + 2 < len(lines)
-        and lines[at + 1].startswith("+++ ")
-        and HUNK.match(lines[at + 2]) is not None
-    )
-
-
-def _hunk_end(lines: Sequence[str], at: int, old: int, new: int) -> int:
-    while at < len(lines) and (old > 0 or new > 0):
-        sign = lines[at][:1] or " "  # mail and editors take the only space of an empty line away
-        if sign not in " +-\\":
-            break
-        old -= sign in " -"
-        new -= sign in " +"
-        at += 1
-    return at
 
 
 # What kind of thing a text is, how sure that is, and why.

@@ -229,7 +229,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
 
 def kept_back(context: Sequence[str], top: Path, sent: Sequence[str], setup: Setup) -> list[tuple[str, str]]:
     """The files of the given folders that would not go, each with the reason: nobody has to take it on trust."""
-    from rebut.workspace.snapshot import FILE_CAP, is_never_sent
+    from rebut.workspace.file_reader import FILE_CAP, is_never_sent
 
     out: dict[str, str] = {}
     for path in context:

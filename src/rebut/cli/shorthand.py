@@ -37,7 +37,7 @@ def of_review(what: str) -> Wanted:
 
 def of_plan(file: str) -> Wanted:
     """What `plan` is about."""
-    from rebut.workspace.snapshot import FILE_CAP
+    from rebut.workspace.file_reader import FILE_CAP
 
     if file == "-":
         text = _sent()

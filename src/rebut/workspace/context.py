@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rebut.core.citation_syntax import understand
 from rebut.core.types import Json
-from rebut.workspace.snapshot import is_never_sent
-from rebut.workspace.tree import NEVER_READ, IsFolder, Missing, Read, Text, Workspace
+from rebut.workspace.file_reader import NEVER_READ, is_never_sent
+from rebut.workspace.tree import IsFolder, Missing, Read, Text, Workspace
 
 BUDGET = 200_000
 CAP = 40_000

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from rebut.workspace.tree import confine
+from rebut.workspace.file_reader import confine
 
 CONTEXT = 3
 MOST_COMPARED = 4_000_000

@@ -7,7 +7,6 @@ become placeholders. A patch of such texts does not fit the files. Here each of 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,13 +16,13 @@ from rebut.core.errors import RebutError
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean
 from rebut.workspace.diff import BothTexts, Span, parts, section, touched
+from rebut.workspace.file_reader import LINK, Unread, WorkingTree, decode
 from rebut.workspace.patch import exact
-from rebut.workspace.snapshot import FILE_CAP, Redact, decode, read_plain
+from rebut.workspace.snapshot import Redact
 from rebut.workspace.tree import Text, Workspace
 
 HELD_BACK = "holds placeholders of secrets, so that git cannot apply it; --apply puts the values back"
 BOM = "\ufeff"
-LINK = "120000"
 ENDS = re.compile("(\r\n|\n|\r)")
 
 
@@ -50,18 +49,16 @@ def standing(data: bytes, redact: Redact, *, is_link: bool = False) -> FileOnDis
 
 def at(top: Path, name: str, redact: Redact) -> FileOnDisk | None:
     """A file of the working tree; None if there is none. A link is not followed."""
-    place = top / name
-    if not place.parent.resolve().is_relative_to(top.resolve()):
+    tree = WorkingTree(top)
+    if tree.is_behind_link(name):
         raise NotExact(f"{name} lies behind a link")
-    try:
-        if place.is_symlink():
-            return standing(os.fsencode(place.readlink()), redact, is_link=True)
-        data = read_plain(place, FILE_CAP)
-    except (FileNotFoundError, NotADirectoryError):
+    read = tree.read(name)
+    if read is None:
         return None
-    except OSError as error:
-        raise NotExact(f"{name} cannot be read ({error.strerror or error})") from error
-    if data is None or (found := standing(data, redact)) is None:
+    if isinstance(read, Unread):
+        raise NotExact(f"{name}: {read.why}")
+    found = standing(read.data, redact, is_link=read.is_link)
+    if found is None:
         raise NotExact(f"{name} cannot be read as text")
     return found
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rebut.workspace.diff import created, new_modes, touched, without_wrapping, writes_other_than_text
+from rebut.workspace.file_reader import LINK
 from rebut.workspace.git import Git, GitFailed, off
 from rebut.workspace.tree import Missing, Text, Workspace
 
@@ -71,7 +72,7 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
                 complaint = complaint or _told(error.said or error.message, made)
                 continue
             after = new_modes(patch, modes)
-            if "120000" in after.values():  # a link under another name
+            if LINK in after.values():  # a link under another name
                 return Patched(complaint=NOT_TEXT)
             return Patched(await asyncio.to_thread(_read, top, names), after)
         return Patched(complaint=complaint)
@@ -122,7 +123,7 @@ def lay(
             place = top / name
             place.parent.mkdir(parents=True, exist_ok=True)
             body = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
-            if modes.get(name) == "120000":
+            if modes.get(name) == LINK:
                 place.symlink_to(os.fsdecode(body))
                 continue
             place.write_bytes(body)

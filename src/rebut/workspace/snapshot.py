@@ -5,62 +5,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import re
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import translate
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from rebut.core.errors import RecordError, UsageError
 from rebut.core.types import Json
+from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, clean_name, decode, is_never_sent
 from rebut.workspace.git import Changes, Git
 
 Redact = Callable[[str], str]
 Kind = Literal["git", "files", "none"]
 
-FILE_CAP = 1_000_000
 TOTAL_CAP = 50_000_000
 MOST_FILES = 5_000
 MOST_NAMES = 2_000
-
-# Examples such as .env.example are on the list too: C16 says `.env*`, and real values do get pasted into them.
-NEVER_FOLDERS = (".env*", ".git", ".ssh", ".gnupg", ".aws", ".kube")
-NEVER_FILES = (
-    *("*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.gpg"),
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.tfstate*", "*.tfvars*", "*.kubeconfig", "kubeconfig"),
-    *(".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".dockercfg"),
-    *(".git-credentials", "credentials", "credentials*.json", "client_secret*.json", "secrets.*"),
-    *("service-account*.json", "service_account*.json"),
-)
-
-
-def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
-    """Whether a file may never be copied or served, by its name, a folder above it or the user's own globs.
-
-    A user's glob without a slash is held against every part of the path, one with a slash against the path and each
-    folder above it. Letters match in either case and `*` also crosses slashes: to hide too much is the safe mistake.
-    """
-    folders, files, whole = _never(tuple(globs))
-    parts = path.casefold().strip("/").split("/")
-    if files.match(parts[-1]) or any(folders.match(part) for part in parts):
-        return True
-    return whole is not None and any(whole.match("/".join(parts[:n])) for n in range(1, len(parts) + 1))
-
-
-@lru_cache(maxsize=64)
-def _never(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str] | None]:
-    plain = [glob.casefold().removeprefix("./").strip("/") for glob in globs]
-    parts = [glob for glob in plain if glob and "/" not in glob]
-    deep = [glob for glob in plain if "/" in glob]
-    paths = [form for glob in deep for form in (glob, glob.removeprefix("**/"), glob.removesuffix("/**"))]
-    return _any(NEVER_FOLDERS + tuple(parts)), _any(NEVER_FILES), _any(tuple(paths)) if paths else None
-
-
-def _any(globs: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{translate(glob)})" for glob in globs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,33 +104,6 @@ def _names(value: Json) -> tuple[str, ...]:
     return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
 
-def decode(data: bytes) -> tuple[str, str] | None:
-    """The text of a file and a note on how it was read; None if it is binary."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace"), "read as UTF-16"
-    if b"\0" in data[:8000]:
-        return None
-    try:
-        return data.decode("utf-8-sig"), ""
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "replace"), "not UTF-8: what could not be read is replaced"
-
-
-def read_plain(path: Path, cap: int) -> bytes | None:
-    """A regular file's bytes, its last part no link; None if it is larger than `cap`. Raises OSError."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError("not a regular file")
-        data = file.read(cap + 1)
-    return None if len(data) > cap else data
-
-
-def clean_name(name: str) -> str:
-    """A file name as text that any encoder takes: bytes that are no UTF-8 become the replacement character."""
-    return os.fsencode(name).decode("utf-8", "replace").replace(os.sep, "/")
-
-
 async def take(
     root: Path, keep: Path, redact: Redact, *, include: Sequence[str] = (), never: Sequence[str] = ()
 ) -> Snapshot:
@@ -216,6 +149,7 @@ class _Keep:
         self, top: Path, keep: Path, redact: Redact, never: tuple[str, ...], included: tuple[str, ...]
     ) -> None:
         self.top, self.keep, self.redact, self.never = top, keep.resolve(), redact, never
+        self.tree = WorkingTree(top)
         self.copies: dict[str, str] = {}
         self.deleted: list[str] = []
         self.skipped: dict[str, str] = {}
@@ -282,36 +216,27 @@ class _Keep:
 
     def add(self, name: str, oid: str = "") -> None:
         """Keep one file of the working tree, unless it is the same as HEAD's blob `oid`."""
-        key, place = clean_name(name), self.top / name
-        if is_never_sent(key, self.never) or place.is_relative_to(self.keep) or key in self.copies:
+        key = clean_name(name)
+        if is_never_sent(key, self.never) or (self.top / name).is_relative_to(self.keep) or key in self.copies:
             return
-        if place.parent.resolve() != place.parent:
-            self.deleted.append(key)  # a folder above it has become a link: what lies behind is not this file
-            return
-        try:
-            mode = place.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                self.links[key] = link_target(key, str(place.readlink()), self.top)
-            elif stat.S_ISDIR(mode):
-                self.skip(name.rstrip("/"), "a repository of its own")
-            elif not stat.S_ISREG(mode):
-                self.skip(name, "not a regular file")
-            else:
-                if oid or mode & 0o100:
-                    self.modes[key] = "100755" if mode & 0o100 else "100644"
-                self.copy(name, key, place, oid)
-        except (FileNotFoundError, NotADirectoryError):
+        found = self.tree.read(name)
+        if found is None:
             self.deleted.append(key)
-        except OSError as error:
-            self.skip(name, f"cannot be read ({error.strerror or error})")
+            return
+        if isinstance(found, FileBytes) and found.is_link:
+            self.links[key] = link_target(key, os.fsdecode(found.data), self.top)
+            return
+        if found.mode and (oid or found.mode == "100755"):
+            self.modes[key] = found.mode
+        if oid and self.tree.has_id(name, oid):
+            return  # only its times or its mode changed, so HEAD's blob is read instead
+        if isinstance(found, Unread):
+            self.skip(name.rstrip("/"), found.why)
+        else:
+            self.copy(name, key, found.data)
 
-    def copy(self, name: str, key: str, place: Path, oid: str) -> None:
-        if oid and _blob_id(place, len(oid)) == oid:
-            return  # only its times or its mode changed, so HEAD's blob will serve
-        data = read_plain(place, FILE_CAP)
-        if data is None:
-            self.skip(name, "larger than 1 MB")
-        elif self.total + len(data) > TOTAL_CAP:
+    def copy(self, name: str, key: str, data: bytes) -> None:
+        if self.total + len(data) > TOTAL_CAP:
             self.skip(name, "beyond the 50 MB that are kept in all")
         elif len(self.copies) >= MOST_FILES:
             self.skip(name, f"beyond the {MOST_FILES:,} files that are kept")
@@ -339,13 +264,3 @@ def link_target(link: str, target: str, top: Path) -> str:
     """Where a link leads, as a path inside the workspace; "" if it leads out of it or to its top."""
     place = Path(os.path.normpath((top / link).parent / target))
     return clean_name(str(place.relative_to(top))) if top in place.parents else ""
-
-
-def _blob_id(place: Path, length: int) -> str:
-    """The id that git gives to a file's bytes as they are, without any filter."""
-    digest = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
-    with place.open("rb") as file:
-        digest.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import posixpath
 import re
 import unicodedata
 from abc import ABC, abstractmethod
@@ -16,8 +15,21 @@ from typing import TYPE_CHECKING, Literal
 
 from rebut.core.text import fingerprint
 from rebut.core.types import Json
+from rebut.workspace.diff import both_sides
+from rebut.workspace.file_reader import (
+    LINK,
+    NEVER_READ,
+    FileBytes,
+    Unread,
+    WorkingTree,
+    clean_name,
+    confine,
+    decode,
+    is_never_sent,
+    too_large,
+)
 from rebut.workspace.git import Git, GitFailed, TreeEntry
-from rebut.workspace.snapshot import Redact, Snapshot, clean_name, decode, is_never_sent, link_target, read_plain
+from rebut.workspace.snapshot import Redact, Snapshot, link_target
 
 if TYPE_CHECKING:
     from rebut.workspace.targets.target import Target
@@ -25,7 +37,6 @@ if TYPE_CHECKING:
 READ_CAP = 8_000_000
 DIFF_CAP = 2_000_000
 MOST_SEARCHED = 5_000
-NEVER_READ = "never read: files of this name may hold secrets"
 REF = re.compile(r"[A-Za-z0-9][\w./~^-]{0,199}")
 
 
@@ -208,29 +219,12 @@ class Workspace(ABC):
             diff = await git.run("diff-tree", *flags, "--ignore-submodules=all", self._pinned(ref), cap=DIFF_CAP)
         except GitFailed:
             return None
-        lines = diff.decode("utf-8", "replace").split("\n")
-        old = "\n".join(line[1:] for line in lines if line.startswith((" ", "-")))
-        new = "\n".join(line[1:] for line in lines if line.startswith((" ", "+")))
+        old, new = both_sides(diff.decode("utf-8", "replace"))
         return self.redact(body.partition("\n\n")[2]), self.redact(old), self.redact(new)
 
     async def close(self) -> None:
         if self._git is not None:
             await self._git.close()
-
-
-def confine(path: str, root: str) -> str | None:
-    """A path as it stands below `root`; None if it leads out of it or is no path."""
-    if not path.strip() or "\0" in path or path.startswith("~"):
-        return None
-    if path.startswith("/"):
-        for top in (root, os.path.realpath(root)):
-            if path == top or path.startswith(top.rstrip("/") + "/"):
-                path = path[len(top.rstrip("/")) :].lstrip("/") or "."
-                break
-        else:
-            return None
-    plain = posixpath.normpath(path)
-    return None if plain == ".." or plain.startswith("../") or plain.startswith("/") else plain
 
 
 def above(path: str) -> list[str]:
@@ -371,7 +365,7 @@ class View(Workspace):
 
     async def mode(self, path: str) -> str:
         if path in self.snapshot.links:
-            return "120000"
+            return LINK
         entries = await self._entries() or {}
         return self.snapshot.modes.get(path) or (entries[path].mode if path in entries else "")
 
@@ -397,6 +391,7 @@ class LiveView(Workspace):
 
     def __init__(self, root: Path, redact: Redact, never: Sequence[str] = ()) -> None:
         self._top = root.resolve()
+        self._files = WorkingTree(self._top, cap=READ_CAP)
         super().__init__(str(self._top), redact, never)
 
     @classmethod
@@ -435,23 +430,24 @@ class LiveView(Workspace):
             place = (self._top / path).resolve()
             if not place.is_relative_to(self._top):
                 return Missing(path, "a link that leads out of the workspace, not followed")
-            if is_never_sent(clean_name(str(place.relative_to(self._top))), self.never):
+            name = str(place.relative_to(self._top))
+            if is_never_sent(clean_name(name), self.never):
                 return UnreadableFile(path, NEVER_READ)
             if place.is_dir():
                 return IsFolder(path)
-            body = read_plain(place, READ_CAP)
         except RuntimeError:  # how Python up to 3.12 reports links that lead in a circle
             return Missing(path, "a link that leads to itself")
-        except (FileNotFoundError, NotADirectoryError):
-            return Missing(path)
         except OSError as error:
             return UnreadableFile(path, f"cannot be read ({error.strerror or error})")
-        return _text(path, body, self.redact)
+        found = self._files.read(name)
+        if isinstance(found, FileBytes) and not found.is_link:
+            return _text(path, found.data, self.redact)
+        return UnreadableFile(path, found.why) if isinstance(found, Unread) else Missing(path)
 
 
 def _text(path: str, body: bytes | None, redact: Redact) -> Read:
     if body is None:
-        return UnreadableFile(path, f"larger than {READ_CAP // 1_000_000} MB")
+        return UnreadableFile(path, too_large(READ_CAP))
     read = decode(body)
     return UnreadableFile(path, "binary") if read is None else Text.of(path, redact(read[0]), read[1])
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import io
 import json
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,9 +27,22 @@ from rebut.workspace.diff import (
     section,
     sections,
 )
+from rebut.workspace.file_reader import (
+    FILE_CAP,
+    LINK,
+    NEVER_READ,
+    FileBytes,
+    Unread,
+    WorkingTree,
+    blob_id,
+    clean_name,
+    decode,
+    is_never_sent,
+    too_large,
+    too_much,
+)
 from rebut.workspace.git import Git, GitFailed
-from rebut.workspace.snapshot import FILE_CAP, Redact, clean_name, decode, is_never_sent, read_plain
-from rebut.workspace.tree import NEVER_READ
+from rebut.workspace.snapshot import Redact
 
 MOST_FILES = 5_000
 POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:[a-z0-9.-]+ [^\n]{1,200}\n){2,20}\Z")
@@ -123,13 +135,13 @@ async def _read(git: Git, files: Sequence[_File], both: bool) -> None:
     found = await blobs(git, [file.delta for file in files], both=both)
 
     def read() -> None:
-        folder = WorkingTree(git.top)
+        folder = WorkingTree(git.top, total=CHANGE_CAP)
         for file in files:
             file.old = old_side(file.delta, found)
             if both:
                 file.new = new_side(file.delta, found)
             elif file.delta.modes[1] != NONE:
-                file.new = folder.read(file.delta.path)
+                file.new = disk_side(folder.read(file.delta.path))
 
     await asyncio.to_thread(read)
 
@@ -232,7 +244,7 @@ EMPTY_TREES = {
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 FLAGS = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "-M", "-l1000")
-LINK, SUBMODULE, NONE = "120000", "160000", "000000"
+SUBMODULE, NONE = "160000", "000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,9 +341,8 @@ def _changed_lines(text: str) -> Lines:
 
 # Both sides of changed files as bytes: blobs of git, and files of the working tree, read without following a link.
 
-TOTAL_CAP = 20_000_000
-TOO_LARGE = "larger than 1 MB"
-TOO_MUCH = f"beyond the {TOTAL_CAP // 1_000_000} MB that are read in all"
+CHANGE_CAP = 20_000_000
+"""Bytes that are read of all old sides together, and as many of all new ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,28 +355,13 @@ class FileSide:
     is_link: bool = False
 
     def has_id(self, oid: str) -> bool:
-        """Whether git gives these bytes this id, line ends aside, which it may convert."""
-        if _blob_id(self.data, len(oid)) == oid:
-            return True
-        return b"\r\n" in self.data and _blob_id(self.data.replace(b"\r\n", b"\n"), len(oid)) == oid
+        """Whether git gives these bytes this id, apart from line ends, which it may convert."""
+        plain = self.data.replace(b"\r\n", b"\n")
+        return any(blob_id(io.BytesIO(data), len(oid)) == oid for data in dict.fromkeys((self.data, plain)))
 
     @property
     def newlines(self) -> int:
         return self.data.count(b"\n")
-
-
-def _blob_id(data: bytes, length: int) -> str:
-    digest = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
-    digest.update(b"blob %d\0" % len(data))
-    digest.update(data)
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """One side of a file that could not be read, and why."""
-
-    why: str
 
 
 Got = FileSide | Unread | None
@@ -376,7 +372,7 @@ def side_of(data: bytes | int | None, *, is_link: bool = False) -> FileSide | Un
     if data is None:
         return Unread("git has not got its content; a partial clone fetches none while rebut reads")
     if isinstance(data, int):
-        return Unread(TOO_LARGE if data > FILE_CAP else TOO_MUCH)
+        return Unread(too_large(FILE_CAP) if data > FILE_CAP else too_much(CHANGE_CAP))
     if is_link:
         return FileSide(data, data.decode("utf-8", "replace"), is_link=True)
     read = decode(data)
@@ -388,41 +384,12 @@ async def blobs(git: Git, files: Sequence[Delta], *, both: bool) -> Mapping[str,
     wanted = [file.old_oid for file in files if file.modes[0] != NONE]
     if both:
         wanted += [file.new_oid for file in files if file.modes[1] != NONE]
-    return await git.objects(list(dict.fromkeys(wanted)), FILE_CAP, TOTAL_CAP)
+    return await git.objects(list(dict.fromkeys(wanted)), FILE_CAP, CHANGE_CAP)
 
 
-class WorkingTree:
-    """The working tree, from which no more than a cap is read in all."""
-
-    def __init__(self, top: Path) -> None:
-        self.top = top.resolve()
-        self.left = TOTAL_CAP
-        self._straight: dict[Path, bool] = {}
-
-    def read(self, name: str) -> Got:
-        place = self.top / name
-        parent = place.parent
-        if parent not in self._straight:
-            self._straight[parent] = parent.resolve() == parent
-        if not self._straight[parent]:
-            return None  # a folder above it has become a link: what lies behind is not this file
-        try:
-            mode = place.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                return side_of(os.fsencode(place.readlink()), is_link=True)
-            if stat.S_ISDIR(mode):
-                return Unread("a repository of its own") if name.endswith("/") else None
-            if not stat.S_ISREG(mode):
-                return Unread("not a regular file")
-            data = read_plain(place, FILE_CAP)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            return Unread(f"cannot be read ({error.strerror or error})")
-        if data is None:
-            return Unread(TOO_LARGE)
-        self.left -= len(data)
-        return Unread(TOO_MUCH) if self.left < 0 else side_of(data)
+def disk_side(found: FileBytes | Unread | None) -> Got:
+    """A file of the working tree as one side of a change."""
+    return side_of(found.data, is_link=found.is_link) if isinstance(found, FileBytes) else found
 
 
 def old_side(file: Delta, found: Mapping[str, bytes | int]) -> Got:

@@ -22,11 +22,11 @@ from rebut.workspace.diff import (
     section,
     without_prefix,
 )
+from rebut.workspace.file_reader import NEVER_READ, FileBytes, WorkingTree, clean_name, confine, decode, is_never_sent
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.patch import lay, scratch
-from rebut.workspace.snapshot import Redact, clean_name, decode, is_never_sent
-from rebut.workspace.targets.git_change import FileSide, Unread, WorkingTree, redact_all
-from rebut.workspace.tree import NEVER_READ, confine
+from rebut.workspace.snapshot import Redact
+from rebut.workspace.targets.git_change import CHANGE_CAP, redact_all
 
 MOST_TRIES = 200
 """A few files that do not fit are found among hundreds; of a diff that fits nothing, not every file is tried."""
@@ -65,7 +65,7 @@ async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -
     top, ways = await asyncio.to_thread(_ways, root)
     wanted = list(_readable(text, ways, never, done))
     fitted = await _fitted(wanted, top, ways)
-    folder = WorkingTree(top)
+    folder = WorkingTree(top, total=CHANGE_CAP)
     pairs = dict[str, tuple[str, str | None, str | None]]()
     for n, (way, other, is_in) in sorted(fitted.items()):
         old, new = way.path(wanted[n].old), way.path(wanted[n].new)
@@ -136,7 +136,7 @@ async def _tried(sections: Mapping[int, FileSection], way: _Way, top: Path, exe:
     named = {n: [way.path(name) for name in (one.old, one.new) if name] for n, one in sections.items()}
     able = {n: one for n, one in sections.items() if all(named[n])}
     paths = {path for n in able for path in named[n]}
-    folder = WorkingTree(top)
+    folder = WorkingTree(top, total=CHANGE_CAP)
     here = await asyncio.to_thread(lambda: {path: _bytes(folder, path) for path in sorted(paths)})
     # A file that is neither made nor taken away has to be here, before or after.
     able = {n: s for n, s in able.items() if not (s.old and s.new) or any(here[p] is not None for p in named[n])}
@@ -177,14 +177,15 @@ async def _applied(git: Git, file: Path, way: _Way, reverse: bool) -> bool:
 
 
 def _bytes(folder: WorkingTree, path: str) -> bytes | None:
-    found = folder.read(path)
-    # A link, a folder or what cannot be read is as good as nothing: the diff will then not fit.
-    return found.data if isinstance(found, FileSide) and not found.is_link else None
+    found = folder.read(path) if path else None
+    # A link, a folder or an unreadable file counts as nothing: the diff will then not fit.
+    return found.data if isinstance(found, FileBytes) and not found.is_link else None
 
 
 def _read(folder: WorkingTree, path: str) -> str | None:
-    found = folder.read(path) if path else None
-    return None if found is None or isinstance(found, Unread) or found.is_link else found.text
+    data = _bytes(folder, path)
+    found = decode(data) if data is not None else None
+    return found[0] if found else None
 
 
 def _text(place: Path) -> str | None:

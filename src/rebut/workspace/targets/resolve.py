@@ -12,15 +12,15 @@ from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.context import shown
 from rebut.workspace.diff import added, all_new, section
+from rebut.workspace.file_reader import NEVER_READ, clean_name, is_never_sent
 from rebut.workspace.git import Git, refusal
-from rebut.workspace.snapshot import Redact, clean_name, is_never_sent
+from rebut.workspace.snapshot import Redact
 from rebut.workspace.targets import text as messages
 from rebut.workspace.targets.git_change import draw
 from rebut.workspace.targets.pasted_diff import rebuild
 from rebut.workspace.targets.scope import FORMS, Scope, compared
 from rebut.workspace.targets.target import KINDS, Kind, Target, Wanted
 from rebut.workspace.targets.text import Block, Guess, Message, detect, prose_of, snippets, split_mixed
-from rebut.workspace.tree import NEVER_READ
 
 DIFFS = (".diff", ".patch")
 GIVE = "Give a text as an argument, --artifact-file, standard input, --context-file or --from-transcript"

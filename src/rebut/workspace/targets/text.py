@@ -12,10 +12,9 @@ from rebut.core.errors import UsageError
 from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.diff import diff_end
-from rebut.workspace.snapshot import FILE_CAP, decode, is_never_sent
+from rebut.workspace.file_reader import FILE_CAP, NEVER_READ, decode, is_never_sent
 from rebut.workspace.targets.target import Confidence, Kind, Wanted
 from rebut.workspace.targets.transcripts import last_said
-from rebut.workspace.tree import NEVER_READ
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rebut.core import process
 from rebut.core.errors import RebutError
 
 TIMEOUT = 60.0
@@ -156,55 +156,42 @@ class Git:
                     off.append(f"--config-env=filter.{name}.{key}=REBUT_{'FALSE' if value else 'EMPTY'}")
         return tuple(off)
 
-    async def _start(self, *args: str, feed: bool = False, quiet: bool = False) -> asyncio.subprocess.Process:
-        env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV}
+    def _argv(self, *args: str) -> tuple[str, ...]:
+        return (self.exe, "--no-pager", *self.options, *args)
+
+    @staticmethod
+    def _env() -> dict[str, str]:
+        return {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV} | SET_ENV
+
+    async def _talk(self, *args: str) -> asyncio.subprocess.Process:
         try:
-            return await asyncio.create_subprocess_exec(
-                self.exe,
-                "--no-pager",
-                *self.options,
-                *args,
-                cwd=self.top,
-                env=env | SET_ENV,
-                stdin=asyncio.subprocess.PIPE if feed else asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL if quiet else asyncio.subprocess.PIPE,
-                start_new_session=True,
-                limit=1 << 20,
+            return await process.start(self._argv(*args), cwd=self.top, env=self._env())
+        except OSError as error:
+            raise self._not_started(error) from error
+
+    def _not_started(self, error: OSError) -> GitFailed:
+        return GitFailed(f"git could not be started in {self.top}: {error.strerror}")
+
+    async def run(self, *args: str, codes: tuple[int, ...] = (0,), cap: int = OUTPUT_CAP, feed: bytes = b"") -> bytes:
+        """What one git command prints; `feed` goes to its standard input.
+
+        GitFailed if it takes longer than a minute, prints more than `cap` or ends with a code not in `codes`.
+        """
+        try:
+            ended = await process.run(
+                self._argv(*args), cwd=self.top, env=self._env(), feed=feed, seconds=TIMEOUT, cap=cap
             )
         except OSError as error:
-            raise GitFailed(f"git could not be started in {self.top}: {error.strerror}") from error
-
-    async def run(
-        self, *args: str, codes: tuple[int, ...] = (0,), cap: int = OUTPUT_CAP, feed: bytes | None = None
-    ) -> bytes:
-        """What one git command prints. Ends the process when it is cancelled, late, or prints beyond `cap`.
-
-        `feed` is for commands that read all of it before they print.
-        """
-        process = await self._start(*args, feed=feed is not None)
-        assert process.stdout is not None and process.stderr is not None
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                if process.stdin is not None:
-                    process.stdin.write(feed or b"")
-                    process.stdin.close()
-                complaint = asyncio.ensure_future(process.stderr.read())
-                parts, size = [], 0
-                while chunk := await process.stdout.read(1 << 16):
-                    parts.append(chunk)
-                    if (size := size + len(chunk)) > cap:
-                        raise GitFailed(f"git {args[0]} prints more than {cap:,} bytes in {self.top}")
-                said = (await complaint).decode("utf-8", "replace").strip()
-                code = await process.wait()
-        except TimeoutError as error:
-            raise GitFailed(f"git {args[0]} took longer than {TIMEOUT:.0f} s in {self.top}") from error
-        finally:
-            await end(process)
-        if code not in codes:
-            first = said.splitlines()[0] if said else f"code {code}"
+            raise self._not_started(error) from error
+        if ended.cut == "time":
+            raise GitFailed(f"git {args[0]} took longer than {TIMEOUT:.0f} s in {self.top}")
+        if ended.cut == "size":
+            raise GitFailed(f"git {args[0]} prints more than {cap:,} bytes in {self.top}")
+        if ended.code not in codes:
+            said = ended.err.strip()
+            first = said.splitlines()[0] if said else f"code {ended.code}"
             raise GitFailed(f"git {args[0]} failed in {self.top}: {first}", said=said)
-        return b"".join(parts)
+        return ended.data
 
     async def names(self, *args: str) -> tuple[str, ...]:
         """The names that an `ls-files` with these options gives."""
@@ -249,7 +236,7 @@ class Git:
         """
         async with self.lock:
             if self.batch is None:
-                self.batch = await self._start("cat-file", "--batch", feed=True, quiet=True)
+                self.batch = await self._talk("cat-file", "--batch")
             whole = False
             try:
                 async with asyncio.timeout(TIMEOUT):
@@ -290,22 +277,22 @@ class Git:
         found: dict[str, bytes | int] = {}
         if not ids:
             return found
-        process = await self._start("cat-file", "--batch", "--buffer", feed=True, quiet=True)
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write("".join(f"{oid}\n" for oid in ids).encode())
+        batch = await self._talk("cat-file", "--batch", "--buffer")
+        assert batch.stdin is not None and batch.stdout is not None
+        batch.stdin.write("".join(f"{oid}\n" for oid in ids).encode())
         try:
             async with asyncio.timeout(TIMEOUT):
-                process.stdin.close()
+                batch.stdin.close()
                 for oid in ids:
-                    answer = await self._next(process.stdout, min(cap, total))
+                    answer = await self._next(batch.stdout, min(cap, total))
                     if answer is not None:
                         found[oid] = answer
                         total -= len(answer) if isinstance(answer, bytes) else 0
-                await process.wait()  # it ends by itself: nothing more is asked
+                await batch.wait()  # it ends by itself: nothing more is asked
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
             raise GitFailed(f"git cat-file gave no answer in {self.top}") from error
         finally:
-            await end(process)
+            await process.stop(batch)
         return found
 
     async def commit(self, ref: str) -> str:
@@ -330,7 +317,7 @@ class Git:
         """End the `cat-file` process, if one runs."""
         batch, self.batch = self.batch, None
         if batch is not None:
-            await end(batch)
+            await process.stop(batch)
 
 
 async def refusal(folder: Path) -> tuple[str, str]:
@@ -353,11 +340,3 @@ async def refusal(folder: Path) -> tuple[str, str]:
 
 def _holds(top: Path, folder: Path) -> bool:
     return (top / ".git").exists() and folder.resolve().is_relative_to(top.resolve())
-
-
-async def end(process: asyncio.subprocess.Process) -> None:
-    """End a process that may already be over, and wait until it is."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):  # it may have ended by itself in between
-            process.kill()
-        await process.wait()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rebut.core import files
 from rebut.core.errors import RecordError
 from rebut.record import sessions
 from rebut.record.events import Wrote
@@ -57,37 +56,12 @@ def text_at(path: Path) -> str | None:
 
 
 def save(path: Path, text: str, fresh: bool = False) -> bool:
-    """Write `text` at `path`, atomically. A fresh file replaces nothing: False if one came to stand there meanwhile."""
+    """Write `text` to `path`, atomically. With `fresh`, False if a file has appeared there meanwhile: it stays."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(_bytes(text))
-                file.flush()
-                os.fsync(file.fileno())
-            return _put(Path(name), path, fresh)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        return files.write(path, _bytes(text), 0o600, replace=not fresh)
     except OSError as error:
         raise RecordError(f"{path} could not be written: {error.strerror}", "The debate itself is kept.") from error
-
-
-def _put(made: Path, path: Path, fresh: bool) -> bool:
-    if fresh:
-        try:
-            os.link(made, path)
-        except FileExistsError:
-            made.unlink()
-            return False
-        except OSError:
-            pass  # a file system without links: the look before must do
-        else:
-            made.unlink()
-            return True
-    made.replace(path)
-    return True
 
 
 def is_ours(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> bool:

@@ -22,6 +22,7 @@ from rebut.workspace.tree import LiveView, Missing, Text, UnreadableFile, Worksp
 
 Verdict = Literal["found", "moved", "located", "absent", "uncheckable"]
 
+PLANNED = "described as planned, not yet existing"
 SHORTEST = 3
 SHOWN = 60
 MOST_PARTS = 20
@@ -50,11 +51,13 @@ async def check(
     artifact: str | None = None,
     other: Workspace | None = None,
     base: str = "",
+    planned: bool = False,
 ) -> Mark:
     """Look one citation up.
 
-    `artifact` is the text under discussion, cited by section. `other` is the far side of a diff, tried when this side
-    has nothing. `base` is the folder that a relative path may also start from.
+    `artifact` is the text under discussion, cited by section. `other` is the old side of a diff, tried when the new one
+    has nothing. `base` is the folder that a relative path may also start from. `planned` means that the text describes
+    the place as something to create, so that its absence says nothing.
     """
     mark = await _check(citation, view, artifact, base)
     if mark.mark == "absent" and other is not None:
@@ -62,17 +65,14 @@ async def check(
         if there.mark in ("found", "moved", "located"):
             note = "on the old side of the diff" + (f"; {there.note}" if there.note else "")
             return Mark(there.mark, there.place, note, there.moved_to)
-    return mark
+    return Mark("uncheckable", mark.place, PLANNED) if mark.mark == "absent" and planned else mark
 
 
 async def check_text(text: str, view: Workspace, base: str = "") -> list[tuple[FoundCitation, Mark]]:
     """Find and look up every citation in a text. `base` is the text's own folder in the workspace."""
     results: list[tuple[FoundCitation, Mark]] = []
     for found in find(view.redact(text)):
-        mark = await check(found.citation, view, base=base)
-        if mark.mark == "absent" and found.planned:
-            mark = Mark("uncheckable", mark.place, "spoken of as something to be made")
-        results.append((found, mark))
+        results.append((found, await check(found.citation, view, base=base, planned=found.planned)))
     return results
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from rebut.core.text import counted
-from rebut.core.types import Json, remade
+from rebut.core.types import Json, as_row, remade
 from rebut.domain import ledger as ledgers
 from rebut.domain.ledger import Ledger
 from rebut.domain.review_result import ReviewResult
@@ -51,6 +51,14 @@ class Seated:
     """Why it failed, the first time it did."""
 
 
+ORDER = (
+    *("kind", "heading", "decision", "conclusive", "complete", "basis", "stopped", "final", "label", "unsettled"),
+    *("session", "verdict", "decision_notes", "data", "notes", "ledger", "seats", "spent", "rounds", "rows"),
+    *("caveats", "worth"),
+)
+"""The fields of an outcome as the journal has always had them."""
+
+
 @dataclass(frozen=True, slots=True)
 class DecisionNotes:
     """What a decision record says besides the ledger; every line is a sentence."""
@@ -62,8 +70,7 @@ class DecisionNotes:
     """None: the open points are the dissent."""
 
     def to_json(self) -> dict[str, Json]:
-        data: dict[str, Json] = asdict(self)
-        return data
+        return cast(dict[str, Json], as_row(self))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> DecisionNotes:
@@ -133,34 +140,9 @@ class Outcome:
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, Json]:
-        out: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in (
-                "kind",
-                "heading",
-                "decision",
-                "conclusive",
-                "complete",
-                "basis",
-                "stopped",
-                "final",
-                "label",
-                "unsettled",
-                "session",
-            )
-        }
-        out["verdict"] = _fields(self.verdict) if self.verdict else None
-        out["decision_notes"] = self.decision_notes.to_json() if self.decision_notes else None
-        out["data"] = dict(self.data)
-        out["notes"] = list(self.notes)
-        out["ledger"] = ledgers.ledger_to_json(self.ledger)
-        out["seats"] = [_fields(seat) for seat in self.seats]
-        out["spent"] = _fields(self.spent)
-        out["rounds"] = _fields(self.rounds)
-        out["rows"] = [list(row) for row in self.rows]
-        out["caveats"] = list(self.caveats)
-        out["worth"] = self.worth.to_json() if self.worth else None
-        return out
+        worth = self.worth.to_json() if self.worth else None
+        made = {"ledger": ledgers.ledger_to_json(self.ledger), "worth": worth}
+        return {name: made[name] if name in made else as_row(getattr(self, name)) for name in ORDER}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
@@ -190,8 +172,3 @@ def nothing_yet(why: str) -> Outcome:
     """The result when the time was gone before anything was on record. There is nothing to go on with."""
     stopped = f"{why}; nobody was asked yet"
     return Outcome("partial", "NOTHING YET", conclusive=False, complete=False, basis="nothing yet", stopped=stopped)
-
-
-def _fields(value: Verdict | Seated | Spent) -> dict[str, Json]:
-    """Its fields, none of which holds another of these."""
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}

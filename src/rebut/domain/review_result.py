@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 from rebut.core.text import counted, cut, squeeze, tame, wrapped
-from rebut.core.types import Json, remade
+from rebut.core.types import Json, as_row, remade
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
@@ -159,8 +159,7 @@ class ReviewResult:
         )
 
     def to_json(self) -> dict[str, Json]:
-        data: dict[str, Json] = asdict(self)
-        return data
+        return cast(dict[str, Json], as_row(self))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ReviewResult:

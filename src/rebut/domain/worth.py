@@ -6,10 +6,10 @@ Counted over the record and the ledger. Nobody is asked, and nobody's word is ta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from rebut.core.types import Json, remade
+from rebut.core.types import Json, as_row, remade
 from rebut.domain.ledger import Ledger, Point
 from rebut.record.events import Asked, Attempt, Resumed
 from rebut.record.record import Record, Spent, seconds
@@ -61,18 +61,7 @@ class Worth:
         return replace(self, alone=replace(_part(record, mine), seconds=alone), debate=debate, reused=reused)
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "first": self.first,
-            "points": dict(self.points),
-            "changed": list(self.changed),
-            "same": self.same,
-            "caveat": self.caveat,
-            "noun": self.noun,
-            "keys": list(self.keys),
-            "alone": asdict(self.alone),
-            "debate": asdict(self.debate),
-            "reused": self.reused,
-        }
+        return {**as_row(self), "points": dict(self.points)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Worth:

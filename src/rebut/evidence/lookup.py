@@ -12,11 +12,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from rebut.core.citation_syntax import Citation, FoundCitation, Place, find
 from rebut.core.text import cut
-from rebut.core.types import Json
+from rebut.core.types import Json, as_row
 from rebut.workspace.snapshot import Redact
 from rebut.workspace.tree import LiveView, Missing, Text, UnreadableFile, Workspace
 
@@ -41,7 +41,7 @@ class Mark:
     moved_to: str = ""
 
     def to_json(self) -> dict[str, Json]:
-        return {"mark": self.mark, "place": self.place, "note": self.note, "moved_to": self.moved_to}
+        return cast(dict[str, Json], as_row(self))
 
 
 async def check(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rebut.core.citation_syntax import understand
-from rebut.core.types import Json
+from rebut.core.types import Json, as_row, remade
 from rebut.workspace.file_reader import NEVER_READ, is_never_sent
 from rebut.workspace.tree import IsFolder, Missing, Read, Text, Workspace
 
@@ -49,25 +50,14 @@ class Gathered:
         return "\n\n".join(parts)
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "files": [{"path": piece.path, "bytes": piece.bytes, "text": piece.text} for piece in self.files],
-            "left_out": [[path, why] for path, why in self.left_out],
-            "total": self.total,
-        }
+        return {**as_row(self), "total": self.total}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Gathered:
-        files, left_out = data.get("files"), data.get("left_out")
-        pieces = [item for item in files if isinstance(item, dict)] if isinstance(files, list) else []
-        pairs = [item for item in left_out if isinstance(item, list)] if isinstance(left_out, list) else []
+    def from_json(cls, data: Mapping[str, Any]) -> Gathered:
         return cls(
-            tuple(Piece(str(p["path"]), _whole(p["bytes"]), str(p["text"])) for p in pieces),
-            tuple((str(path), str(why)) for path, why in pairs),
+            tuple(remade(Piece, row) for row in data.get("files", ())),
+            tuple((path, why) for path, why in data.get("left_out", ())),
         )
-
-
-def _whole(value: Json) -> int:
-    return value if isinstance(value, int) else 0
 
 
 async def gather(

@@ -8,15 +8,16 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast, get_args
 
 from rebut.core.errors import RecordError, UsageError
-from rebut.core.types import Json
+from rebut.core.types import Json, as_row, remade
 from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, clean_name, decode, is_never_sent
 from rebut.workspace.git import Changes, Git
 
 Redact = Callable[[str], str]
 Kind = Literal["git", "files", "none"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 TOTAL_CAP = 50_000_000
 MOST_FILES = 5_000
@@ -50,58 +51,21 @@ class Snapshot:
     """Path of a changed or executable file of the working tree → its mode, as git writes it."""
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "kind": self.kind,
-            "root": self.root,
-            "head": self.head,
-            "copies": dict(self.copies),
-            "deleted": list(self.deleted),
-            "skipped": dict(self.skipped),
-            "links": dict(self.links),
-            "notes": dict(self.notes),
-            "never": list(self.never),
-            "included": list(self.included),
-            "complete": self.complete,
-            "folder": self.folder,
-            "modes": dict(self.modes),
-        }
+        return cast(dict[str, Json], as_row(self))
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Snapshot:
-        """Read back what `to_json` gave. Whatever has another shape is a broken record."""
-        kind = data.get("kind")
-        if kind != "git" and kind != "files" and kind != "none":
+    def from_json(cls, data: Mapping[str, Any]) -> Snapshot:
+        """Read back what `to_json` gave."""
+        if (kind := data.get("kind")) not in KINDS:
             hint = "Open it with the version of rebut that made it."
             raise RecordError(f"a snapshot of kind {kind!r} is on record", hint)
-        return cls(
-            kind,  # type: ignore[arg-type]
-            str(data.get("root", "")),
-            str(data.get("head", "")),
-            _texts(data.get("copies")),
-            _names(data.get("deleted")),
-            _texts(data.get("skipped")),
-            _texts(data.get("links")),
-            _texts(data.get("notes")),
-            _names(data.get("never")),
-            _names(data.get("included")),
-            data.get("complete") is not False,
-            str(data.get("folder", "")),
-            _texts(data.get("modes")),
-        )
+        return remade(cls, data)
 
     def at(self, commit: str) -> Snapshot:
         """The same repository at a commit, without the working tree: the old side of a diff."""
         return replace(
             self, head=commit, copies={}, deleted=(), skipped={}, links={}, notes={}, modes={}, complete=True
         )
-
-
-def _texts(value: Json) -> dict[str, str]:
-    return {key: str(item) for key, item in value.items()} if isinstance(value, dict) else {}
-
-
-def _names(value: Json) -> tuple[str, ...]:
-    return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
 
 async def take(

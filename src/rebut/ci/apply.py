@@ -88,7 +88,8 @@ async def apply(patch: str, record: Record, folder: Path, environment: Environme
 
 async def _standing(patch: str, top: Path, redactor: Redactor) -> dict[str, FileOnDisk | None]:
     try:
-        return {name: await asyncio.to_thread(exact_patch.at, top, name, redactor.redact) for name in touched(patch)}
+        names = touched(patch)
+        return {name: await asyncio.to_thread(exact_patch.read_file, top, name, redactor.redact) for name in names}
     except NotExact as error:
         raise NotApplied(f"{error.message}, so the patch was not applied") from error
 

@@ -1,4 +1,4 @@
-"""The outcome: a typed, honest ending, and its form on record."""
+"""The outcome of a debate, typed, and as it is recorded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNRECORDED: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A side that was picked, by whom and why."""
+    """The side that a judge picked, and why."""
 
     winner: str
     """The seat that had the better case."""
@@ -38,13 +38,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Seated:
-    """How one seat fared."""
+    """What one seat did: its model, its answers and its failures."""
 
     seat: str
     spec: str
     family: str = ""
     spoke: tuple[str, ...] = ()
-    """The models that really answered, fallbacks included."""
+    """The models that answered, fallbacks included."""
     answered: int = 0
     failed: int = 0
     why: str = ""
@@ -56,7 +56,7 @@ ORDER = (
     *("session", "verdict", "decision_notes", "data", "notes", "ledger", "seats", "spent", "rounds", "rows"),
     *("caveats", "worth"),
 )
-"""The fields of an outcome as the journal has always had them."""
+"""The fields of an outcome in the order of the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class DecisionNotes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a debate ended. `heading` is what may be called out; a degraded run has a heading of its own."""
+    """How a debate ended. `heading` is what may be announced; a degraded run has a heading of its own."""
 
     kind: str
     """verdict, uncontested, no verdict, partial; other protocols add theirs."""
@@ -91,7 +91,7 @@ class Outcome:
     conclusive: bool = True
     """False when seats failed or a limit cut the debate short."""
     complete: bool = True
-    """False for the best result at a deadline: the debate can still go on."""
+    """False for the best result at a deadline: the debate can be resumed."""
     basis: str = ""
     """What an incomplete result rests on, such as `round 1`."""
     stopped: str = ""
@@ -109,11 +109,11 @@ class Outcome:
     seats: tuple[Seated, ...] = ()
     spent: Spent = Spent()
     rounds: Spent = Spent()
-    """The part of it that went into the rounds of the debate."""
+    """The part of it that the rounds of the debate cost."""
     rows: tuple[tuple[str, str], ...] = ()
-    """What the ending shows besides, each with its label."""
+    """More rows for the ending, each with its label."""
     caveats: tuple[str, ...] = ()
-    """What the heading must not be read without, such as that one model spoke alone; the heading ends with them."""
+    """What the heading must state as well, such as that one model had every seat; it ends with them."""
     worth: Worth | None = None
     """What the first answers alone would have said, what the debate changed, and what that cost."""
     session: str = ""
@@ -162,13 +162,13 @@ class Outcome:
 
 
 def so_far(answers: int) -> Outcome:
-    """The result at a deadline where only the record can be asked: how much is on it."""
+    """The result at a deadline before the protocol has one: how many answers are on record."""
     said = f"{counted(answers, 'answer is', 'answers are')} on record, no decision yet."
     basis = counted(answers, "answer") if answers else "nothing yet"
     return Outcome("partial", "PARTIAL", said, conclusive=False, complete=False, basis=basis)
 
 
 def nothing_yet(why: str) -> Outcome:
-    """The result when the time was gone before anything was on record. There is nothing to go on with."""
-    stopped = f"{why}; nobody was asked yet"
+    """The result when the time ended before anything was on record. There is nothing to resume."""
+    stopped = f"{why}; no model was asked yet"
     return Outcome("partial", "NOTHING YET", conclusive=False, complete=False, basis="nothing yet", stopped=stopped)

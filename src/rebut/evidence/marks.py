@@ -1,4 +1,4 @@
-"""Marking: what an entry of the ledger cites, in its fields and in its prose, looked up and marked."""
+"""Marks: what a ledger entry cites, in its fields and in its prose, looked up; and which parts of a text cite."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ async def _mark(evidence: Evidence, sides: DebatedVersions, planned: bool = Fals
     if sides.new is None and sides.artifact is None:
         return nowhere
     cited = Citation.of(evidence.place, evidence.quote)
-    # The text under discussion is there also where no workspace was kept.
+    # The text under discussion can be cited even if no workspace was kept.
     view = sides.new or Overlay(None, {}, str)
     mark = await check(cited, view, artifact=sides.artifact, other=sides.old, planned=planned)
     if sides.new is None and mark.mark == "uncheckable" and mark.note != PLANNED:
         return nowhere
-    # A moved quote is corrected: later readers should look where it really stands.
+    # A moved quote is corrected: later readers should look where it really is.
     return replace(evidence, place=mark.moved_to or evidence.place, mark=mark.mark, note=mark.note)
 
 
-# Statements: the paragraphs, list items and rows of a document that cite something, each by itself.
+# Statements: the paragraphs, list items and table rows of a document that cite something.
 
 FENCE = re.compile(r" {0,12}(?:> ?)?(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
@@ -56,7 +56,7 @@ def citing(text: str) -> list[str]:
 
 
 def statements(text: str) -> Iterator[str]:
-    """A document in pieces. Fenced code goes with what stands before it, which may say where it is from."""
+    """A document in pieces. Fenced code belongs to the text before it, which may name its place."""
     block: list[str] = []
     fence, over = "", False
     for line in text.split("\n"):

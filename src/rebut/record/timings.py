@@ -1,6 +1,6 @@
-"""How long calls took on this machine before: a look at the latest sessions, to say what may be expected of the next.
+"""How long calls took in the latest sessions on this machine, to estimate how long the next ones take.
 
-Never a promise, and never needed: where nothing is known, nothing is said.
+Only an estimate, and never needed: where nothing is known, none is shown.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from rebut.record.record import name_of_step, seat_of
 
 MOST_SESSIONS = 40
 MOST_BYTES = 4_000_000
-"""Of one journal; what stands further down is not looked at."""
+"""Of one journal; the rest is not read."""
 ALL_BYTES = 24_000_000
 QUICKEST = 0.5
-"""Seconds. What answers faster is a program or a script, and says nothing about how long another model takes."""
+"""Seconds. What answers faster is a program or a script, and does not show how long another model takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Took:
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What calls of a kind usually took, and by which of the earlier ones that is told."""
+    """How long calls of a kind usually took, and the numbers of the calls that this is taken from."""
 
     seconds: float
     by: frozenset[int]
@@ -47,9 +47,9 @@ class Expected:
 
     seconds: float
     by: int
-    """By how many earlier calls that is told."""
+    """From how many earlier calls that is estimated."""
     late: float = 0.0
-    """What a call usually takes that is taking longer now; 0 while none does."""
+    """The usual time of a call that is taking longer now; 0 if none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class History:
     _known: dict[tuple[str, str, str], Usual | None] = field(default_factory=dict, compare=False, repr=False)
 
     def usual(self, spec: str, step: str = "", role: str = "") -> Usual | None:
-        """The median of this model in this step or role; else of this model; else of that step or role, of anybody."""
+        """The median of this model in this step or role; else of this model; else of any model in that step or role."""
         key = (spec, step, role)
         if key not in self._known:
             every = dict(enumerate(self.took))
@@ -74,11 +74,11 @@ class History:
     def expected(
         self, planned: Mapping[str, int], seats: Mapping[str, str], made: Iterable[str], running: Mapping[str, float]
     ) -> Expected | None:
-        """How long the rest may take; None where it cannot be told.
+        """How long the rest may take; None where that is unknown.
 
-        `planned` is how many calls each seat of a role may make, `seats` who sits where, `made` the keys that came to
-        an answer or a failure, `running` those in flight, with the seconds they have taken. Seats of one role speak
-        together, so the slowest of them counts.
+        `planned` is how many calls each seat of a role may make, `seats` the model of each seat, `made` the keys with
+        an answer or a failure, `running` those in flight with the seconds they have taken. Seats of one role are
+        asked together, so the slowest of them counts.
         """
         usual = {
             key: self.usual(seats[seat_of(key)], step=name_of_step(key)) for key in running if seat_of(key) in seats
@@ -108,7 +108,7 @@ class History:
 
 
 def look_back(root: Path, without: str = "") -> History:
-    """Read the latest sessions, but not this one. Bounded in number and bytes; what cannot be read is passed over."""
+    """Read the latest sessions, but not this one. Limited in number and bytes; what cannot be read is skipped."""
     took: list[Took] = []
     left = ALL_BYTES
     for path in _latest(root, without):
@@ -132,13 +132,13 @@ def _latest(root: Path, without: str) -> list[Path]:
     except OSError:
         return []
     for path in (folder / journal.NAME for folder in folders):
-        with suppress(OSError):  # one that is just being taken away
+        with suppress(OSError):  # one that is being deleted
             found.append((path.stat().st_mtime, path))
     return [path for _, path in sorted(found, reverse=True)[:MOST_SESSIONS]]
 
 
 def _calls(raw: bytes) -> Iterator[Took]:
-    """The answers in a journal that took a model some time. A line that was cut, or is no event, tells nothing."""
+    """The answers in a journal for which a model took time. A line that was cut, or is not an event, is skipped."""
     specs: dict[str, str] = {}
     for line in raw.split(b"\n"):
         asked = b'"kind":"asked"' in line[:400]

@@ -1,4 +1,4 @@
-"""Context: what the program serves to debaters, who have no tools of their own. Always from a kept workspace."""
+"""Context: the files that rebut gives to debaters, who have no tools of their own, always from a snapshot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The files that the user gave as context, and those that did not go in."""
+    """The files that the user gave as context, and those that did not fit or cannot be read."""
 
     files: tuple[Piece, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
@@ -168,7 +168,7 @@ def numbered(text: Text, start: int, end: int) -> Iterator[str]:
 
 
 def _fit(lines: Sequence[str], space: int, more: str = "", *, count: bool = False, start: int = 1) -> str:
-    """As many lines as there is room for, and a word about those that are not there."""
+    """As many lines as fit, and how many are missing."""
     kept: list[str] = []
     for line in lines:
         size = len(line.encode("utf-8", "replace")) + 1
@@ -182,11 +182,11 @@ def _fit(lines: Sequence[str], space: int, more: str = "", *, count: bool = Fals
 
 
 def _cut(line: str) -> str:
-    """A line of bearable length: minified code has no line worth a whole budget."""
+    """A line, cut if it is very long: one line of minified code could use up the whole budget."""
     more = len(line) - LONGEST_LINE
     return line if more <= 0 else f"{line[:LONGEST_LINE]}… ({more:,} more characters)"
 
 
 def shown(path: str) -> str:
-    """A name on one line, whatever it is made of."""
+    """A name on one line, with control characters escaped."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda m: m[0].encode("unicode_escape").decode(), path)

@@ -1,4 +1,4 @@
-"""Patches: tried on a copy of the files they touch, in a folder of their own. Nobody's working tree is ever near."""
+"""Patches, tried on a copy of the files that they change, in a temporary folder: no working tree is touched."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ PLAIN = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=false", "a
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """What became of a patch: the files as they stand after it, or why it does not apply."""
+    """The result of a patch: the files after it, or why it does not apply."""
 
     files: Mapping[str, str | None] = field(default_factory=dict)
-    """Path → its text, None where the patch takes the file away."""
+    """Path → its text, None where the patch deletes the file."""
     modes: Mapping[str, str] = field(default_factory=dict)
-    """Path → its mode, where the patch says something about that."""
+    """Path → its mode, where the patch states one."""
     complaint: str = ""
 
 
 async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False) -> Patched:
-    """Apply a patch to a copy of the files that it names, as `view` shows them; or take it back there."""
+    """Apply a patch, or with `reverse` undo it, on a copy of the files that it names, as `view` shows them."""
     if view is None:
-        return Patched(complaint="nothing was kept that could be changed")
+        return Patched(complaint="no workspace was kept, so there are no files to change")
     patch = without_wrapping(patch)
     names = touched(patch)
     if not patch.strip() or not names:
@@ -56,20 +56,20 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
         return Patched(complaint=NO_GIT)
     with tempfile.TemporaryDirectory(prefix="rebut-patch-") as made:
         top = Path(made) / "tree"
-        await asyncio.to_thread(lay, top, before, modes)
+        await asyncio.to_thread(write_files, top, before, modes)
         file = Path(made) / "patch"
         await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "replace"))
         git = scratch(top, exe)
         await git.run("init", "-q", "--template=", ".")
         complaint = ""
-        # A hunk whose counts are wrong and whose lines are right is what models write most.
+        # The most frequent mistake of models is a hunk with right lines and wrong counts.
         way = ("--reverse",) if reverse else ()
         for more in (way, (*way, "--recount")):
             try:
                 await git.run("apply", "--check", *more, str(file))
                 await git.run("apply", *more, str(file))
             except GitFailed as error:
-                complaint = complaint or _told(error.said or error.message, made)
+                complaint = complaint or _complaint(error.said or error.message, made)
                 continue
             after = new_modes(patch, modes)
             if LINK in after.values():  # a link under another name
@@ -93,30 +93,30 @@ async def difference(
     if exe is None or (before == dict(files) and new_modes == old_modes):
         return ""
     with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
-        for side, texts, held in (("a", before, old_modes), ("b", files, new_modes)):
-            await asyncio.to_thread(lay, Path(made) / side, texts, held)
+        for side, texts, side_modes in (("a", before, old_modes), ("b", files, new_modes)):
+            await asyncio.to_thread(write_files, Path(made) / side, texts, side_modes)
         flags = ("--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-prefix", "--text")
         said = await scratch(Path(made), exe).run("diff", *flags, "a", "b", codes=(0, 1))
     return said.decode("utf-8", "replace")
 
 
 async def exact(view: Workspace, name: str, read: Text) -> str:
-    """A file's text with its line ends as they are, which `Text` does without."""
+    """A file's text with its own line ends, which `Text` does not keep."""
     text = await view.raw(name)
     return "\n".join([*read.lines, ""]) if text is None else text
 
 
 def scratch(top: Path, exe: str) -> Git:
-    """Git in a folder of our own, which takes every byte as it is."""
+    """Git in a temporary folder, without any conversion."""
     return Git(top, exe, off(*PLAIN))
 
 
-def lay(
+def write_files(
     top: Path,
     files: Mapping[str, str | None] | Mapping[str, bytes | None],
     modes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Write files below a folder; None is a file that is not there."""
+    """Write files below a folder; None is a file that does not exist."""
     top.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         if text is not None:
@@ -139,5 +139,5 @@ def _read(top: Path, names: Iterable[str]) -> dict[str, str | None]:
     return out
 
 
-def _told(said: str, made: str) -> str:
+def _complaint(said: str, made: str) -> str:
     return said.replace(made + os.sep, "").strip()[:1500] or "git apply refuses it"

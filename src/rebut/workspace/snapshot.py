@@ -1,4 +1,4 @@
-"""The workspace as it stood when a debate opened: taken once, kept redacted, described in plain JSON."""
+"""A snapshot of the workspace when a debate opens: taken once, redacted, described in plain JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_NAMES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was kept of a workspace. Paths are relative to `root`, with forward slashes."""
+    """What is kept of a workspace. Paths are relative to `root`, with forward slashes."""
 
     kind: Kind
     root: str
@@ -35,18 +35,18 @@ class Snapshot:
     """Path → name of its redacted copy in the keep folder."""
     deleted: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """Path of a file or folder that was there but not kept → why."""
+    """Path of a file or folder that existed but was not kept → why."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Symbolic link of the working tree → the path inside `root` that it leads to, "" if it leads out."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """Path → what to know of its copy."""
+    """Path → a note on how its copy was read."""
     never: tuple[str, ...] = ()
     included: tuple[str, ...] = ()
-    """What the user named as context, as paths from `root`."""
+    """What the user named as context, relative to `root`."""
     complete: bool = True
-    """False when there was more than could be listed: then an unknown path is not known to be absent."""
+    """False when there were more files than are listed: then a path that is not listed may exist."""
     folder: str = ""
-    """Where the debate was started, as a path from `root`: people name files from where they stand."""
+    """Where the debate was started, relative to `root`: users name files from there."""
     modes: Mapping[str, str] = field(default_factory=dict)
     """Path of a changed or executable file of the working tree → its mode, as git writes it."""
 
@@ -71,7 +71,7 @@ class Snapshot:
 async def take(
     root: Path, keep: Path, redact: Redact, *, include: Sequence[str] = (), never: Sequence[str] = ()
 ) -> Snapshot:
-    """Keep the workspace that holds `root`. `include` are files or folders in it, relative to `root` or absolute."""
+    """Keep the workspace that contains `root`. `include` are files or folders in it, relative to `root` or absolute."""
     git = await Git.open(root)
     top, named = await asyncio.to_thread(_inside, git.top if git else root, root, include)
     kept = _Keep(top, keep, redact, tuple(never), tuple(clean_name(name) for name in named))
@@ -98,16 +98,16 @@ def _below(top: Path, root: Path) -> str:
 def _relative(top: Path, root: Path, path: str) -> str:
     place = (root / path).resolve()
     if not place.exists():
-        raise UsageError(f"there is no file or folder {path!r} to take as context", "Name one in the workspace.")
+        raise UsageError(f"there is no file or folder {path!r} to use as context", "Name one in the workspace.")
     if not place.is_relative_to(top):
         raise UsageError(
-            f"{path!r} lies outside the workspace {top}", "Only files inside it can be context; copy it there."
+            f"{path!r} is outside the workspace {top}", "Only files inside it can be context; copy it there."
         )
     return str(place.relative_to(top))
 
 
 class _Keep:
-    """A snapshot in the making: one call per file, caps over all of them."""
+    """Takes a snapshot: one call per file, with caps over all of them."""
 
     def __init__(
         self, top: Path, keep: Path, redact: Redact, never: tuple[str, ...], included: tuple[str, ...]
@@ -146,7 +146,7 @@ class _Keep:
                     self.add(name)
 
     def folders(self, named: Sequence[str]) -> None:
-        """Outside git: keep what was named, and know the names of what else is there."""
+        """Without git: keep the files that were named, and the names of the others."""
         for path in named:
             for name in self.walk(path):
                 self.add(name)
@@ -161,7 +161,7 @@ class _Keep:
                 self.skip(path, "not among the files that were kept")
 
     def walk(self, path: str) -> Iterator[str]:
-        """The files below a folder, or the file itself, in a fixed order; links are named, not entered."""
+        """The files below a folder, or the file itself, in a fixed order; links are listed, not followed."""
         place = self.top / path
         if not place.is_dir() or place.is_symlink():
             yield path
@@ -214,7 +214,7 @@ class _Keep:
                 self.notes[key] = note
 
     def write(self, key: str, text: str) -> str:
-        # Named by content, so that taking the snapshot again after a crash writes the same files over themselves.
+        # Named by content, so that taking the snapshot again after a crash writes the same files.
         body = text.encode("utf-8", "replace")
         stored = hashlib.sha256(key.encode() + b"\0" + body).hexdigest()[:32]
         self.keep.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -225,6 +225,6 @@ class _Keep:
 
 
 def link_target(link: str, target: str, top: Path) -> str:
-    """Where a link leads, as a path inside the workspace; "" if it leads out of it or to its top."""
+    """Where a link leads, as a path in the workspace; "" if it leads out of it or to its top."""
     place = Path(os.path.normpath((top / link).parent / target))
     return clean_name(str(place.relative_to(top))) if top in place.parents else ""

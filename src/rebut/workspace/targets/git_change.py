@@ -1,4 +1,4 @@
-"""A change drawn up: from two states of a repository to texts without secrets, and a diff of exactly these texts."""
+"""A change between two states of a repository: the redacted texts of both sides, and a diff of exactly these texts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Drawn:
 
 @dataclass(slots=True)
 class _File:
-    """A changed file on its way to the text that is shown of it."""
+    """A changed file while its text is being prepared."""
 
     delta: Delta
     path: str
@@ -147,7 +147,7 @@ async def _read(git: Git, files: Sequence[_File], both: bool) -> None:
 
 
 async def _count_again(git: Git, base: str, new: str, files: Sequence[_File]) -> None:
-    """Ask once more about files that attributes call binary and that are text: a change must not hide like that."""
+    """Ask git again about text files that attributes call binary: a change must not be hidden like that."""
     hidden = [
         file
         for file in files
@@ -179,7 +179,7 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
         old, new = (side if isinstance(side, FileSide) else None for side in (file.old, file.new))
         side = new or old
         if side is None:
-            continue  # it went away while we looked
+            continue  # it was deleted meanwhile
         if new is not None and not file.delta.modes[1] and is_review(path, new.text):  # untracked
             drawn.left_out.append(f"{shown(path)}: {OUTPUT} (1 file)")
             continue
@@ -206,7 +206,7 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
 
 
 def _renamed(files: Sequence[_File], redact: Redact, drawn: Drawn) -> dict[str, str]:
-    """Paths that hold a secret → what is shown instead. Control characters alone are no reason to change a name."""
+    """Paths that contain a secret → what is shown instead. Control characters alone do not change a name."""
     plain = {name: shown(name) for file in files for name in (file.path, clean_name(file.delta.old_path)) if name}
     clean = redact_all(plain.values(), redact)
     held = {name: redact(name) for name, told in plain.items() if clean[told] != told}
@@ -222,7 +222,7 @@ def _modes(file: _File, new: FileSide | None) -> tuple[str, str]:
 
 
 def _spans(file: _File, old: FileSide | None, new: FileSide | None, sides: BothTexts) -> tuple[Span, ...]:
-    """Git's spans if they are about what was read here and still fit it without the secrets; else our own."""
+    """Git's spans if they are about the bytes that were read here and fit the redacted text; else a comparison."""
     lines = file.lines
     if old is None or new is None or lines is None or lines.binary:
         return sides.differences()
@@ -231,13 +231,13 @@ def _spans(file: _File, old: FileSide | None, new: FileSide | None, sides: BothT
         return () if not lines.new_oid or old.data == new.data else sides.differences()
     # The old side was read by its id. The new one may be a file of the working tree, written to in the meantime.
     same = lines.old_oid in (file.delta.old_oid, "") and (not lines.new_oid or new.has_id(lines.new_oid))
-    # Git counts newline bytes. Another encoding, or a redaction that mends line ends, may make more lines of them.
+    # Git counts newline bytes. In another encoding, or with other line ends, the text may have more lines.
     if same and (old.newlines, new.newlines) == sides.newlines and sides.fits(lines.spans):
         return lines.spans
     return sides.differences()
 
 
-# What git says has changed between two trees, or up to the working tree: which files, and which of their lines.
+# What changed between two trees, or up to the working tree, by git: which files, and which of their lines.
 
 EMPTY_TREES = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -249,12 +249,12 @@ SUBMODULE, NONE = "160000", "000000"
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One file that changed. Names are as the file system has them; a mode of zeros means that it was not there."""
+    """One file that changed. Names are as the file system has them; a mode of zeros means that it did not exist."""
 
     modes: tuple[str, str]
     old_oid: str
     new_oid: str
-    """Zeros, or not to be relied on, where the new side is the working tree."""
+    """Zeros, or not reliable, where the new side is the working tree."""
     path: str
     old_path: str = ""
 
@@ -304,9 +304,9 @@ async def deltas(git: Git, base: str, new: str) -> list[Delta]:
 async def changed_lines(
     git: Git, base: str, new: str, files: Sequence[Delta], *, only: bool = False
 ) -> list[Lines | None]:
-    """For each delta its lines; None where git's answer cannot be matched to it, so that they must be found otherwise.
+    """For each delta its lines; None where git's answer cannot be matched to it, so that they must be compared.
 
-    With `only` the deltas are a part of all, and files that attributes call binary are read as text too.
+    With `only`, the deltas are a part of all, and files that attributes call binary are read as text.
     """
     command, *rest = _compared(base, new)
     options: tuple[str, ...] = ()
@@ -317,18 +317,18 @@ async def changed_lines(
     try:
         said = await git.run(command, "-p", "-U0", "--inter-hunk-context=0", "--full-index", *options, *rest)
     except GitFailed:
-        return [None] * len(files)  # one file that git cannot read, or has not got, keeps it from all others
+        return [None] * len(files)  # one file that git cannot read, or does not have, makes it fail for all
     # Lines of a file begin with a sign, and names are quoted: nothing else can begin as a section does.
     found = sections(os.fsdecode(said))
     answers: list[Lines | None] = []
     at = 0
     for file in files:
         if at == len(found) or not found[at].startswith(f"{first_line(file.path, file.old_path)}\n"):
-            answers.append(UNCHANGED)  # only its times are new, so that git has nothing to say about it
+            answers.append(UNCHANGED)  # only its times changed, so that git prints nothing for it
             continue
         answers.append(None if file.changes_type else _changed_lines(found[at]))
         at += 2 if file.changes_type else 1
-    # What is left over belongs to files that changed between two questions.
+    # Further sections are of files that changed between the two commands.
     return answers if at == len(found) else [None] * len(files)
 
 
@@ -370,7 +370,7 @@ Got = FileSide | Unread | None
 
 def side_of(data: bytes | int | None, *, is_link: bool = False) -> FileSide | Unread:
     if data is None:
-        return Unread("git has not got its content; a partial clone fetches none while rebut reads")
+        return Unread("git does not have its content; rebut does not let a partial clone fetch it")
     if isinstance(data, int):
         return Unread(too_large(FILE_CAP) if data > FILE_CAP else too_much(CHANGE_CAP))
     if is_link:
@@ -400,7 +400,7 @@ def new_side(file: Delta, found: Mapping[str, bytes | int]) -> Got:
     return None if file.modes[1] == NONE else side_of(found.get(file.new_oid), is_link=file.modes[1] == LINK)
 
 
-# Rebut's own output in a workspace: no debate is about what debates left behind.
+# Rebut's own output in a workspace: not part of a change.
 
 # Tight on purpose, down to the endings: a project may well have a folder `debates` with code of its own.
 OWN = re.compile(
@@ -413,12 +413,12 @@ OUTPUT = "rebut's own output"
 
 
 def is_own(line: str) -> bool:
-    """Whether a line on what was left out says this of it; the name of a file may hold the same words."""
+    """Whether a line in `left_out` names rebut's own output; a file's name may contain the same words."""
     return re.search(rf": {OUTPUT} \([^)]*\)$", line) is not None
 
 
 def is_review(path: str, text: str) -> bool:
-    """Whether a file is what `--sarif` wrote: beside a change it would be reviewed with it the next time."""
+    """Whether a file was written by `--sarif`: else it would be reviewed with the change the next time."""
     if not path.endswith((".sarif", ".json")) or '"rebut"' not in text:
         return False
     try:
@@ -428,7 +428,7 @@ def is_review(path: str, text: str) -> bool:
 
 
 class Own:
-    """Tells rebut's own files from those of a project."""
+    """Recognises rebut's own files in a project."""
 
     def __init__(self, top: Path) -> None:
         kept = sessions.home()
@@ -439,7 +439,7 @@ class Own:
         return bool(self.sessions and path.startswith(self.sessions)) or OWN.search(path) is not None
 
 
-# Many texts without their secrets, at the price of few calls.
+# Many texts redacted in few calls.
 
 TOGETHER = 300_000
 MARK = "\ue0f7\ue0f8"
@@ -447,11 +447,11 @@ BETWEEN = f"\n{MARK}\n"
 
 
 def redact_all(texts: Iterable[str], redact: Redact) -> dict[str, str]:
-    """Each text → what may be shown of it.
+    """Each text → the redacted text.
 
-    Looking for secrets has a price per call, so texts go in together, a line between them that no rule takes for
-    anything. Where that line does not come back as it went in, and where a text may hold a key that takes many lines,
-    each is looked at alone: what one file says must not decide about another.
+    Every call of `redact` costs time, so texts are joined by a line that no rule
+    matches. Where that line does not come back as it went in, and where a text may hold a key that takes many lines,
+    each is redacted alone: the content of one file must not affect another.
     """
     done: dict[str, str] = {}
     for group in _groups(dict.fromkeys(texts)):

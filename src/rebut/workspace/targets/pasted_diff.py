@@ -1,4 +1,4 @@
-"""A diff that came as text, with both sides of its files rebuilt from the working tree: it fits it, or is in it."""
+"""A diff that was given as text: both sides of its files, rebuilt where the working tree fits it or already has it."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ from rebut.workspace.diff import (
 )
 from rebut.workspace.file_reader import NEVER_READ, FileBytes, WorkingTree, clean_name, confine, decode, is_never_sent
 from rebut.workspace.git import Git, GitFailed
-from rebut.workspace.patch import lay, scratch
+from rebut.workspace.patch import scratch, write_files
 from rebut.workspace.snapshot import Redact
 from rebut.workspace.targets.git_change import CHANGE_CAP, redact_all
 
 MOST_TRIES = 200
-"""A few files that do not fit are found among hundreds; of a diff that fits nothing, not every file is tried."""
+"""Enough to find a few files that do not fit among hundreds; of a diff that fits nothing, not every file is tried."""
 
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What became of a diff."""
+    """What could be rebuilt of a diff."""
 
     diff: str = ""
     changes: tuple[Changed, ...] = ()
     loose: str = ""
     """The part that fits no file here, as it was written, without its secrets."""
     strays: tuple[str, ...] = ()
-    """The files that this part speaks of."""
+    """The files that this part is about."""
     left_out: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How to read the names of a diff: how many folders to take off, and which folder they are meant from."""
+    """How to read the names of a diff: how many leading folders to drop, and which folder they are relative to."""
 
     strip: int
     below: str
 
     def path(self, name: str) -> str:
-        """The name below the top of the workspace; empty if it leads elsewhere."""
+        """The path below the top of the workspace; empty if it leads elsewhere."""
         parts = PurePosixPath(name).parts[self.strip :]
         inside = str(PurePosixPath(self.below, *parts)) if parts else ""
         return inside if inside and confine(inside, "/") not in (None, ".") else ""
 
 
 async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -> Rebuilt:
-    """Find the diffs in a text, and the files that they are about. What has no file here stays a text."""
+    """Find the diffs in a text, and the files that they are about. What matches no file here stays text."""
     done = Rebuilt()
     top, ways = await asyncio.to_thread(_ways, root)
     wanted = list(_readable(text, ways, never, done))
@@ -70,7 +70,7 @@ async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -
     for n, (way, other, is_in) in sorted(fitted.items()):
         old, new = way.path(wanted[n].old), way.path(wanted[n].new)
         standing, made = _read(folder, new if is_in else old), other.get(old if is_in else new)
-        # A log may have a file more than once.
+        # A log of several commits may contain a file more than once.
         pairs.setdefault(new or old, (old, *((made, standing) if is_in else (standing, made))))
     texts = [text for _, *both in pairs.values() for text in both if text is not None]
     clean = await asyncio.to_thread(redact_all, texts, redact)
@@ -106,7 +106,7 @@ def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebui
 
 
 def _ways(root: Path) -> tuple[Path, list[_Way]]:
-    """The top of the workspace, and how names may be meant: as git writes them there, or as written from here."""
+    """The top of the workspace, and how names may be meant: relative to it, or to the current folder."""
     real = root.resolve()
     top = sessions.repository(real)
     here = real.relative_to(top).as_posix() if real.is_relative_to(top) else "."
@@ -114,11 +114,11 @@ def _ways(root: Path) -> tuple[Path, list[_Way]]:
 
 
 Fit = tuple[_Way, Mapping[str, str | None], bool]
-"""How its names are meant, the other side of the files by their paths, and whether the diff is in them already."""
+"""How its names are meant, the other side of the files by path, and whether the diff is already applied."""
 
 
 async def _fitted(wanted: Sequence[FileSection], top: Path, ways: Sequence[_Way]) -> dict[int, Fit]:
-    """Which sections fit: all together if they can, else one by one."""
+    """Which sections fit: all together if possible, else one by one."""
     exe, fitted = shutil.which("git"), dict[int, Fit]()
     for way in ways if exe else ():
         assert exe is not None
@@ -138,13 +138,13 @@ async def _tried(sections: Mapping[int, FileSection], way: _Way, top: Path, exe:
     paths = {path for n in able for path in named[n]}
     folder = WorkingTree(top, total=CHANGE_CAP)
     here = await asyncio.to_thread(lambda: {path: _bytes(folder, path) for path in sorted(paths)})
-    # A file that is neither made nor taken away has to be here, before or after.
+    # A file that is neither created nor deleted must exist here, under its old or its new name.
     able = {n: s for n, s in able.items() if not (s.old and s.new) or any(here[p] is not None for p in named[n])}
     if not able:
         return {}
     with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
         tree, file = Path(made) / "tree", Path(made) / "patch"
-        await asyncio.to_thread(lay, tree, here)
+        await asyncio.to_thread(write_files, tree, here)
         git = scratch(tree, exe)
         await git.run("init", "-q", "--template=", ".")
         groups, done = [list(able)], dict[int, bool]()
@@ -154,11 +154,11 @@ async def _tried(sections: Mapping[int, FileSection], way: _Way, top: Path, exe:
             group = groups.pop()
             patch = "".join(able[n].text for n in group)
             await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "surrogateescape"))
-            for reverse in (True, False):  # in already is tried first: so comes a diff of uncommitted changes
+            for reverse in (True, False):  # undoing is tried first: a diff of uncommitted changes is already applied
                 if await _applied(git, file, way, reverse):
                     done |= dict.fromkeys(group, reverse)
                     break
-            else:  # look for those that do not fit in either half
+            else:  # try each half, to find those that do not fit
                 half = len(group) // 2
                 groups += [group[half:], group[:half]] if half else []
         texts = {path: _text(tree / path) for n in done for path in named[n]}

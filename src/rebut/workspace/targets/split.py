@@ -1,4 +1,4 @@
-"""A target too large for one critique, split by file into parts that are criticised side by side."""
+"""A target too large for one critique, split by file into parts that are reviewed in parallel."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rebut.workspace.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of the diff that stays in one piece, and the change it belongs to."""
+    """A part of the diff that is not split further, and the change it belongs to."""
 
     diff: str
     changes: tuple[Changed, ...]
     cut: str = ""
-    """A word on the lines that it holds, if they are not all of the file's."""
+    """A note if it contains only some lines of the file."""
 
 
 def split(target: Target, budget_tokens: int) -> tuple[Target, ...]:
     """The target in parts whose diffs fit the budget; the target itself if all of it does.
 
     A file larger than the budget is cut between its hunks, and a hunk larger than that between its lines. Each part is
-    a target of its own; the proposal's text stays with the first, so that nobody reads it twice.
+    a target of its own; the proposal's text stays with the first, so that it is read once.
     """
     if tokens(target.diff) <= budget_tokens:
         return (target,)
@@ -48,7 +48,7 @@ def split(target: Target, budget_tokens: int) -> tuple[Target, ...]:
 
 
 def told(parts: Sequence[Target]) -> str:
-    """The line for the screen; empty if nothing was split."""
+    """A line for the screen; empty if nothing was split."""
     if len(parts) < 2:
         return ""
     files = {change.path for part in parts for change in part.changes}
@@ -63,7 +63,7 @@ def _pieces(target: Target, budget: int) -> Iterator[_Piece]:
     by_head = {first_line(change.path, change.old_path): change for change in target.changes}
     for text in sections(target.diff):
         change = by_head.get(text.split("\n", 1)[0])
-        # A diff that stood in a text is a snippet of its own, whose lines are not those of the files it speaks of.
+        # A diff within a text is a snippet of its own, with other line numbers than the files that it is about.
         written = next((one for one in target.changes if text in (one.after or "")), None) if change is None else None
         if tokens(text) <= budget:
             found = change or written
@@ -104,7 +104,7 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | 
 
 
 def _merged(group: Sequence[_Piece]) -> tuple[Changed, ...]:
-    """The changes of a part, each once, though a file may come in several pieces."""
+    """The changes of a part, each once, though a file may be in several pieces."""
     merged: dict[str, Changed] = {}
     for change in (change for piece in group for change in piece.changes):
         seen = merged.get(change.path)

@@ -1,4 +1,4 @@
-"""The target of a debate: what is discussed, read once, without its secrets, and kept."""
+"""The target of a debate: what is discussed, read once, redacted and recorded."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Target:
     origin: str = ""
     """What was given and where, for code that came as a text: "a diff on standard input"."""
     loose: tuple[str, ...] = ()
-    """Files that a given diff changes and that are not here as it says, so that nobody can read them whole."""
+    """Files that a given diff changes and that do not match it here, so that they cannot be read in full."""
     cites: tuple[str, ...] = ()
     """What the text itself cites, looked up: how many of each mark, then a line for each that is absent or moved."""
 
@@ -79,7 +79,7 @@ class Target:
         return remade(cls, data, changes=changes)
 
 
-# Changed files as a critic gets them: whole, each line with its number, as far as a budget goes.
+# Changed files as a critic gets them: in full, each line with its number, as far as they fit a budget.
 
 
 def whole_files(target: Target, budget_bytes: int = BUDGET) -> Gathered:
@@ -105,7 +105,7 @@ def whole_files(target: Target, budget_bytes: int = BUDGET) -> Gathered:
     return Gathered(tuple(files), tuple(left_out))
 
 
-# What a debate is about, in one line, told by its target.
+# What a debate is about, in one line.
 
 
 def headline(target: Target) -> str:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut import __version__
-from rebut.core.disk_threads import aside
 from rebut.core.errors import Aborted, NotOnRecord, ParticipantFailed, RecordError, TooFewReplies, UsageError
 from rebut.core.redaction import Redactor
 from rebut.core.text import at_the_door
@@ -113,7 +112,7 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
     old = sessions.load(parent)
     async with _new_session(environment) as (folder, journal):
         if (parent / "snapshot").is_dir():
-            # A thread of its own: it may take long, and what goes `aside` would wait for it, the records of others too.
+            # A thread of its own: it may take long, and the syncs of all journals would wait for it.
             await asyncio.to_thread(_copied, parent / "snapshot", folder / "snapshot")
         topic = redactor_of(old, environment.known_secrets).door(plan.topic).strip()
         files = await _files_folder(plan, folder, topic)
@@ -138,7 +137,7 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
 @asynccontextmanager
 async def _new_session(environment: Environment) -> AsyncIterator[tuple[Path, Journal]]:
     """A session of one's own, which goes again if it is refused before anybody was asked: there is nothing to keep."""
-    folder = await aside(lambda: sessions.create(environment.root))  # it waits for the disk, and others may be debating
+    folder = await asyncio.to_thread(sessions.create, environment.root)  # it waits for the disk
     journal = Journal.open(folder, environment.listener)
     try:
         yield folder, journal

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
-from rebut.core.disk_threads import of_loop
+from rebut.core.disk_threads import disk_threads
 from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.core.process import own_start
 from rebut.core.text import encoded
@@ -236,13 +236,13 @@ class Journal:
             # After a failed sync the next one may succeed although pages were lost.
             self._check()
             if self._syncing is None and self._quick and Journal._open == 1:
-                await asyncio.sleep(0)  # whoever is ready as well writes first: one sync then serves them all
+                await asyncio.sleep(0)  # other tasks that are ready write first: one sync then serves them all
                 if self._syncing is None and self._synced < target:
                     self._sync_here()
                 continue
             if self._syncing is None:
-                self._syncing = self._sync_aside()
-            # Shielded: a caller that is cancelled must not take the sync away from the others.
+                self._syncing = self._sync_in_thread()
+            # Shielded: a caller that is cancelled must not cancel the sync of the others.
             await asyncio.shield(self._syncing)
 
     def _sync_here(self) -> None:
@@ -252,21 +252,21 @@ class Journal:
             raise self._poisoned(error) from error
         self._synced = self._good
 
-    def _sync_aside(self) -> asyncio.Future[None]:
+    def _sync_in_thread(self) -> asyncio.Future[None]:
         upto = self._good
         syncing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def then(result: None, failed: Exception | None) -> None:
-            # Settled here and now: whoever comes before those who wait are woken finds it so.
+        def then(failed: OSError | RuntimeError | None) -> None:
+            # Settled here, so that a caller that comes before those that wait are woken sees the result.
             self._syncing = None
             if failed is None:
                 self._synced = upto
                 syncing.set_result(None)
             else:
                 syncing.set_exception(self._poisoned(failed))
-                syncing.exception()  # those who wait may all have been cancelled
+                syncing.exception()  # all callers that waited may have been cancelled
 
-        of_loop().run(self._timed_sync, then)
+        disk_threads().run(self._timed_sync, then)
         return syncing
 
     def _poisoned(self, error: Exception) -> RecordPoisoned:

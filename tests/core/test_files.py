@@ -40,3 +40,10 @@ def test_laying_leaves_no_draft_where_its_list_cannot_be_written(tmp_path: Path)
     with pytest.raises(UsageError, match="cannot be written"):
         install({"one.md": "text"}, tmp_path)
     assert names(tmp_path) == [".rebut-laid.json", "one.md"]
+
+
+def test_a_file_that_is_there_already_stays_unless_it_may_be_replaced(tmp_path: Path) -> None:  # C13
+    file = tmp_path / "plan.md"
+    assert files.write(file, b"first", replace=False)
+    assert not files.write(file, b"second", replace=False)
+    assert file.read_bytes() == b"first" and names(tmp_path) == ["plan.md"]

@@ -261,7 +261,7 @@ def test_the_screen_shows_five_of_p1_and_p2_and_one_line_for_the_rest() -> None:
     shown = re.findall(r"^- P[123]: (F\d+)", text, re.M)
     assert shown == ["F6", "F1", "F2", "F3", "F4"], "the gravest first, five in all"
     hidden = (
-        "- hidden: 1 more of P1 and P2, 1 P3, 1 struck for an absent citation, 1 judged invalid, 1 mended or withdrawn"
+        "- hidden: 1 more of P1 and P2, 1 P3, 1 struck for an absent citation, 1 judged invalid, 1 fixed or withdrawn"
     )
     assert hidden in " ".join(text.split("\n")).replace("   ", " ") or hidden[:60] in text
     assert "--all shows them" in text

@@ -462,9 +462,9 @@ def test_the_state_file_is_put_in_place_whole_or_not_at_all(tmp_path: Path, monk
         synced.append(fd)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rebut.record.artifacts.os.fsync", full)
+    monkeypatch.setattr("rebut.core.files.os.fsync", full)
     second = duel(tmp_path, rounds=1, state_dir=str(tmp_path / "s"))
-    monkeypatch.setattr("rebut.record.artifacts.os.fsync", real)
+    monkeypatch.setattr("rebut.core.files.os.fsync", real)
     assert synced, "it is synced before it takes the old one's place"
     assert path.read_text() == before  # D6
     assert [p.name for p in path.parent.iterdir()] == ["last-debate.json"], "no half file is left"

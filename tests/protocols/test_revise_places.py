@@ -515,7 +515,7 @@ def test_the_command_line_runs_a_plan_and_tells_what_changed(workspace: Path) ->
         (["plan"], "say what to plan"),
         (["plan", "T", "--scope", "uncommitted"], "a plan has no scope"),
         (["review", "--base", "main", "--commit", "HEAD"], "are two scopes"),
-        (["review", "--scope", "nonsense"], "is no scope"),
+        (["review", "--scope", "nonsense"], "is not a scope"),
         (["review"], "there is no change in"),
         (["draft", "T"], "draft"),
         (["plan", "T", "--phase", "0"], "0"),

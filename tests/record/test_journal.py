@@ -121,7 +121,7 @@ def test_a_full_disk_cuts_back_to_the_last_whole_event_and_the_debate_goes_on_la
     full = [job(f"full {size}", largest_file=size) for size in sizes]
     for failed, size in zip(play(full, **FIRST), sizes, strict=True):
         assert failed.error == "RecordError" and "could not be recorded" in failed.message
-        assert "Make room" in failed.hint and "rebut resume" in failed.hint
+        assert "Free some disk space" in failed.hint and "rebut resume" in failed.hint
         left = (crashing.session(tmp_path / f"full {size}") / NAME).read_bytes()
         assert left.endswith(b"\n") and left.count(b"\n") <= data.count(b"\n"), "no half event stays"
     room = [job(f"full {size}", resume="*") for size in sizes]
@@ -262,7 +262,7 @@ def test_a_session_folder_that_cannot_be_written_is_left_as_it_is_and_says_why(t
         folder.chmod(0o700)
     assert refused.error == "RecordError" and "cannot be written: Permission denied" in refused.message
     assert str(folder) in refused.hint
-    assert started.error == "UsageError" and "no session can be kept" in started.message
+    assert started.error == "UsageError" and "no session can be stored" in started.message
     assert "Nothing was called" in started.hint and "REBUT_HOME" in started.hint
     assert (folder / NAME).read_bytes() == before and len(crashing.calls(tmp_path)) == 3
     for path in folder.iterdir():
@@ -379,7 +379,7 @@ def test_a_last_line_that_is_whole_and_no_event_is_not_taken_for_a_torn_one(stop
     last = whole.rstrip(b"\n").rpartition(b"\n")[2]
     for altered in (whole.replace(last, last.replace(b'"kind":"', b'"kind":"un')), whole + b'{"note":"by hand"}\n'):
         path.write_bytes(altered)
-        with pytest.raises(RecordAltered, match="is no event") as caught:
+        with pytest.raises(RecordAltered, match="is not an event") as caught:
             asyncio.run(rebut.resume(stopped))
         assert "something other than rebut" in caught.value.hint
         assert path.read_bytes() == altered and not list(path.parent.glob("journal.torn-*"))

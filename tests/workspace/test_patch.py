@@ -12,7 +12,8 @@ import voices
 from repositories import commit, git, redact
 
 from rebut.core.redaction import Redactor
-from rebut.workspace.patch import Patched, difference, tidy, touched, try_patch
+from rebut.workspace.diff import touched, without_wrapping
+from rebut.workspace.patch import Patched, difference, try_patch
 from rebut.workspace.tree import Missing, Overlay, Text, UnreadableFile
 
 
@@ -68,7 +69,7 @@ def test_files_are_made_and_taken_away() -> None:  # J10
     assert tried(gone).files == {"a.py": None}
     odd = '--- "a/n\\303\\244me.py"\n+++ "b/n\\303\\244me.py"\n@@ -1 +1 @@\n-x\n+y\n'
     assert tried(odd, **{"näme.py": "x\n"}).files == {"näme.py": "y\n"}
-    assert touched(odd) == ("näme.py",) and tidy("") == ""
+    assert touched(odd) == ("näme.py",) and without_wrapping("") == ""
 
 
 def test_the_difference_applies_and_knows_files_without_a_last_line_end(tmp_path: Path) -> None:  # J10

@@ -11,7 +11,8 @@ import pytest
 from repositories import commit, git, lines, look, redact, small
 
 from rebut.core.errors import RecordError, UsageError
-from rebut.workspace.snapshot import Snapshot, is_never_sent, take
+from rebut.workspace.file_reader import is_never_sent
+from rebut.workspace.snapshot import Snapshot, take
 from rebut.workspace.tree import LiveView, Missing, Read, Text, UnreadableFile, View
 
 

@@ -15,7 +15,8 @@ from targeting import applies, changed, paths, refused, target
 import rebut
 from rebut.api import Setup
 from rebut.core.redaction import Redactor
-from rebut.workspace.targets.git_change import BETWEEN, WorkingTree, redact_all
+from rebut.workspace.file_reader import WorkingTree
+from rebut.workspace.targets.git_change import BETWEEN, redact_all
 from rebut.workspace.targets.target import Wanted
 
 
@@ -214,11 +215,11 @@ def test_files_beyond_the_caps_are_told(repo: Path, monkeypatch: pytest.MonkeyPa
     put(repo, "big.txt", "x" * 1_000_001)
     put(repo, "a.txt", "1234567\n")
     put(repo, "b.txt", "7654321\n")
-    monkeypatch.setattr("rebut.workspace.targets.git_change.TOTAL_CAP", 30)
+    monkeypatch.setattr("rebut.workspace.targets.git_change.CHANGE_CAP", 30)
     found = target(repo, "uncommitted")
     assert paths(found) == ["a.txt", "b.txt"]
     assert found.left_out == ("big.txt: larger than 1 MB", "was.txt: larger than 1 MB")
-    monkeypatch.setattr("rebut.workspace.targets.git_change.TOTAL_CAP", 10)
+    monkeypatch.setattr("rebut.workspace.targets.git_change.CHANGE_CAP", 10)
     assert "b.txt: beyond the" in " ".join(target(repo, "uncommitted").left_out)
     commit(repo)
     assert "b.txt: beyond the" in " ".join(target(repo, "commit:HEAD").left_out)

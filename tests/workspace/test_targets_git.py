@@ -84,7 +84,7 @@ def test_each_scope_between_commits(
     assert found.scope == scope and len(found.base) == 40
     told = " ".join(found.notes)
     assert ("not committed" in told) == scope.startswith("base:")
-    assert ("takes them back" in told) == (scope == "range:main..topic")
+    assert ("reverts them" in told) == (scope == "range:main..topic")
     applies(found, tmp_path / "apply")
 
 
@@ -152,10 +152,10 @@ def test_a_sha256_repository_is_read_alike(tmp_path: Path) -> None:
         ("range:-a..-b", "names no commit"),
         ("commit:HEAD:README.md", "names no commit"),
         ("commit:HEAD^{tree}", "no commit"),
-        ("range:a", "is no scope"),
-        ("range:..", "is no scope"),
-        ("commit:", "is no scope"),
-        ("uncommited", "is no scope"),
+        ("range:a", "is not a scope"),
+        ("range:..", "is not a scope"),
+        ("commit:", "is not a scope"),
+        ("uncommited", "is not a scope"),
         ("file:nope.py", "no file nope.py"),
         ("file:src", "is a folder"),
         ("file:../outside.py", "lies outside"),
@@ -189,8 +189,8 @@ def test_histories_that_never_met_are_told_so(repo: Path) -> None:
 def test_outside_git_only_a_file_or_a_text_can_be_taken(tmp_path: Path) -> None:
     # J2
     edit(tmp_path, "a.py", "a = 1\n")
-    assert "is no git repository" in refused(tmp_path, "uncommitted")
-    assert "is no git repository" in refused(tmp_path)
+    assert "is not a git repository" in refused(tmp_path, "uncommitted")
+    assert "is not a git repository" in refused(tmp_path)
     found = target(tmp_path, "file:a.py")
     assert found.changes[0].after == "a = 1\n" and found.changes[0].added == ((1, 1),)
 

@@ -220,7 +220,7 @@ def test_a_missing_object_is_not_fetched(repo: Path, tmp_path: Path) -> None:
     (repo / ".git/objects" / oid[:2] / oid[2:]).unlink()
     found = target(repo, "uncommitted")
     assert not marker.exists(), marker.read_text()
-    assert "src/cache.py: git has not got its content" in " ".join(found.left_out)
+    assert "src/cache.py: git does not have its content" in " ".join(found.left_out)
     assert "fresh.py" in paths(found)
 
 

@@ -14,8 +14,8 @@ from targeting import applies, target
 from rebut.core.errors import RecordError
 from rebut.core.text import canonical, tokens
 from rebut.core.types import Changed
-from rebut.workspace.diff import BothTexts, added, section
-from rebut.workspace.targets.split import _new_lines, split, told
+from rebut.workspace.diff import BothTexts, added, hunk_range, section
+from rebut.workspace.targets.split import split, told
 from rebut.workspace.targets.target import Target, whole_files
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -155,7 +155,9 @@ def test_a_hunk_cut_in_pieces_keeps_its_line_numbers(large: Target) -> None:
         after = next(change.after for change in part.changes if change.path == "long.py") or ""
         section_of = part.diff[part.diff.index("diff --git a/long.py") :]
         for hunk in re.split(r"^(?=@@ )", section_of, flags=re.M)[1:]:
-            first, last = _new_lines(hunk)
+            found = hunk_range(hunk)
+            assert found is not None
+            first, last = found.new_lines
             wanted = [f"+{line}" for line in after.split("\n")[first - 1 : last]]
             assert hunk.rstrip("\n").split("\n")[1:] == wanted
     assert any("pieces of its diff" in note for part in pieces for note in part.notes)

@@ -71,7 +71,7 @@ def test_a_glob_of_the_users_holds_from_wherever_a_file_is_named(tmp_path: Path,
         ({"target": "mixed"}, "needs a text, and none was given"),
         ({"target": "prose"}, "there is no target 'prose'"),
         ({"target": "proposal", "scope": "uncommitted", "content": PLAN}, "selects code, and --target is proposal"),
-        ({"content": "  \n"}, "is no git repository"),
+        ({"content": "  \n"}, "is not a git repository"),
         ({"from_transcript": True}, "there is no transcript of"),
     ],
 )
@@ -164,7 +164,7 @@ def test_a_scope_and_a_text_are_two_candidates(tmp_path: Path) -> None:
     assert (code.kind, code.text) == ("code", "") and "the argument is not used" in code.notes[0]
     both = target(repo, "uncommitted", content=PLAN + CODE, target="mixed")
     assert paths(both) == ["a.py", "snippet-1.py"] and "(snippet-1.py)" in both.text
-    assert "needs a text beside the scope" in refused(repo, "uncommitted", target="mixed")
+    assert "needs a text besides the scope" in refused(repo, "uncommitted", target="mixed")
 
 
 def test_a_mixed_target_without_code_in_its_text_takes_the_working_tree(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from repositories import commit, lines, look, redact, small
 
+from rebut.workspace.file_reader import confine
 from rebut.workspace.snapshot import Snapshot, take
-from rebut.workspace.tree import IsFolder, LiveView, Missing, Read, Text, UnreadableFile, View, confine
+from rebut.workspace.tree import IsFolder, LiveView, Missing, Read, Text, UnreadableFile, View
 
 
 @pytest.fixture

@@ -21,9 +21,10 @@ from rebut.engine.runtime import redactor_of, view_of
 from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.workspace import exact_patch
+from rebut.workspace.diff import touched
 from rebut.workspace.exact_patch import FileOnDisk, NotExact, rewritten
 from rebut.workspace.git import Git, GitFailed, off
-from rebut.workspace.patch import NO_GIT, exact, touched, try_patch
+from rebut.workspace.patch import NO_GIT, exact, try_patch
 from rebut.workspace.targets.target import target_of
 from rebut.workspace.tree import DebatedVersions, Overlay, Text
 
@@ -87,7 +88,8 @@ async def apply(patch: str, record: Record, folder: Path, environment: Environme
 
 async def _current_files(patch: str, top: Path, redactor: Redactor) -> dict[str, FileOnDisk | None]:
     try:
-        return {name: await asyncio.to_thread(exact_patch.at, top, name, redactor.redact) for name in touched(patch)}
+        names = touched(patch)
+        return {name: await asyncio.to_thread(exact_patch.read_file, top, name, redactor.redact) for name in names}
     except NotExact as error:
         raise NotApplied(f"{error.message}, so the patch was not applied") from error
 

@@ -11,7 +11,7 @@ from rebut.ci.dismissals import Cited, cited
 from rebut.ci.gate import GatedReview, stands
 from rebut.ci.recorded_reviews import Review
 from rebut.core.redaction import PLACEHOLDER
-from rebut.core.text import clean, fingerprint, mend, squeeze
+from rebut.core.text import clean, fingerprint, squeeze, valid_unicode
 from rebut.core.types import Json
 from rebut.domain.review_result import ReviewFinding
 
@@ -119,7 +119,8 @@ def _fixes(finding: ReviewFinding, place: Cited) -> list[Json]:
     if not finding.fix or not sure or held:
         return []
     # A region without columns ends before its last line end, and so does what takes its place.
-    change: Json = {"deletedRegion": _region(place), "insertedContent": {"text": mend(finding.fix).rstrip("\r\n")}}
+    fix = valid_unicode(finding.fix).rstrip("\r\n")
+    change: Json = {"deletedRegion": _region(place), "insertedContent": {"text": fix}}
     about = _plain(finding.action) or "The text that the review proposes."
     return [
         {

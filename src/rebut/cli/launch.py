@@ -236,7 +236,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
 
 def not_sent(context: Sequence[str], top: Path, sent: Sequence[str], setup: Setup) -> list[tuple[str, str]]:
     """The files in the given folders that would not be sent, each with the reason."""
-    from rebut.workspace.snapshot import FILE_CAP, is_never_sent
+    from rebut.workspace.file_reader import FILE_CAP, is_never_sent
 
     out: dict[str, str] = {}
     for path in context:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import re
 import select
 import stat
 import sys
@@ -13,22 +12,14 @@ from pathlib import Path
 
 from rebut.cli.output import say
 from rebut.core.errors import UsageError
+from rebut.workspace.diff import is_diff
 from rebut.workspace.targets.target import Wanted
 
 REVIEWED = "Name a commit, a range A..B or a file, or use - to read a diff from standard input"
-DIFF = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
-
-FENCED = re.compile(r"(?ms)^(```+|~~~+)[^\n]*\n.*?^\1[ \t]*$")
-"""In a diff, every line of a file begins with a sign, so that no fence begins there."""
 PATIENCE = 3.0
 """Seconds to wait for the first byte of standard input: programs often start others with a pipe that stays empty."""
 MOST = 20_000_000
 """Bytes that are read of standard input: more than any change that could be debated."""
-
-
-def is_diff(text: str) -> bool:
-    """Whether a text is a diff; one in a fenced block does not count."""
-    return DIFF.search(FENCED.sub("", text[:100_000])) is not None
 
 
 def of_review(what: str) -> Wanted:
@@ -48,7 +39,7 @@ def of_review(what: str) -> Wanted:
 
 def of_plan(file: str) -> Wanted:
     """The target of `plan`."""
-    from rebut.workspace.snapshot import FILE_CAP
+    from rebut.workspace.file_reader import FILE_CAP
 
     if file == "-":
         text = _sent()

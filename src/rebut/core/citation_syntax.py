@@ -72,7 +72,7 @@ CALL = re.compile(r"\w\(.*\)$")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place as it was understood. Lines are 0 when none is named."""
+    """A place, parsed. Lines are 0 when none is named."""
 
     kind: Kind
     path: str = ""
@@ -84,7 +84,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Citation:
-    """A place, and the words that are said to stand there."""
+    """A place, and the words that are said to be there."""
 
     place: str
     quote: str = ""
@@ -99,7 +99,7 @@ class Citation:
 
 
 def understand(place: str) -> Place:
-    """Read a place from a field made for places: kinder than in prose, since it is surely meant as one."""
+    """Parse the content of a field for places: more lenient than in prose, since it is meant as a place."""
     text = place.strip().strip("`*\"'<>").strip()
     if not text or len(text) > LONGEST or "\0" in text:
         return Place("other")
@@ -125,7 +125,7 @@ def understand(place: str) -> Place:
     last = path.rstrip("/").rpartition("/")[2]
     plain = line.start or path.endswith("/") or _extension(last) in EXTENSIONS or last in BARE_NAMES or path[:2] == "./"
     sure = plain and (" " not in path or bool(_extension(last)))
-    # What may or may not be a path (`TCP/IP`, `src/thing`) is looked up, and held against nobody when it is not there.
+    # What may or may not be a path (`TCP/IP`, `src/thing`) is looked up; if it is absent, that counts against no case.
     return Place("file" if sure else "other", path, line.start, line.end)
 
 
@@ -147,7 +147,7 @@ def _extension(name: str) -> str:
 
 
 def is_place(text: str, ticked: bool = False) -> bool:
-    """Whether a word of prose, or what stands in backticks, is a place in a file. When in doubt it is not."""
+    """Whether a word of prose, or a text in backticks, is a place in a file. When in doubt it is not."""
     if not 3 <= len(text) <= LONGEST or "::/" in text or "\\" in text:
         return False
     path, line = _split(text)
@@ -164,7 +164,7 @@ def is_place(text: str, ticked: bool = False) -> bool:
     if DOMAIN.match(path) or path.lower() in NOT_FILES or not re.search(r"[^\W\d]", path):
         return False
     if path.startswith(("/", "../")) and line.start:
-        return True  # it leads out of the workspace, or says so: to be looked up, and absent
+        return True  # it leads out of the workspace: to be looked up, and absent
     if path.startswith("/"):
         return False
     last = path.rstrip("/").rpartition("/")[2]
@@ -183,12 +183,12 @@ def is_place(text: str, ticked: bool = False) -> bool:
 
 @dataclass(frozen=True)
 class FoundCitation:
-    """A citation in a text, and the line of the text where it stands."""
+    """A citation in a text, and the line of the text where it is."""
 
     line: int
     citation: Citation
     planned: bool = False
-    """The text speaks of making it, so that it need not exist yet."""
+    """The text describes it as planned, so that it need not exist yet."""
 
 
 FENCE = re.compile(r" {0,12}(?:> ?)?(`{3,}|~{3,})[ \t]*([^`\n]*)$")
@@ -250,12 +250,12 @@ def find(text: str) -> list[FoundCitation]:
             found += _on_line(line, number, pieces)
             waiting = len(found) - 1 if len(found) > before and _closes(line, pieces) else -1
         elif line.strip():
-            waiting = -1  # a heading or a sentence stands between them: the block is about that
+            waiting = -1  # a heading or a sentence is between them: the block belongs to that
     return found
 
 
 def _may_cite(line: str) -> bool:
-    """Whether a line is worth a closer look. Most are not; one pattern for all would take thirty times as long."""
+    """Whether a line may contain a citation. Most do not; one pattern for all would take thirty times as long."""
     if SOME_SIGN.search(line):
         return True
     folded = line.casefold()
@@ -263,7 +263,7 @@ def _may_cite(line: str) -> bool:
 
 
 def _lend(found: list[FoundCitation], waiting: int, body: list[str]) -> None:
-    """Give a fenced block to the place that the line before it ended with."""
+    """Assign a fenced block to the place that the line before it ends with."""
     quote = "\n".join(body)
     if waiting >= 0 and quote.strip() and len(quote) <= LONGEST_QUOTE and not found[waiting].citation.quote:
         last = found[waiting]
@@ -284,7 +284,7 @@ def _pieces(line: str) -> Iterator[_Piece]:
             if is_place(code, True):
                 yield _Piece(start, end, code, "", "tick")
             elif (both := BOTH.fullmatch(code)) and is_place(both["place"], True):
-                # `a.py:3 "x = 1"`: in one pair of backticks they belong together, whatever stands around
+                # `a.py:3 "x = 1"`: in one pair of backticks they belong together, whatever is around them
                 yield _Piece(start, end, both["place"], both["quote"], "tick")
             else:
                 yield _Piece(start, end, "", code, "tick")
@@ -304,7 +304,7 @@ def _words(word: str, at: int) -> Iterator[_Piece]:
     opening = len(word) - len(word.lstrip("([{*_'‘,;~"))
     core = word[opening:].rstrip(")]}*_'’,;.!?:")
     if "." not in core and "/" not in core and ":" not in core and "#" not in core:
-        return  # nearly every word: neither an address nor a place is without one of these
+        return  # nearly every word: addresses and places all have one of these
     if url := URL.search(core):
         if (url.start() == 0 or core[url.start() - 1] in "([") and len(core) <= LONGEST_URL:
             yield _Piece(at + opening + url.start(), at + opening + len(core), url[0])
@@ -335,7 +335,7 @@ def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[FoundCita
 
 
 def _with_lines(line: str, piece: _Piece) -> str:
-    """The place, with a line that is spelled out beside it: `a.py`, line 12."""
+    """The place, with a line that is spelled out next to it: `a.py`, line 12."""
     if _split(piece.place)[1].start:
         return piece.place
     spoken = SPOKEN.match(line, piece.end) or BEFORE.search(line[max(0, piece.start - 60) : piece.start])
@@ -345,14 +345,14 @@ def _with_lines(line: str, piece: _Piece) -> str:
 
 
 def _quote(line: str, pieces: list[_Piece], index: int, used: set[int]) -> str:
-    """The snippet that belongs to a place: right behind it, or right before it."""
+    """The snippet that belongs to a place: directly after it, or directly before it."""
     piece = pieces[index]
     spoken = SPOKEN.match(line, piece.end)
     end = spoken.end() if spoken else piece.end
     if index + 1 < len(pieces):
         after = pieces[index + 1]
         between = line[end : after.start]
-        # `a.py`, `b` is a list; `a.py:3` `b` is a place and what stands there
+        # `a.py`, `b` is a list; `a.py:3` `b` is a place and what is there
         lined = bool(spoken) or ":" in piece.place or _split(piece.place)[1].start > 0
         beside = between.strip() not in ("", ",") or (between.isspace() and lined)
         loose = after.quote and not after.place and after.start >= end

@@ -3,12 +3,12 @@
     RebutError
     ├── UsageError             you: a flag, a file or a config value is wrong; nothing was called        exit 2
     │   ├── ConfigError        a config file says something that it may not
-    │   ├── NotSeated          a seat is empty: nobody was named for it, and nobody was found
-    │   ├── PriceUnknown       a dollar limit, and a model whose price nobody knows
-    │   └── UnknownSession     no session (or more than one) answers to that name
-    ├── ParticipantFailed      a participant: it did not give an answer; carries a class, never speaks
+    │   ├── NotSeated          a seat is empty: no model was named for it, and none was found
+    │   ├── PriceUnknown       a dollar limit, and a model whose price is unknown
+    │   └── UnknownSession     no session, or more than one, has that name
+    ├── ParticipantFailed      a participant: it gave no answer; carries a class, is never an argument
     ├── TooFewReplies          participants: fewer answered than the protocol needs
-    ├── Aborted                the protocol: it cannot go on, and says why; resumable
+    ├── Aborted                the protocol: it cannot continue, and gives the reason; resumable
     ├── RecordError            the record: it cannot be written, read or trusted
     │   ├── SessionBusy        another process is running this session
     │   ├── RecordAltered      the hash chain is broken
@@ -18,7 +18,7 @@
     │   ├── DuplicateKey       the same key asked twice in one run
     │   ├── ReplayMismatch     the same key, another question, though nothing was upgraded
     │   └── NotOnRecord        an offline replay came to a question that was never answered
-    └── Paused                 nobody: the debate stands still and can go on
+    └── Paused                 no fault: the debate waits and can be resumed
         ├── WaitingForPerson   it is a person's turn and there is no terminal                            exit 4
         ├── WaitingForCaller   it is the turn of the program that runs rebut                             exit 4
         ├── DeadlineReached    the time that the caller gave is over                                     exit 5
@@ -58,15 +58,15 @@ class ConfigError(UsageError):
 
 
 class NotSeated(UsageError):
-    """A seat is empty: nobody was named for it, and nobody was found."""
+    """A seat is empty: no model was named for it, and none was found."""
 
 
 class PriceUnknown(UsageError):
-    """A dollar limit was given for a model whose price nobody knows."""
+    """A dollar limit was given for a model whose price is unknown."""
 
 
 class UnknownSession(UsageError):
-    """No session answers to the given id, or several do."""
+    """No session has the given name, or several do."""
 
 
 class ParticipantFailed(RebutError):
@@ -82,7 +82,7 @@ class TooFewReplies(RebutError):
 
 
 class Aborted(RebutError):
-    """The protocol cannot go on. The session stays open, so that `resume` can try again.
+    """The protocol cannot continue. The session stays open, so that `resume` can try again.
 
     `data` is what the protocol's artifacts may still show.
     """
@@ -109,7 +109,7 @@ class RecordNewer(RecordError):
 
 
 class RecordPoisoned(RecordError):
-    """A sync failed, so that what stands on disk is unknown; nothing more is written."""
+    """A sync failed, so that it is unknown what is on disk; nothing more is written."""
 
 
 class ProtocolError(RebutError):
@@ -125,21 +125,21 @@ class ReplayMismatch(ProtocolError):
 
 
 class NotOnRecord(ProtocolError):
-    """An offline replay needs an answer that the record does not hold."""
+    """An offline replay needs an answer that is not in the record."""
 
 
 class Paused(RebutError):
-    """The debate stands still, whole and resumable."""
+    """The debate is interrupted; nothing is lost, and it can be resumed."""
 
 
 class WaitingForPerson(Paused):
-    """A seat is a person's, and the person is not there."""
+    """A person has the seat, and there is no terminal to ask at."""
 
     exit_code = 4
 
 
 class WaitingForCaller(Paused):
-    """A seat is the caller's, who answers with `rebut answer`. Carries the question and the schema of its answer."""
+    """The program that runs rebut has the seat. Carries the question and the schema of its answer."""
 
     exit_code = 4
 

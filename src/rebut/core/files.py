@@ -1,4 +1,4 @@
-"""A file written whole or not at all: beside its place first, and moved there once it is on disk."""
+"""Files that rebut itself writes and ships: an atomic write, and the TOML tables of the package."""
 
 from __future__ import annotations
 
@@ -13,26 +13,37 @@ from pathlib import Path
 from typing import Any
 
 
-def write(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """Put `data` at `path`, whatever stands there. `mode` holds from the start, less what the user's umask takes."""
+def write(path: Path, data: bytes, mode: int = 0o666, *, replace: bool = True) -> bool:
+    """Write `data` to `path`, all of it or nothing: to a file beside it first, which then takes its place.
+
+    The file has `mode`, less the user's umask, from the start. Without `replace` a file that is already there stays,
+    and the result is False.
+    """
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        if not replace:
+            try:
+                os.link(fresh, path)
+                return True
+            except FileExistsError:
+                return False
+            except OSError:
+                pass  # a file system without links: the caller has looked, and that must be enough
         fresh.replace(path)
+        return True
     finally:
-        with suppress(OSError):  # what failed to be written is told, not what failed to be tidied up
+        with suppress(OSError):  # an error of the write matters, not one of this clean-up
             fresh.unlink(missing_ok=True)
-
-
-# The tables that rebut ships as TOML files: each is read once in a process.
-#
-# To parse them takes longer than to open a debate, and a program may open hundreds.
 
 
 @cache
 def shipped(file: str) -> Mapping[str, Any]:
-    """What stands in one of them. It is shared: whoever changes something changes a copy."""
+    """One of the TOML tables in the package, read once in a process. It is shared: change a copy.
+
+    Parsing takes longer than opening a debate, and a program may open hundreds.
+    """
     return tomllib.loads(files("rebut").joinpath(file).read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""A child process: started in a group of its own, fed and read within bounds, and ended with everything it started."""
+"""Child processes: each in a group of its own, fed and read within bounds, ended with everything that it started."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,28 +18,34 @@ from typing import Literal, cast
 from rebut.core.types import ignore
 
 GRACE = 2.0
-"""Seconds between asking a group to end and ending it."""
+"""Seconds that a group gets to end after each signal."""
 LARGEST_OUTPUT = 4_000_000
-"""Bytes that are kept of what it writes."""
+"""Bytes that are kept of the output."""
 LARGEST_STREAM = 16 * LARGEST_OUTPUT
-"""Bytes that are read when somebody takes lines out as they come: a piece of an answer is wrapped in many more."""
+"""Bytes that are read when lines are passed on as they come: a piece of an answer is wrapped in many more."""
 KEPT_OF_STDERR = 65_536
 _LINGERING = 1.0
+_POLL = 0.01
 _living: set[int] = set()
-"""The groups that were started here and not seen to end."""
+"""The groups that this process started and that it has not seen end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """What a process left behind."""
+    """How a process ended and what it wrote."""
 
     code: int | None
-    """None when it was ended by us."""
-    out: str = ""
+    """None when rebut ended it."""
+    data: bytes = b""
+    """What it wrote to standard output."""
     err: str = ""
-    """The last of it: tools put their reason at the end, below their warnings."""
+    """The end of what it wrote to standard error: tools put the reason there, below their warnings."""
     cut: Literal["", "time", "size"] = ""
-    """Why we ended it."""
+    """Why rebut ended it."""
+
+    @property
+    def out(self) -> str:
+        return self.data.decode("utf-8", "replace")
 
 
 async def run(
@@ -49,18 +55,19 @@ async def run(
     env: Mapping[str, str],
     feed: bytes = b"",
     seconds: float,
+    cap: int = LARGEST_OUTPUT,
     on_spawn: Callable[[int], None] = ignore,
     on_line: Callable[[bytes], bool] | None = None,
 ) -> ProcessResult:
-    """Run a program to its end, or to ours. Raises OSError when it cannot be started.
+    """Run a program until it ends, takes longer than `seconds` or prints more than `cap`. OSError if it cannot start.
 
-    `on_line` is shown each line of its output as soon as that is whole, with its end, and says whether it is kept. The
-    last may lack an end: it was broken off.
+    `on_line` gets each line of the output as soon as it is complete, with its line end, and returns whether to keep it.
+    The last line may lack an end if the output was cut.
 
-    Whatever happens, cancellation included, no process of its group is left when this returns.
+    Whatever happens, cancellation included, no process of the group is left when this returns.
     """
     loop = asyncio.get_running_loop()
-    watch = _Watch(on_line)
+    watch = _Watch(on_line, cap)
     starting = asyncio.ensure_future(
         loop.subprocess_exec(
             lambda: watch,
@@ -77,15 +84,15 @@ async def run(
         transport, _ = await asyncio.shield(starting)
         _living.add(transport.get_pid())
     except asyncio.CancelledError:
-        # A start that is broken off halfway would leave a process that nobody knows of: see it through, then end it.
+        # If the start were abandoned here, a process would be left that is on no list: wait for it, then end it.
         transport, _ = await starting
         await _end(transport, watch)
         raise
     try:
         on_spawn(transport.get_pid())
         stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
-        # The transport keeps what the pipe does not take yet, so that a tool which answers before it has read, or
-        # never reads, cannot block us; one that closes its end early has had what it wanted.
+        # The transport keeps what the pipe does not accept yet. So a tool that answers before it has read everything,
+        # or never reads, cannot block this; one that closes its end early needs no more.
         stdin.write(feed)
         stdin.write_eof()
         try:
@@ -96,23 +103,24 @@ async def run(
         except TimeoutError:
             watch.cut = "time"
         if not watch.cut:
-            # A child that outlives its parent may hold the pipes open. What it has to say is not the answer.
+            # A child that outlives its parent may hold the pipes open. Its output is not part of the answer.
             await _within(watch.silent, _LINGERING)
         watch.sort(to_the_end=True)
     finally:
         await _end(transport, watch)
-    text = watch.out.decode("utf-8", "replace"), watch.err.decode("utf-8", "replace")
-    return ProcessResult(None if watch.cut else transport.get_returncode(), *text, watch.cut)
+    code = None if watch.cut else transport.get_returncode()
+    return ProcessResult(code, bytes(watch.out), watch.err.decode("utf-8", "replace"), watch.cut)
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """Gathers what a process writes, and tells when it is over. `Process.wait` will not do: it waits for the pipes."""
+    """Collects what a process writes, and reports its end. `Process.wait` would also wait for the pipes to close."""
 
-    def __init__(self, on_line: Callable[[bytes], bool] | None) -> None:
+    def __init__(self, on_line: Callable[[bytes], bool] | None, cap: int) -> None:
         self.out, self.err = bytearray(), bytearray()
         self.on_line = on_line
         self.unsorted = bytearray()
-        """What nobody has looked at yet. That is done by whoever waits, so that an error in it is theirs."""
+        """Output that `on_line` has not seen yet. `run` calls it, so that an error in it is raised there."""
+        self.cap = cap
         self.read = 0
         self.news = asyncio.Event()
         self.cut: Literal["", "time", "size"] = ""
@@ -125,7 +133,8 @@ class _Watch(asyncio.SubprocessProtocol):
             del self.err[:-KEPT_OF_STDERR]
             return
         self.read += len(data)
-        if len(self.out) + len(self.unsorted) + len(data) > LARGEST_OUTPUT or self.read > LARGEST_STREAM:
+        streamed = self.read if self.on_line is not None else 0
+        if len(self.out) + len(self.unsorted) + len(data) > self.cap or streamed > LARGEST_STREAM:
             self.cut = self.cut or "size"
             self._ends()
         elif self.on_line is None:
@@ -136,12 +145,12 @@ class _Watch(asyncio.SubprocessProtocol):
                 self.news.set()
 
     def sort(self, *, to_the_end: bool = False) -> None:
-        """Show every whole line, and at the end the last one however it stands; keep those that are to be kept."""
+        """Pass on every complete line, and at the end the last one even if it is not; keep those that are wanted."""
         self.news.clear()
         end = len(self.unsorted) if to_the_end else self.unsorted.rfind(b"\n") + 1
         whole = bytes(self.unsorted[:end])
         del self.unsorted[:end]
-        for line in io.BytesIO(whole):  # which ends them at a newline alone
+        for line in io.BytesIO(whole):  # which ends lines at a newline only
             if self.on_line is not None and self.on_line(line):
                 self.out += line
 
@@ -160,7 +169,7 @@ class _Watch(asyncio.SubprocessProtocol):
 
 
 async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
-    """End the group, and let go of its pipes."""
+    """End the group and close its pipes."""
     pid = transport.get_pid()
     try:
         await end_group(pid)
@@ -169,38 +178,9 @@ async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
     finally:
         _living.discard(pid)
         if 0 in watch.open:
-            # Closing would first wait until the rest is written, which nobody reads any more.
+            # Closing would first wait until the rest is written, which no process reads any more.
             cast(asyncio.WriteTransport, transport.get_pipe_transport(0)).abort()
         transport.close()
-
-
-def end_all() -> None:
-    """End every group at once, from any thread: for a process that has no time left to see to it."""
-    for pid in tuple(_living):
-        _signalled(pid, signal.SIGKILL)
-
-
-async def end_group(pid: int) -> None:
-    """Ask a process group to end, wait a little, then end it. Those that outlived their leader are in it too."""
-    if not _signalled(pid, signal.SIGTERM):
-        return
-    loop = asyncio.get_running_loop()
-    until = loop.time() + GRACE
-    try:
-        while loop.time() < until and _signalled(pid, 0):  # noqa: ASYNC110 - the system tells of a group's end to nobody
-            await asyncio.sleep(0.01)
-    finally:
-        # Also when we are cancelled a second time: then there is no more waiting.
-        _signalled(pid, signal.SIGKILL)
-
-
-def _signalled(group: int, number: int) -> bool:
-    """Send a signal to a group; False when nobody is left in it."""
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):  # the latter on macOS, for a group of zombies
-        return False
-    return True
 
 
 async def _within(event: asyncio.Event, seconds: float) -> None:
@@ -211,16 +191,93 @@ async def _within(event: asyncio.Event, seconds: float) -> None:
         pass
 
 
-# Processes that a backend started: telling one from another that got its number later, and ending a whole group.
+# A process to talk with: it answers several questions, so that its pipes stay open.
 
-PATIENCE = 2.0
-"""Seconds that a process group gets to end after each signal."""
+
+async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """Start a program whose standard input and output are pipes. OSError if it cannot start. See `stop`."""
+    pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *argv, cwd=cwd, env=dict(env), stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, limit=1 << 20
+    )
+    _living.add(process.pid)
+    return process
+
+
+async def stop(process: asyncio.subprocess.Process) -> None:
+    """End a process that may already have ended, and wait for that."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):  # it may have ended by itself in between
+            process.kill()
+        await process.wait()
+    _living.discard(process.pid)
+
+
+# Ending groups, those of an earlier run included.
+
+
+def end_all() -> None:
+    """End every group at once, from any thread: for a process that has no time to wait."""
+    for pid in tuple(_living):
+        _signalled(pid, signal.SIGKILL)
+
+
+async def end_group(pid: int) -> None:
+    """Ask a process group to end, wait, then kill what is left of it, processes that outlived their leader included."""
+    with closing(_ending(pid, lambda: not _signalled(pid, 0))) as steps:
+        for _ in steps:
+            await asyncio.sleep(_POLL)
+
+
+def end_orphan(pid: int, since: str) -> bool:
+    """End the process group led by `pid`, if it is still the one that started at `since`. True if it was running."""
+
+    def is_over() -> bool:
+        return started(pid) != since or is_zombie(pid)
+
+    if pid <= 1 or not since or started(pid) != since:
+        return False
+    for _ in _ending(pid, is_over):
+        time.sleep(_POLL)
+    for _ in _waiting(is_over):
+        time.sleep(_POLL)
+    return True
+
+
+def _ending(group: int, is_over: Callable[[], bool]) -> Generator[None, None, None]:
+    """Ask a group to end, wait, kill it. Yields whenever the caller must sleep a moment, each in its own way."""
+    if not _signalled(group, signal.SIGTERM):
+        return
+    try:
+        yield from _waiting(is_over)
+    finally:
+        # Even if the leader is gone: others may ignore the first signal, and the number is theirs while one lives.
+        # And even if the caller is cancelled: then there is no more waiting.
+        _signalled(group, signal.SIGKILL)
+
+
+def _waiting(is_over: Callable[[], bool]) -> Iterator[None]:
+    until = time.monotonic() + GRACE
+    while time.monotonic() < until and not is_over():
+        yield
+
+
+def _signalled(group: int, number: int) -> bool:
+    """Send a signal to a group; False when no process is left in it."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):  # the latter on macOS, for a group of zombies
+        return False
+    return True
+
+
+# Telling a process from another one that got its number later.
 
 
 def started(pid: int) -> str:
-    """When a process started, as the system tells it; empty when there is no such process.
+    """When a process started, as the system reports it; empty when there is no such process.
 
-    With the number alone, a resume an hour later might end somebody else's process.
+    By its number alone, a resume an hour later might end a process of another program.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
@@ -237,27 +294,8 @@ def started(pid: int) -> str:
 
 @lru_cache(maxsize=1)
 def own_start(pid: int) -> str:
-    """When this process started. By its number, since a fork has another."""
+    """When this process started; `pid` is its number, which a fork of it does not share."""
     return started(pid)
-
-
-def end_orphan(pid: int, since: str) -> bool:
-    """End the process group led by `pid`, if it is still the one that started at `since`. True if it was running."""
-    if pid <= 1 or not since or started(pid) != since:
-        return False
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGTERM)
-        _wait(pid, since)
-        # Even if the leader is gone: others of its group may be deaf. The number stays theirs while one of them lives.
-        os.killpg(pid, signal.SIGKILL)
-        _wait(pid, since)
-    return True
-
-
-def _wait(pid: int, since: str) -> None:
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and started(pid) == since and not is_zombie(pid):
-        time.sleep(0.02)
 
 
 def is_zombie(pid: int) -> bool:

@@ -1,6 +1,6 @@
-"""Secrets removed at the door: each becomes a placeholder that is the same wherever and whenever it turns up.
+"""Redaction: each secret becomes a placeholder, the same one wherever and whenever it occurs.
 
-A placeholder is `[secret:KIND:HMAC]`. Both parts depend on the secret alone, never on where it stood: a key found in an
+A placeholder is `[secret:KIND:HMAC]`. Both parts depend on the secret alone, never on where it was: a key found in an
 assignment, in a URL and bare in a log line is one and the same for the debaters, and a replay gives the same text.
 
 How it works: every rule points at spans of the text, overlapping spans grow together, and each is replaced in one go.
@@ -28,12 +28,12 @@ from rebut.core.text import clean
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")
 SHORTEST_KNOWN = 8
-"""Known values below this length are ignored: removing every `test` from a text says more than it hides."""
+"""Known values below this length are ignored: removing every `test` from a text reveals more than it hides."""
 
 AFTER = 48
-"""Characters that may stand after a secret and give it away: white space, and the mark that closes an element."""
+"""Characters after a secret that show where it ends: white space, and the mark that closes an element."""
 LATE = re.compile(r"PRIVATE KEY|[\"'][dk]\\?[\"']\s*:")
-"""What begins a secret that may be known for one only by something far behind it: a key's last line, a JWK's `kty`."""
+"""The beginning of secrets that are recognised only by something far behind it: a key's last line, a JWK's `kty`."""
 SHORT = 80
 MOST_SEEN = 100
 
@@ -52,7 +52,7 @@ class Redactor:
 
     @property
     def reach(self) -> int:
-        """How far back from its end a text that is still being written may hold a secret which cannot be told yet.
+        """How far back from its end an unfinished text may contain a secret that cannot be recognised yet.
 
         That is besides its last word. A secret has no white space in it, but for those that the caller knows.
         """
@@ -65,7 +65,7 @@ class Redactor:
     def redact(self, text: str) -> str:
         if len(text) > SHORT:
             return self._replaced(text, {})
-        # The names of models and the like, which come again with every call.
+        # The names of models and the like, which every call repeats.
         found = self._seen.get(text)
         if found is None:
             if len(self._seen) >= MOST_SEEN:
@@ -74,17 +74,17 @@ class Redactor:
         return found
 
     def taken_out(self, text: str) -> dict[str, str]:
-        """Placeholder → the value that it stands for, for putting values back into a file of the user's own."""
+        """Placeholder → the value that it replaced, for writing values back into the user's own file."""
         found: dict[str, str] = {}
         self._replaced(text, found)
-        for mark, secret in found.items():  # one found in a later pass may hold placeholders of an earlier one
+        for mark, secret in found.items():  # one found in a later pass may contain placeholders of an earlier one
             while inner := [m for m in PLACEHOLDER.findall(secret) if m in found and m != mark]:
                 secret = secret.replace(inner[0], found[inner[0]])
             found[mark] = secret
         return found
 
     def _replaced(self, text: str, found: dict[str, str]) -> str:
-        """The text with placeholders; which of them stands for what is put into `found`."""
+        """The text with placeholders; `found` receives what each of them replaced."""
         # Ends: each pass takes at least one character that is not part of a placeholder.
         while spans := self._spans(text):
             pieces, at = [], 0
@@ -103,7 +103,7 @@ class Redactor:
         return f"[secret:{kind}:{digest[:8]}]"
 
     def _spans(self, text: str) -> list[Span]:
-        """All that is to be removed, in order, overlaps grown together."""
+        """All that is to be removed, in order, with overlaps merged."""
         words = Words.of(text)
         found = [*_pem_blocks(text), *secret_patterns.spans(text, words), *_contexts(text, words), *self._known(text)]
         if not found:
@@ -159,7 +159,7 @@ KEYS = (
     *("consumer", "storage", "deploy", "webhook", "subscription", "shared"),
 )
 TAIL = r"(?:[_-]?\d{1,3}|[_-](?:prod|production|staging|dev|test|live|value|primary|secondary|base64|base))?"
-# Where a name may begin. `key` and `pass` alone are none: something that makes them one has to stand before.
+# Where a name may begin. `key` and `pass` alone are not names: something before must make them one.
 NAMES = ("pass", "pwd", "secret", "token", "cred", "key")
 """One of them is in every text in which `START` finds anything, and to look for six words takes no time."""
 START = re.compile(r"p(?=ass[wp]|wd)|s(?=ecret)|t(?=oken)|c(?=red)|key|pass(?![a-z])")
@@ -251,7 +251,7 @@ def _assigned(m: re.Match[str], element: str | None) -> Iterator[Span]:
     sign = m["sign"] if "sign" in m.re.groupindex else None
     if m["bare"]:
         value = m["bare"].rstrip(".:")
-        # A call or an index is code. It is looked at here since a pattern that fails on it would start anew inside.
+        # A call or an index is code. It is looked at here since a pattern that fails on it would start again inside.
         code = m.string[m.end() : m.end() + 1] in ("(", "[", "{")
         if sign != "," and not code and _random(value) and not _filler(value):
             yield m.start("bare"), m.start("bare") + len(value)
@@ -266,13 +266,13 @@ def _assigned(m: re.Match[str], element: str | None) -> Iterator[Span]:
 
 
 def _argument(m: re.Match[str], value: str) -> bool:
-    """`set("API_TOKEN", "…")`. In a list of names the next one stands after the comma just so."""
+    """`set("API_TOKEN", "…")`. In a list of names the next name follows the comma in the same way."""
     before = m.string[max(0, m.start() - 64) : m.start()]
     return re.search(r"\([\"'][\w.-]*$", before) is not None and _random(value) and ":" not in value
 
 
 def _filler(value: str) -> bool:
-    """Stands for a secret and is none: a template, a name, a path, `changeme`, or what we put there ourselves."""
+    """Whether a value is not a secret but a stand-in: a template, a name, a path, `changeme`, or our placeholder."""
     if PLACEHOLDER.sub("", value) != value or TEMPLATE.search(value) or re.search(r"\s", value):
         return True
     if len(set(value)) <= 2 or re.fullmatch(r"[A-Z][A-Z_]*_[A-Z0-9_]*", value) or "://" in value:
@@ -284,7 +284,7 @@ def _filler(value: str) -> bool:
 
 
 def _random(value: str) -> bool:
-    """Unlike an identifier: the usual technical names aside, a letter follows a digit, or there are many digits."""
+    """Unlike an identifier: a letter follows a digit, or there are many digits, the usual technical names excepted."""
     rest = TECHNICAL.sub("", value)
     letters = sum(c.isalpha() for c in rest)
     return letters > 0 and (re.search(r"\d[A-Za-z]", rest) is not None or sum(c.isdigit() for c in rest) >= 4)
@@ -313,7 +313,7 @@ def _pem_blocks(text: str) -> Iterator[Span]:
             yield from _cut_at_front(text, done, mark)
         elif after and after["what"] == "END" and after.end() - mark.start() <= LONGEST_KEY:
             between = text[mark.end() : after.start()]
-            # Code that names both markers is no key: after a real one a line ends, or key material stands in between.
+            # Code that names both markers is not a key: in a real one a line end or key material is between them.
             if re.match(r"[ \t]*(?:\\+[nr]|[\r\n])", between) or re.search(r"[A-Za-z0-9+/=]{24,}", between):
                 yield mark.start(), after.end()
             done = after.end()

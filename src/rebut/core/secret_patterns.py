@@ -1,4 +1,4 @@
-"""Secrets told by their own shape, or by the name of a service beside them: the tables of `secrets.toml`.
+"""Secrets recognised by their own shape, or by the name of a service before them: the tables of `secrets.toml`.
 
 A table has a `kind`, a `pattern`, and what must be there for the pattern to be worth trying: `prefixes` that open the
 secret, a text that it `contains`, or `keywords` that stand before it on the same line. A group called `value` narrows
@@ -25,14 +25,14 @@ RUN = re.compile(r"[A-Za-z0-9_+/=-]{10}")
 SHORTEST_VALUE = 14
 VALUE = re.compile(rf"(?<![A-Za-z0-9_./=:+~-])[A-Za-z0-9_./=:+~-]{{{SHORTEST_VALUE},}}+")
 DIGIT = re.compile(r"[0-9]")
-"""What a service's name gives away counts only if it looks random, and without a digit nothing does."""
+"""A value after a service's name counts only if it looks random, and without a digit none does."""
 FEW = 16
 BEFORE = 110
-"""More characters than the longest name and all that may stand between it and its value."""
+"""More characters than the longest name and all that may be between it and its value."""
 
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
-# What may stand between the name of a service and its secret: the rest of a name, quotes, and a sign.
+# What may be between the name of a service and its secret: the rest of a name, quotes, and a sign.
 LINK = (
     r"[\w.\- \t]{0,24}+\\?[\"'`]?[\])]?[ \t]{0,8}"
     r"(?:->|[:?|!]{0,3}={1,3}>?|:{1,2}|,|\|\||>)\s{0,8}\\?[\"'`(]{0,3}"
@@ -77,17 +77,17 @@ class Shape:
 
     @property
     def whole(self) -> bool:
-        """The match is the secret, so that the secret alone can be told by it."""
+        """The match is the secret itself, so that it is recognised also where it is alone."""
         return "(?P<value>" not in self.source
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a text that could be a secret or hold one, for quick looks: far less than the whole text."""
+    """The words of a text that could be a secret or contain one: far less to search than the whole text."""
 
     long: str
     valued: tuple[str, ...]
-    """Those with something in them that could be the value of a name beside it."""
+    """Those that contain something that could be the value of a name before it."""
 
     @classmethod
     def of(cls, text: str) -> Words:
@@ -97,7 +97,7 @@ class Words:
 
 
 def spans(text: str, words: Words) -> Iterator[Span]:
-    """Where secrets stand that their own shape gives away."""
+    """Where secrets are that their own shape shows."""
     # Each gate is tried on every text that enters a debate, hence the bare loops over pairs.
     tight, spaced = _gates()
     long = words.long
@@ -109,8 +109,8 @@ def spans(text: str, words: Words) -> Iterator[Span]:
 
 
 def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
-    """Values of the right form beside a service's name. They may yet be fillers. `low` is the text in small letters."""
-    # The name stands shortly before its value: only what lies before something like a value is searched for names.
+    """Values of the right form after a service's name. They may still be fillers. `low` is the text in lower case."""
+    # The name is shortly before its value: only the text before something like a value is searched for names.
     near = "\n".join([low[max(0, start - BEFORE) : end] for start, end in _values(text, words)])
     for gate, shapes in [(gate, shapes) for gate, shapes in _keyed() if gate in near] if near else ():
         at = low.find(gate)
@@ -120,7 +120,7 @@ def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
 
 
 def _values(text: str, words: Words) -> Iterator[Span]:
-    """Where something like a value stands."""
+    """Where something like a value is."""
     if len(words.valued) > FEW:
         yield from (m.span() for m in VALUE.finditer(text) if DIGIT.search(m[0]))
         return
@@ -206,7 +206,7 @@ def _gates() -> tuple[tuple[tuple[str, Shape], ...], tuple[tuple[str, Shape], ..
 
 @lru_cache(maxsize=1)
 def _keyed() -> tuple[tuple[str, tuple[Shape, ...]], ...]:
-    """The names of services, each once, with the shapes of what may stand beside it."""
+    """The names of services, each once, with the shapes of what may follow it."""
     made: dict[str, list[Shape]] = {}
     for table in tables():
         for word in table.keywords:

@@ -1,4 +1,4 @@
-"""Plain facts about text: mending, cleaning, estimating, hashing."""
+"""Text: cleaned, encoded, measured, fingerprinted, and made fit for a line or a page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ESCAPE = re.compile(r"\\(?:(/)|u00([2-7][0-9A-Fa-f])|.)", re.S)
 
 
-def mend(text: str) -> str:
-    """Join surrogate pairs and replace lone surrogates, which UTF-8 cannot hold."""
+def valid_unicode(text: str) -> str:
+    """The text with surrogate pairs joined and lone surrogates replaced, since UTF-8 cannot encode these."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -26,12 +26,12 @@ def mend(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text as it may enter a debate: whole characters, plain line ends, no terminal escapes or other controls."""
-    return _CONTROL.sub("", mend(text).replace("\r\n", "\n").replace("\r", "\n"))
+    """Text as it may enter a debate: valid Unicode, plain line ends, no control characters."""
+    return _CONTROL.sub("", valid_unicode(text).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def unescaped(text: str) -> str:
-    """JSON without needless escapes: behind `\\u0067hp_…` or `\\/` a secret would pass the door unseen."""
+    """JSON without needless escapes: written as `\\u0067hp_…` or with `\\/`, a secret would not be found."""
 
     def plain(match: re.Match[str]) -> str:
         char = "/" if match[1] else chr(int(match[2] or "22", 16))
@@ -41,7 +41,7 @@ def unescaped(text: str) -> str:
 
 
 def encoded(value: Json | Mapping[str, Json], indent: int | None = None) -> bytes:
-    """JSON as it is written and sent: in UTF-8, without spaces unless for an eye, lone surrogates replaced.
+    """JSON as it is written and sent: UTF-8, without spaces unless indented for people, lone surrogates replaced.
 
     pydantic writes the same bytes as `json` in a fraction of its time. It is loaded here since only debates write.
     """
@@ -50,11 +50,12 @@ def encoded(value: Json | Mapping[str, Json], indent: int | None = None) -> byte
     try:
         return to_json(value, indent=indent)
     except PydanticSerializationError:
-        return mend(json.dumps(value, ensure_ascii=False, indent=indent) if indent else _encode(value)).encode()
+        text = json.dumps(value, ensure_ascii=False, indent=indent) if indent else _encode(value)
+        return valid_unicode(text).encode()
 
 
 def as_recorded(value: Json) -> Json:
-    """A value as it will be read back from a record: tuples as lists, keys as text, whole characters."""
+    """A value as it will be read back from a record: tuples as lists, keys as text, valid Unicode."""
     found: Json = json.loads(encoded(value).decode())
     return found
 
@@ -65,7 +66,7 @@ def tokens(text: str) -> int:
 
 
 def canonical(value: Json | object) -> str:
-    """One spelling per value, whatever the order of its keys."""
+    """JSON that is the same for equal values, whatever the order of their keys."""
     return _canonical(value)
 
 
@@ -74,17 +75,17 @@ def fingerprint(value: Json | object) -> str:
 
 
 def squeeze(text: str) -> str:
-    """White space aside: runs of it become one space."""
+    """The text in one line, with single spaces."""
     return " ".join(text.split())
 
 
 def tame(text: str) -> str:
-    """Somebody's words in a Markdown document of ours: they may be long, but they cannot open a heading or a table."""
+    """Text of a model or a user for a Markdown document: no line of it begins a heading, a quote or a table."""
     return re.sub(r"^([ \t]*)(#|>|\||```|~~~|---|===|\*\*\*)", r"\1\\\2", text, flags=re.M)
 
 
 def harmless(text: str) -> str:
-    """Text for the log of a GitHub workflow, where a line that begins with `::`, or `##[` anywhere, gives an order."""
+    """Text for the log of a GitHub workflow, where `::` at the start of a line, or `##[` anywhere, is a command."""
     return re.sub(r"(?m)^([^\S\n]*):(?=:)", r"\1:\\", text).replace("##[", "##\\[")
 
 
@@ -131,7 +132,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def at_the_door(value: Json, door: Callable[[str], str]) -> Json:
-    """What a protocol brings in from outside enters as everything does: cleaned, and without its secrets."""
+    """A JSON value with `door` applied to every text in it: what a protocol brings in is cleaned and redacted, too."""
     match value:
         case str():
             return door(value)

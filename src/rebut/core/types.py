@@ -1,4 +1,4 @@
-"""The frozen values that pass between the parts of rebut."""
+"""The frozen values that the rooms of rebut pass to each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 FailureKind = Literal["timeout", "auth", "rate limit", "bad reply", "missing tool", "crashed", "budget"]
 LEFT = "left behind"
-"""The class of a call that somebody decided to go on without: no fault that a model can have by itself."""
+"""The class of a call that the user skipped: not a failure of the model."""
 FAILURES: tuple[FailureKind, ...] = get_args(FailureKind)
 
 EFFORTS = ("low", "medium", "high", "max")
@@ -22,7 +22,7 @@ EFFORTS = ("low", "medium", "high", "max")
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """Who fills a seat: `[NAME=]PROVIDER[:MODEL][@EFFORT]`."""
+    """The model for a seat: `[NAME=]PROVIDER[:MODEL][@EFFORT]`."""
 
     provider: str
     model: str = ""
@@ -33,7 +33,7 @@ class ModelSpec:
     def parse(cls, text: str) -> ModelSpec:
         """Read a spec as a person types it.
 
-        A model name may itself hold `:` or `@VERSION`; a plain word after the last `@` can only be meant as an effort.
+        A model name may itself contain `:` or `@VERSION`; a plain word after the last `@` can only be an effort.
         """
         rest, name = text.strip(), ""
         if named := re.match(r"([A-Za-z][\w.-]*)=(?=.)", rest):
@@ -50,7 +50,7 @@ class ModelSpec:
             provider, model = (provider, holder) if colon else (holder, "")
         if not re.fullmatch(r"[A-Za-z][\w.-]*", provider) or (colon and not model):
             raise UsageError(
-                f"{text!r} is no model spec",
+                f"{text!r} is not a model spec",
                 "Write PROVIDER, PROVIDER:MODEL or PROVIDER:MODEL@EFFORT, for example openai:gpt-5@high.",
             )
         return cls(provider, model, effort, name)
@@ -71,14 +71,14 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a seat's model is to draw its words; None where nobody said. A wire without the knob says so and goes on."""
+    """Sampling settings of a seat; None where not set. A provider that lacks one reports that and continues."""
 
     temperature: float | None = None
     seed: int | None = None
 
     @classmethod
     def of(cls, temperature: float | None, seed: int | None) -> Sampling:
-        """As a person gives them, held to what any provider would take."""
+        """As the user gives them; UsageError if no provider would accept them."""
         if temperature is not None and not 0 <= temperature <= 2:
             raise UsageError(f"temperature must be 0 to 2, got {temperature:g}")
         if seed is not None and not 0 <= seed < 2**31:
@@ -86,21 +86,21 @@ class Sampling:
         return cls(None if temperature is None else float(temperature), seed)
 
     def to_json(self) -> dict[str, Json]:
-        """What was set, alone: a seat without it reads as it always did."""
+        """Only what was set, so that a seat without settings has its old fingerprint."""
         given: dict[str, Json] = {"temperature": self.temperature, "seed": self.seed}
         return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """A seat at the table (`proposer`, `author.1`) and who sits in it."""
+    """A seat (`proposer`, `author.1`) and the model that has it."""
 
     seat: str
     spec: ModelSpec
     family: str = ""
     persona: str = ""
     default: bool = False
-    """Nobody named it: it sits there because somebody must."""
+    """The user did not name it: it fills a seat that must be filled."""
     sampling: Sampling = Sampling()
 
     @property
@@ -110,14 +110,14 @@ class Participant:
 
     @property
     def fingerprint(self) -> list[str]:
-        """The seat as configured. `family` is left out: it is learnt, not chosen."""
+        """The seat as configured. `family` is not part of it: it is discovered, not chosen."""
         drawn = [f"{name} {value!r}" for name, value in self.sampling.to_json().items()]
         return [self.seat, str(self.spec), self.persona, *drawn]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that a call took; None where the provider did not say."""
+    """Tokens that a call took; None where the provider did not report them."""
 
     input: int | None = None
     output: int | None = None
@@ -138,12 +138,12 @@ class Changed:
     added: tuple[tuple[int, int], ...] = ()
     """Lines of the new side that the change wrote, as first and last."""
     old_path: str = ""
-    """Where it stood before, if it was renamed."""
+    """Its path before, if it was renamed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A point at issue as a judge that is a program weighs it."""
+    """A point at issue, as a rule-based judge gets it."""
 
     id: str
     severity: str
@@ -164,7 +164,7 @@ class Material:
     change: tuple[Changed, ...] = ()
     findings: tuple[Finding, ...] = ()
     table: tuple[tuple[str, ...], ...] = ()
-    """For a person at a terminal: the question's matter as a table, its head first …"""
+    """For a person at a terminal: what the question is about, as a table with its header first …"""
     question: str = ""
     """… and what to ask below it, in place of the prompt."""
 
@@ -173,11 +173,11 @@ NO_MATERIAL = Material()
 
 
 def ignore(what: object) -> None:
-    """The listener that is not interested."""
+    """A listener that does nothing."""
 
 
 async def allow(failed: ParticipantFailed) -> bool:
-    """Who keeps no record has nothing against another try."""
+    """Allows another try: for callers that keep no record."""
     return True
 
 
@@ -205,13 +205,13 @@ class Request:
     on_text: Callable[[str], None] = field(default=ignore, compare=False)
     """Called with each piece of text as it streams in; progress only, never an answer."""
     on_wait: Callable[[str], None] = field(default=ignore, compare=False)
-    """Called with a few words when the call must wait, such as "openai: 429, again in 12 s", and "" when it goes on."""
+    """Called when the call must wait, with a reason such as "openai: 429, again in 12 s", and "" when it continues."""
     on_spawn: Callable[[int], None] = field(default=ignore, compare=False)
     """Called with the process group of a tool as soon as it is started, so that resume can end it if rebut dies."""
 
     on_again: Callable[[ParticipantFailed], Awaitable[bool]] = field(default=allow, compare=False)
-    """Asked before a request goes out once more that was lost on its way and may have been paid for: whoever keeps the
-    record notes the lost one first, or says no."""
+    """Called before a request is sent again that was lost on its way and may have been paid for. The callback records
+    the lost one first, or returns False to stop."""
 
     @property
     def sampling(self) -> Sampling:
@@ -229,7 +229,7 @@ class Reply:
 
     text: str
     model: str = ""
-    """The model that really spoke, as the provider names it."""
+    """The model that answered, as the provider names it."""
     family: str = ""
     usage: Usage = Usage()
     usd: float | None = None
@@ -237,18 +237,27 @@ class Reply:
     truncated: bool = False
     """The provider cut the reply at the output limit."""
     notes: tuple[str, ...] = ()
-    """What the user should know of this call, such as a retry or a fallback to schema-in-prompt."""
+    """What the user should know about this call, such as a retry or a schema that was put into the prompt."""
     unread: str = ""
-    """What of the question it was not shown or could not read, if anything: an answer to a part is no whole one."""
+    """The part of the question that it was not shown or could not read, if any: such an answer is not complete."""
 
 
 class Backend(Protocol):
-    """A model behind one method. Raises `ParticipantFailed`; anything that returns has really spoken."""
+    """A model behind one method. It returns what the model answered, or raises `ParticipantFailed`."""
 
     async def complete(self, request: Request) -> Reply: ...
 
 
+def as_row(value: Any) -> Any:
+    """A value as plain JSON: the fields of a dataclass in their order, tuples as lists. `remade` reads it back."""
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: as_row(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, list | tuple):
+        return [as_row(item) for item in value]
+    return {key: as_row(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
 def remade(kind: type[T], row: Mapping[str, Any], **parts: Any) -> T:
-    """A value from its row on record; `parts` of it are made already. What a later version has added is left out."""
+    """A value from its row on record, with `parts` given. A field that a later version of rebut added is ignored."""
     own = {one.name: row[one.name] for one in fields(cast(Any, kind)) if one.name in row}
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in own.items()} | parts)

@@ -1,4 +1,4 @@
-"""Figures as people read them: seconds, sizes, money, and what a debate took."""
+"""Amounts as people read them: seconds, sizes, money, and what a debate cost."""
 
 from __future__ import annotations
 

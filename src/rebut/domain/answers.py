@@ -1,4 +1,4 @@
-"""What comes of asking: an answer, a failure, or several of both."""
+"""Questions, and what comes back: an answer, a failure, or several of both."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rebut.domain.limits import MAX_OUTPUT
 
 V = TypeVar("V")
 Check = Callable[[Any], Sequence[str] | Awaitable[Sequence[str]]]
-"""Says what is wrong with a reply. It looks only at the reply and at what is on record."""
+"""Returns what is wrong with a reply. It looks only at the reply and at what is on record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[V]):
-    """What a participant said, settled and on record."""
+    """What a participant answered, final and on record."""
 
     who: Participant
     key: str
     value: V
     complaints: tuple[str, ...] = ()
-    """What its check still found wrong after it was sent back once."""
+    """What its check still found wrong after the reply was sent back once."""
     model: str = ""
     family: str = ""
     ms: int = 0
@@ -30,7 +30,7 @@ class Answer(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """That a participant did not answer. It has a class and a message, and no voice."""
+    """A participant did not answer. A failure has a class and a message, and is never an argument."""
 
     who: Participant
     key: str
@@ -38,7 +38,7 @@ class Failure:
     message: str
     hint: str = ""
     raw: str = ""
-    """What it said, where that could not be read as an answer. Nobody's argument, but worth keeping."""
+    """What it replied, where that could not be parsed as an answer. It counts for no side, but is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class Ask(Generic[V]):
     schema: type[V] | None = None
     check: Check | None = None
     part: str = ""
-    """Tells apart two questions of one step to the same seat."""
+    """Distinguishes two questions of one step to the same seat."""
     material: Material = NO_MATERIAL
-    """What the prompt was made of, for seats filled by a program."""
+    """What the prompt was made of, for participants that are programs."""
     max_output: int = MAX_OUTPUT
     """Tokens that the reply may have at most."""
     refused: str = ""
@@ -61,7 +61,7 @@ class Ask(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Answers(Generic[V]):
-    """What came of asking many, in the order of asking."""
+    """The results of several questions, in the order of asking."""
 
     all: tuple[Answer[V] | Failure, ...]
 

@@ -13,9 +13,9 @@ from rebut.domain.ledger import Evidence
 
 
 class Form(BaseModel):
-    """What a participant is asked to fill in. `version` is part of a question's fingerprint: raise it with the meaning.
+    """What a participant fills in. `version` is part of a question's fingerprint: raise it when the meaning changes.
 
-    The generated JSON schema does not: it changes with every release of pydantic.
+    The generated JSON schema is not: it changes with releases of pydantic.
     """
 
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
@@ -47,14 +47,14 @@ class Cite(Form):
         description="path:line, path:first-last, commit ID, a section of the text under debate, a URL, "
         "'benchmark: …' or 'documented: …'"
     )
-    quote: str = Field(default="", description="the words or code that stand there, copied exactly; empty for none")
+    quote: str = Field(default="", description="the words or code at that place, copied exactly; empty for none")
 
     def evidence(self) -> Evidence:
         return Evidence(self.place, self.quote)
 
 
 def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
-    """What stands behind a statement."""
+    """The evidence of a statement."""
     return tuple(c.evidence() for c in cites)
 
 
@@ -70,7 +70,7 @@ def _cites(value: Any) -> Any:
 
 
 def _placed(cites: list[Cite]) -> list[Cite]:
-    """Models that must fill a form put empty objects into it: what names no place is no citation."""
+    """Models that must fill a form put empty objects into it: what names no place is dropped."""
     return [cite for cite in cites if cite.place]
 
 
@@ -84,43 +84,43 @@ Need = Annotated[
 ]
 
 
-# A glance: how an element of an answer reads in one line, told by its form.
+# How an element of an answer is shown in one line while the answer is being written.
 
 
 @dataclass(frozen=True, slots=True)
 class Glance:
     """Which of an element's attributes are shown while its answer is being written.
 
-    A form sets it as `glance: ClassVar[Glance]`. One that has a `text` and a `severity` needs not: it reads so anyway.
+    A form sets it as `glance: ClassVar[Glance]`. One that has a `text` and a `severity` need not: that is the default.
     """
 
     words: str = "text"
     tag: str = "severity"
-    """What kind it is, in a word: how grave, or which move. Empty for none."""
+    """The field with its kind in a word: how severe, or which move. Empty for none."""
     about: str = ""
-    """The id of what it speaks to."""
+    """The field with the id of the point that it is about."""
     cites: str = "evidence"
     bare: str = ""
-    """What is said of one that cites nothing."""
+    """The label of one that cites nothing."""
     stays: bool = True
-    """Whether it stays on screen below its turn. Not where the ending lists every one of them."""
+    """Whether it stays on screen after its turn: not where the ending lists every one of them."""
 
 
 CLAIM = Glance(tag="", bare="unsupported")
-"""Something asserted in one's own case."""
+"""Something that a participant asserts in its own case."""
 
 
 def of(element: type[BaseModel]) -> Glance | None:
-    """How an element of this form reads; None where nothing says that it is to be shown."""
-    told = getattr(element, "glance", None)
-    if isinstance(told, Glance):
-        return told
+    """How an element of this form is shown; None if it is not."""
+    own = getattr(element, "glance", None)
+    if isinstance(own, Glance):
+        return own
     return Glance() if {"text", "severity"} <= element.model_fields.keys() else None
 
 
 @lru_cache(maxsize=256)
 def lists(form: type[BaseModel]) -> Mapping[str, tuple[type[BaseModel], Glance]]:
-    """The lists of a form whose elements are worth a line each, by the names of their fields."""
+    """The lists of a form whose elements are shown, by the names of their fields."""
     from pydantic import BaseModel
 
     out: dict[str, tuple[type[BaseModel], Glance]] = {}

@@ -1,4 +1,4 @@
-"""The policy of a gate: what fails a review. The user's own, made stricter, and never looser, by the repository's."""
+"""The policy of a gate: what fails a review. A repository may make the user's own policy stricter, never looser."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ STRICTER: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What one source says about a gate; None where it says nothing."""
+    """What one source sets for a gate; None where it sets nothing."""
 
     fail_on: str | None = None
     on_inconclusive: str | None = None
     dismissals: str | None = None
 
     def over(self, other: Wish) -> Wish:
-        """This one where it says something, else the other."""
+        """This one where it sets something, else the other."""
         mine = {name: getattr(self, name) for name in STRICTER}
         return replace(other, **{name: value for name, value in mine.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What holds."""
+    """The policy that applies."""
 
     fail_on: str = ""
-    """The least grave severity that fails; empty for none."""
+    """The least severe severity that fails; empty if none does."""
     on_inconclusive: str = "fail"
     dismissals: str = "all"
     """Which dismissals count: all, those shared in the repository, or none."""
@@ -43,7 +43,7 @@ class Policy:
 
 
 def settled(mine: Wish, theirs: Wish, source: str) -> Policy:
-    """The user's wish, narrowed by the repository's (C16); `source` says where the latter stands."""
+    """The user's wish, made stricter by the repository's (C16); `source` names where the latter is set."""
     policy = Policy()
     values: dict[str, str] = {}
     notices: list[str] = []
@@ -58,6 +58,6 @@ def settled(mine: Wish, theirs: Wish, source: str) -> Policy:
             values[name] = other
             if getattr(mine, name) is not None:
                 notices.append(f"{name} is {other}, stricter than your {own}, by {source}")
-        elif name != "fail_on":  # a threshold that is stricter anyway is nothing to tell
+        elif name != "fail_on":  # that the user's threshold is stricter needs no notice
             notices.append(f"{source} says {name} = {other}; a repository may not loosen a gate, so {own} holds")
     return replace(policy, **values, notices=tuple(notices))

@@ -1,4 +1,4 @@
-"""The ledger: what is at issue, who said what about it, and what became of it. A pure fold, nothing else.
+"""The ledger: what is at issue, what each participant said about it, and the status of every point. Pure functions.
 
 Ids are given here and nowhere else: claims are C1, C2 …, points take the protocol's letter (D1, F1 …). The same entries
 in the same order give the same ledger, so it is rebuilt by replay and can be read from the record alone.
@@ -25,7 +25,7 @@ AFTER: Mapping[MoveKind, Status] = {
     "withdraw": "withdrawn",
     "resolve": "resolved",
     "maintain": "unresolved",
-    "mend": "resolved",  # a later version did away with it, whether or not it was conceded before
+    "mend": "resolved",  # a later version fixed it, whether or not it was conceded before
 }
 NOTHING_KEPT = "no workspace was kept"
 """Why a citation could not be looked up: there was nothing to look it up in."""
@@ -43,7 +43,7 @@ class Evidence:
 
     @property
     def shown(self) -> str:
-        """As it stands in prompts and reports."""
+        """As prompts and reports show it."""
         quoted = f' "{self.quote}"' if self.quote else ""
         note = f", {self.note}" if self.note else ""
         return f"{self.place}{quoted} [{self.mark or 'unchecked'}{note}]"
@@ -66,7 +66,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Something held against a case: weakness, finding, objection, challenge."""
+    """Something said against a case: weakness, finding, objection, challenge."""
 
     text: str
     by: str
@@ -79,15 +79,15 @@ class Point:
     """The id of an earlier point that this one repeats, if its author says so."""
     id: str = ""
     voices: tuple[str, ...] = ()
-    """The seats that raised it; one point, several voices."""
+    """The seats that raised it; several may raise one point."""
     action: str = ""
     """What its author would do about it."""
     fix: str = ""
-    """The text that should stand in place of the lines it cites."""
+    """The text that should replace the lines it cites."""
 
     @property
     def struck(self) -> bool:
-        """It rests on a citation that is absent: none of what it quotes stands anywhere in the file that it names."""
+        """It rests on a citation that is absent: nothing of what it quotes is in the file that it names."""
         return baseless(self.evidence)
 
 
@@ -102,9 +102,9 @@ class Move:
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
     severity: str = ""
-    """How grave the point is to whoever moves, where that was asked for."""
+    """How severe the point is to the participant, where the form asks for that."""
     objection: bool = False
-    """Raised as a point that repeats an earlier one, which does not exist."""
+    """Raised as a repetition of an earlier point that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +122,14 @@ Entry = Claim | Point | Move | Slip
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Immutable; `add` gives the next one."""
+    """Immutable; `add` returns the next one."""
 
     letter: str = "P"
     claims: tuple[Claim, ...] = ()
     points: tuple[Point, ...] = ()
     moves: tuple[Move, ...] = ()
     unmatched: tuple[Move, ...] = ()
-    """What was said on ids that do not exist, repeated points included: kept, never turned into new points."""
+    """Moves on ids that do not exist, repeated points included: kept, never turned into new points."""
     slips: tuple[Slip, ...] = ()
     noun: str = field(default="point", compare=False)
     """What the protocol calls a point, for reports."""
@@ -153,9 +153,9 @@ class Ledger:
             lost = Move(point.same_as, "maintain", point.by, point.round, point.text, point.evidence, objection=True)
             return replace(self, unmatched=(*self.unmatched, lost))
         for n, known in enumerate(self.points):
-            # One author's two points of one round are two matters, even on the same lines: joining them would lose one.
+            # Two points of one author in one round are two matters, even on the same lines: joining would lose one.
             twice = point.by in known.voices and point.round == known.round
-            # What was settled stays settled: something new at the same place is a point of its own.
+            # A settled point stays settled: something new at the same place is a new point.
             over = self.status(known.id) in ("resolved", "withdrawn")
             if point.same_as == known.id or (not point.same_as and not twice and not over and same(point, known)):
                 return self._join(n, known, point)
@@ -163,7 +163,7 @@ class Ledger:
         return replace(self, points=(*self.points, new))
 
     def _join(self, n: int, known: Point, point: Point) -> Ledger:
-        """One point with one voice more, or pressed again by its own; what was said this time is kept as a move."""
+        """The known point, raised by one more seat or again by the same one; what was said becomes a move."""
         joined = replace(
             known,
             voices=known.voices if point.by in known.voices else (*known.voices, point.by),
@@ -197,7 +197,7 @@ class Ledger:
         return None
 
     def upto(self, round: int) -> Ledger:
-        """The ledger as it stood at the end of a round."""
+        """The ledger as it was at the end of a round."""
         return replace(
             self,
             claims=tuple(c for c in self.claims if c.round <= round),
@@ -209,16 +209,16 @@ class Ledger:
 
     @property
     def unplaced(self) -> tuple[Move, ...]:
-        """Objections that name an earlier point which does not exist. Nobody answered them and nothing weighs them."""
+        """Objections that name an earlier point which does not exist. They are not answered and do not count."""
         return tuple(m for m in self.unmatched if m.objection)
 
     def point(self, id: str) -> Point | None:
         return next((p for p in self.points if p.id == id), None)
 
     def status(self, id: str) -> Status:
-        """Where a point stands after all the moves on it.
+        """The status of a point after all moves on it.
 
-        A concession is held: neither the other side's pressing on nor a walk-back without new evidence undoes it.
+        A concession is binding: neither repeating the point nor walking back without new evidence undoes it.
         """
         now: Status = "raised"
         for move in self.moves:
@@ -232,13 +232,13 @@ class Ledger:
         return now
 
     def severity(self, id: str) -> str:
-        """How grave a point is: as it was weighed last, else as it was raised."""
+        """How severe a point is: as it was weighed last, else as it was raised."""
         weighed = [m.severity for m in self.moves if m.point == id and m.severity]
         point = self.point(id)
         return weighed[-1] if weighed else point.severity if point else ""
 
     def final_status(self, id: str) -> Status:
-        """The same at the end of a debate, when nobody will answer any more."""
+        """The status at the end of a debate, when no more answers come."""
         status = self.status(id)
         return "unanswered" if status == "raised" else status
 
@@ -255,7 +255,7 @@ class Ledger:
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """Every citation that anybody made."""
+        """Every citation of every participant."""
         holders: Sequence[Claim | Point | Move] = (*self.claims, *self.points, *self.moves)
         return tuple(e for holder in holders for e in holder.evidence)
 
@@ -278,7 +278,7 @@ def same(a: Point, b: Point) -> bool:
 
 
 def baseless(evidence: Sequence[Evidence]) -> bool:
-    """Whether what is said rests on a citation that is absent: none of what it quotes stands anywhere."""
+    """Whether a statement rests on a citation that is absent: nothing of what it quotes was found."""
     marks = {e.mark for e in evidence}
     return "absent" in marks and not marks & {"found", "moved"}
 
@@ -292,7 +292,7 @@ def _place(evidence: Evidence) -> tuple[str, int, int]:
 
 
 def _overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
-    # A place without lines is too wide to say that two people mean the same thing.
+    # A place without lines is too wide to conclude that two points mean the same.
     return a[0] == b[0] and a[1] > 0 and b[1] > 0 and a[1] <= b[2] and b[1] <= a[2]
 
 
@@ -301,7 +301,7 @@ def _merged(a: tuple[Evidence, ...], b: tuple[Evidence, ...]) -> tuple[Evidence,
 
 
 def with_evidence(entry: Entry) -> Entry:
-    """The entry with plain evidence: protocols may hand in the citations of a form as they are."""
+    """The entry with plain evidence: protocols may pass the citations of a form as they are."""
     if isinstance(entry, Slip):
         return entry
     cited: Sequence[Any] = entry.evidence
@@ -311,7 +311,7 @@ def with_evidence(entry: Entry) -> Entry:
 
 
 def said(entry: Entry) -> str:
-    """The prose of an entry, in which further citations may stand."""
+    """The prose of an entry, which may contain more citations."""
     if isinstance(entry, Slip):
         return ""
     return entry.reason if isinstance(entry, Move) else entry.text
@@ -323,7 +323,7 @@ def to_json(entry: Entry) -> dict[str, Json]:
 
 
 def _row(entry: Entry) -> dict[str, Json]:
-    """The fields of an entry. `dataclasses.asdict` copies every string on its way and takes twenty times as long."""
+    """The fields of an entry. `dataclasses.asdict` copies every value and takes twenty times as long."""
     row = _fields(entry)
     if not isinstance(entry, Slip):
         row["evidence"] = [_fields(e) for e in entry.evidence]
@@ -339,7 +339,7 @@ def _fields(value: Entry | Evidence) -> dict[str, Json]:
 
 
 LATER = {"Point": ("action", "fix"), "Move": ("severity",)}
-"""Fields that older records lack: left out where they are empty, so that an old entry has its old fingerprint."""
+"""Fields that older records lack: omitted where they are empty, so that an old entry has its old fingerprint."""
 
 
 def from_json(data: Mapping[str, Any]) -> Entry:

@@ -20,7 +20,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "calls": (1, 10_000),
     "timeout": (5, 3600),
 }
-"""What people may set. Out of it, a config file's value is clamped with a notice, the command line's is an error."""
+"""What users may set. A config file's value outside is clamped with a notice, one of the command line is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Limits:
         return {name: value for name, value in values.items() if value is not None}
 
     def refuses(self, committed: Amount, wanted: Amount, kept: Amount) -> str:
-        """The limit that a further call would break, with `kept` set aside for the closing call; else empty.
+        """The limit that a further call would break, with `kept` reserved for the closing call; else empty.
 
-        Settled, in flight, in doubt and set aside together never exceed a cap.
+        Settled, in flight, in doubt and reserved together never exceed a cap.
         """
         total = committed + wanted + kept
         for name, cap, value in (

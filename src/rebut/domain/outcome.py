@@ -1,13 +1,13 @@
-"""The outcome: a typed, honest ending, and its form on record."""
+"""The outcome of a debate, typed, and as it is recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from rebut.core.text import counted
-from rebut.core.types import Json, remade
+from rebut.core.types import Json, as_row, remade
 from rebut.domain import ledger as ledgers
 from rebut.domain.ledger import Ledger
 from rebut.domain.review_result import ReviewResult
@@ -26,7 +26,7 @@ _UNRECORDED: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A side that was picked, by whom and why."""
+    """The side that a judge picked, and why."""
 
     winner: str
     """The seat that had the better case."""
@@ -38,17 +38,25 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Seated:
-    """How one seat fared."""
+    """What one seat did: its model, its answers and its failures."""
 
     seat: str
     spec: str
     family: str = ""
     spoke: tuple[str, ...] = ()
-    """The models that really answered, fallbacks included."""
+    """The models that answered, fallbacks included."""
     answered: int = 0
     failed: int = 0
     why: str = ""
     """Why it failed, the first time it did."""
+
+
+ORDER = (
+    *("kind", "heading", "decision", "conclusive", "complete", "basis", "stopped", "final", "label", "unsettled"),
+    *("session", "verdict", "decision_notes", "data", "notes", "ledger", "seats", "spent", "rounds", "rows"),
+    *("caveats", "worth"),
+)
+"""The fields of an outcome in the order of the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +70,7 @@ class DecisionNotes:
     """None: the open points are the dissent."""
 
     def to_json(self) -> dict[str, Json]:
-        data: dict[str, Json] = asdict(self)
-        return data
+        return cast(dict[str, Json], as_row(self))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> DecisionNotes:
@@ -73,7 +80,7 @@ class DecisionNotes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a debate ended. `heading` is what may be called out; a degraded run has a heading of its own."""
+    """How a debate ended. `heading` is what may be announced; a degraded run has a heading of its own."""
 
     kind: str
     """verdict, uncontested, no verdict, partial; other protocols add theirs."""
@@ -84,7 +91,7 @@ class Outcome:
     conclusive: bool = True
     """False when seats failed or a limit cut the debate short."""
     complete: bool = True
-    """False for the best result at a deadline: the debate can still go on."""
+    """False for the best result at a deadline: the debate can be resumed."""
     basis: str = ""
     """What an incomplete result rests on, such as `round 1`."""
     stopped: str = ""
@@ -102,11 +109,11 @@ class Outcome:
     seats: tuple[Seated, ...] = ()
     spent: Spent = Spent()
     rounds: Spent = Spent()
-    """The part of it that went into the rounds of the debate."""
+    """The part of it that the rounds of the debate cost."""
     rows: tuple[tuple[str, str], ...] = ()
-    """What the ending shows besides, each with its label."""
+    """More rows for the ending, each with its label."""
     caveats: tuple[str, ...] = ()
-    """What the heading must not be read without, such as that one model spoke alone; the heading ends with them."""
+    """What the heading must state as well, such as that one model had every seat; it ends with them."""
     worth: Worth | None = None
     """What the first answers alone would have said, what the debate changed, and what that cost."""
     session: str = ""
@@ -133,34 +140,9 @@ class Outcome:
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, Json]:
-        out: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in (
-                "kind",
-                "heading",
-                "decision",
-                "conclusive",
-                "complete",
-                "basis",
-                "stopped",
-                "final",
-                "label",
-                "unsettled",
-                "session",
-            )
-        }
-        out["verdict"] = _fields(self.verdict) if self.verdict else None
-        out["decision_notes"] = self.decision_notes.to_json() if self.decision_notes else None
-        out["data"] = dict(self.data)
-        out["notes"] = list(self.notes)
-        out["ledger"] = ledgers.ledger_to_json(self.ledger)
-        out["seats"] = [_fields(seat) for seat in self.seats]
-        out["spent"] = _fields(self.spent)
-        out["rounds"] = _fields(self.rounds)
-        out["rows"] = [list(row) for row in self.rows]
-        out["caveats"] = list(self.caveats)
-        out["worth"] = self.worth.to_json() if self.worth else None
-        return out
+        worth = self.worth.to_json() if self.worth else None
+        made = {"ledger": ledgers.ledger_to_json(self.ledger), "worth": worth}
+        return {name: made[name] if name in made else as_row(getattr(self, name)) for name in ORDER}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
@@ -180,18 +162,13 @@ class Outcome:
 
 
 def so_far(answers: int) -> Outcome:
-    """The result at a deadline where only the record can be asked: how much is on it."""
+    """The result at a deadline before the protocol has one: how many answers are on record."""
     said = f"{counted(answers, 'answer is', 'answers are')} on record, no decision yet."
     basis = counted(answers, "answer") if answers else "nothing yet"
     return Outcome("partial", "PARTIAL", said, conclusive=False, complete=False, basis=basis)
 
 
 def nothing_yet(why: str) -> Outcome:
-    """The result when the time was gone before anything was on record. There is nothing to go on with."""
-    stopped = f"{why}; nobody was asked yet"
+    """The result when the time ended before anything was on record. There is nothing to resume."""
+    stopped = f"{why}; no model was asked yet"
     return Outcome("partial", "NOTHING YET", conclusive=False, complete=False, basis="nothing yet", stopped=stopped)
-
-
-def _fields(value: Verdict | Seated | Spent) -> dict[str, Json]:
-    """Its fields, none of which holds another of these."""
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}

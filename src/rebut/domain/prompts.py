@@ -1,4 +1,4 @@
-"""Prompts: templates that are filled strictly, and quotes that the quoted text cannot close."""
+"""Prompts: templates with strict slots, and fences that the quoted text cannot close."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ workspace before you can answer, list it under `need`."""
 
 
 def fill(template: str, **values: str) -> str:
-    """Put values into `$slots`, each exactly once over the template: a value's own `$` signs are left alone.
+    """Fill the `$slots` of a template in one pass: a `$` within a value stays as it is.
 
-    A slot without a value, and a value without a slot, is the protocol author's mistake and said so.
+    A slot without a value, and a value without a slot, is a mistake of the protocol's author: ProtocolError.
     """
     used: set[str] = set()
 
@@ -41,12 +41,12 @@ def fill(template: str, **values: str) -> str:
 def quote(key: bytes, label: str, body: str) -> str:
     """Fence a text as data.
 
-    The tag is an HMAC of the body: the same on replay, and unknowable while the body is being written, even to an
-    author who has seen every earlier fence, because a body that repeats an old tag gets another one.
+    The tag is an HMAC of the body: the same on replay, and unknown to the author of the body, even one who has seen
+    every earlier fence, because a body that repeats an old tag gets another one.
     """
     tag = hmac.digest(key, f"{label}\0{body}".encode(), "sha256").hex()[:16]
     if tag in body:
-        raise ProtocolError("a quoted text holds its own fence tag; that takes knowing the session's key")
+        raise ProtocolError("a quoted text contains its own fence tag; its author must know the session's key")
     return f"«begin {label} {tag}»\n{body}\n«end {label} {tag}»"
 
 
@@ -65,10 +65,10 @@ $reply
 What is missing or wrong:
 $complaints
 
-Answer the question above again, whole, with these mended. Keep what was right."""
+Answer the whole question again with these problems fixed. Keep what was right."""
 
-SERVED = """You asked to see more. This is what the program found, once and for all:
+SERVED = """You asked to see more. This is what the program found; it will not look again:
 
 $served
 
-Answer the question above now, whole, with an empty `need`."""
+Now answer the whole question above, with an empty `need`."""

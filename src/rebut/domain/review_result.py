@@ -1,14 +1,14 @@
-"""The contract of a review's ending: what was decided, what was found, what is left to do; for people and machines."""
+"""The result of a review: what was decided, what was found, what is left to do; for people and programs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 from rebut.core.text import counted, cut, squeeze, tame, wrapped
-from rebut.core.types import Json, remade
+from rebut.core.types import Json, as_row, remade
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
@@ -19,7 +19,7 @@ ENDED = {
     "quiet": "two rounds brought nothing new",
     "rounds": "all rounds are used",
 }
-"""What ended a review, where no choice did."""
+"""What ended a review, where it was not a choice."""
 
 MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missing evidence": "maintain"}
 RULINGS: Mapping[MoveKind, str] = {move: ruling for ruling, move in MOVES.items()}
@@ -27,11 +27,11 @@ RULINGS: Mapping[MoveKind, str] = {move: ruling for ruling, move in MOVES.items(
 
 @dataclass(frozen=True, slots=True)
 class ReviewFinding:
-    """A finding as it stands at the end."""
+    """A finding at the end of a review."""
 
     id: str
     severity: str
-    """As it stands: weighed by the judge, and held to its evidence by the program."""
+    """At the end: as the judge weighed it, limited by what checking its evidence showed."""
     raised_as: str
     category: str
     text: str
@@ -41,7 +41,7 @@ class ReviewFinding:
     """What checking its first citation showed; empty where it cites nothing."""
     marks: tuple[str, ...] = ()
     ruling: str = ""
-    """valid, invalid or missing evidence; empty where nobody ruled."""
+    """valid, invalid or missing evidence; empty without a ruling."""
     reason: str = ""
     action: str = ""
     fix: str = ""
@@ -49,21 +49,21 @@ class ReviewFinding:
     voices: tuple[str, ...] = ()
     round: int = 0
     struck: bool = False
-    """What it cites is absent, so that it cannot stand as P1."""
+    """What it cites is absent, so that it cannot be a P1."""
     mended: bool = False
-    """The judge holds it valid and the final version changes the lines that it cites. Nobody has looked at it since."""
+    """The judge ruled it valid and the final version changes the lines that it cites. That was not checked since."""
     dismissed: str = ""
-    """Why somebody dismissed it. Never on record: a dismissal is read anew each time, and lapses."""
+    """Why it was dismissed. Never on record: dismissals are read again each time, and they expire."""
 
     @property
     def hidden(self) -> str:
-        """Why it is not among the first to be shown; empty if it is."""
+        """Why it is not shown at first; empty if it is."""
         if self.dismissed:
             return "dismissed"
         if self.ruling == "invalid":
             return "judged invalid"
         if self.status in ("resolved", "withdrawn"):
-            return "mended or withdrawn"
+            return "fixed or withdrawn"
         if self.struck:
             return "struck for an absent citation"
         return "P3" if self.severity == "P3" else ""
@@ -95,7 +95,7 @@ class Recommended:
 
 @dataclass(frozen=True, slots=True)
 class ReviewResult:
-    """The ending of a review, field by field."""
+    """The result of a review, field by field."""
 
     session: str
     target: str
@@ -133,12 +133,12 @@ class ReviewResult:
 
     @property
     def shown(self) -> tuple[ReviewFinding, ...]:
-        """P1 and P2 that stand, the gravest first."""
+        """P1 and P2 that stand, the most severe first."""
         return tuple(sorted((f for f in self.findings if not f.hidden), key=lambda f: (f.severity, _number(f.id))))
 
     @property
     def headline(self) -> str:
-        """What stands against it, how grave that is, and what ended the review: `3 findings stand, 1 P1; …`."""
+        """How many findings stand, how severe they are, and what ended the review: `3 findings stand, 1 P1; …`."""
         left = [f for f in self.findings if f.hidden in ("", "P3")]
         grave = sum(1 for f in left if f.severity == "P1")
         said = counted(len(left), "finding stands", "findings stand") if left else "no finding stands"
@@ -159,8 +159,7 @@ class ReviewResult:
         )
 
     def to_json(self) -> dict[str, Json]:
-        data: dict[str, Json] = asdict(self)
-        return data
+        return cast(dict[str, Json], as_row(self))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ReviewResult:
@@ -199,7 +198,7 @@ class ReviewResult:
         return "\n".join(out)
 
     def _named(self, shown: Sequence[ReviewFinding]) -> tuple[str, ...]:
-        """What is unresolved, findings that stand just above it by their ids alone."""
+        """What is unresolved; findings that are listed above it by their ids only."""
         named = [f.id for f in shown if any(line.startswith(_heads(f.id)) for line in self.unresolved)]
         rest = tuple(line for line in self.unresolved if not line.startswith(_heads(*named)))
         return (f"{', '.join(named)}, as above", *rest) if named else rest
@@ -215,7 +214,7 @@ class ReviewResult:
         rows += ["### Final Artifact", *artifact, "", "### Key Findings"]
         for severity in ("P1", "P2", "P3"):
             mine = [f for f in findings if f.severity == severity]
-            # Those that stand, and for which alone there is no room, are not none.
+            # Findings that stand and are only not listed here must not read as none.
             there = sum(1 for f in self.findings if f.severity == severity and f.hidden in ("", severity))
             none = f"{there}, hidden" if there else "none"
             rows += [f"- {severity}: {tame(f.line())}" for f in mine] or [f"- {severity}: {none}"]
@@ -247,13 +246,13 @@ def _number(id: str) -> int:
 
 
 def severity(ledger: Ledger, point: Point) -> str:
-    """As the judge weighed it, and never P1 on a citation that is absent, whatever anybody says."""
+    """As the judge weighed it, and never P1 on a citation that is absent."""
     weighed = ledger.severity(point.id)
     return "P2" if weighed == "P1" and point.struck else weighed
 
 
 def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
-    """The judge's last word that holds; what it raised itself it holds to be valid. A concession is held (C12)."""
+    """The judge's last ruling; what it raised itself is valid. A concession is binding (C12)."""
     word = "valid" if judge in point.voices else ""
     for move in ledger.moves:
         mine = move.point == point.id and move.by == judge and move.kind in RULINGS

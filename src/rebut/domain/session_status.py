@@ -1,4 +1,4 @@
-"""Reading a session: its ledger, outcome and status from the record alone; no protocol code, no lock."""
+"""The status, outcome and ledger of a session, from its record alone: no protocol code, no lock."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def outcome_of(record: Record) -> Outcome | None:
 
 
 def is_review(record: Record) -> bool:
-    """Whether it ended with a review's contract."""
+    """Whether it ended as a review."""
     outcome = outcome_of(record)
     return outcome is not None and outcome.review is not None
 
 
 def headline_of(outcome: Outcome) -> str:
-    """Of a review: what stands against it, and what ended it."""
+    """Of a review: how many findings stand, and what ended it."""
     return outcome.review.headline if outcome.review else ""
 
 
 def status(record: Record, running: str = "") -> str:
-    """How a session stands, in a few words; `running` is the process that works on it."""
+    """The status of a session in a few words; `running` is the process that works on it."""
     if outcome := outcome_of(record):
         said = outcome.verdict.winner if outcome.verdict else headline_of(outcome)
         return outcome.heading.lower() + (f": {said}" if said else "")
@@ -37,19 +37,19 @@ def status(record: Record, running: str = "") -> str:
     return f"open, {progress(record)}"
 
 
-# What the record says of an ending: how each seat fared, and what the reader must be told.
+# What an ending must state: what each seat did, notes, and caveats.
 
 ALONE = "ONE MODEL ALONE"
 
 
 def seated(record: Record) -> tuple[Seated, ...]:
-    """Every seat, those that failed included: they stay in the denominator."""
+    """Every seat, those that failed included: they count as seats."""
     out = []
     for row in record.opened.seats:
         seat = str(row["seat"])
         calls = [c for c in record.calls.values() if seat_of(c.key) == seat]
         answered = [c.answered for c in calls if c.answered]
-        # A call that a limit forbade, or a deadline cut off, is no fault of the seat's.
+        # A call that a limit forbade, or a deadline cut off, is not a failure of the seat.
         failed = [c.failed for c in calls if c.failed and not c.answered]
         failed = [f for f in failed if f.failure != "budget" and not f.reopened]
         out.append(
@@ -72,7 +72,7 @@ def described(record: Record) -> list[str]:
     for key, fact in record.facts.items():
         if key.startswith("fallback@") and isinstance(fact.value, dict):
             seat = key.removeprefix("fallback@")
-            notes.append(f"{seat}: {fact.value['spec']} spoke for it, as a fallback ({fact.value['why']})")
+            notes.append(f"{seat}: {fact.value['spec']} answered for it, as a fallback ({fact.value['why']})")
     for call in record.calls.values():
         seat = seat_of(call.key)
         for attempt in call.attempts.values():
@@ -84,7 +84,7 @@ def described(record: Record) -> list[str]:
 
 
 def caveats(record: Record, judge: str = "", silent: Sequence[str] = ()) -> tuple[str, ...]:
-    """What no heading may be read without: that one model said it all, or that somebody saw only a part of it."""
+    """What every heading must state: that one model had every seat, or that a model saw only a part of its question."""
     out = []
     asked = {seat: who for seat, who in _speakers(record).items() if seat not in silent}
     parties = [who for seat, who in asked.items() if seat != judge]
@@ -98,7 +98,7 @@ def caveats(record: Record, judge: str = "", silent: Sequence[str] = ()) -> tupl
 
 
 def _speakers(record: Record) -> dict[str, str]:
-    """Seat → the model that speaks from it, fallbacks included; people are nobody's model."""
+    """Seat → the model that answers for it, fallbacks included; people are not listed."""
     out = {}
     for row in record.opened.seats:
         seat = str(row["seat"])
@@ -109,12 +109,12 @@ def _speakers(record: Record) -> dict[str, str]:
 
 
 def unread(record: Record) -> bool:
-    """Whether an answer rests on a part of its question: then what it led to is no whole result."""
+    """Whether a model saw only a part of its question: then the result is not complete."""
     return any(call.answered and call.answered.unread for call in record.calls.values())
 
 
 def progress(record: Record) -> str:
-    """A sentence on where an unfinished debate stands."""
+    """A sentence on the progress of an unfinished debate."""
     answers, doubt = record.answers, len(record.in_doubt)
     said = f"{counted(answers, 'answer is', 'answers are')} on record"
     if not doubt:
@@ -126,7 +126,7 @@ def progress(record: Record) -> str:
 def ledger_of(record: Record) -> Ledger:
     """The ledger as the record has it: no protocol code needed, also for a debate that is still open."""
     ledger: Ledger | None = None
-    for event in record.facts.values():  # each key once, with its last value: an upgrade may have made one anew
+    for event in record.facts.values():  # each key once, with its last value: an upgrade may have made one again
         if event.key.endswith("#ledger") and isinstance(event.value, dict):
             ledger = ledger or Ledger(str(event.value["letter"]), noun=noun_in(event.value))
             ledger = ledger.add(from_json(row) for row in event.value["entries"])  # type: ignore[union-attr,arg-type]

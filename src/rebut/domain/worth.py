@@ -1,47 +1,47 @@
 """Was it worth it: what the first answers alone would have said, what the debate changed, and what that cost.
 
-Counted over the record and the ledger. Nobody is asked, and nobody's word is taken for it.
+Counted from the record and the ledger; no model is asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from rebut.core.types import Json, remade
+from rebut.core.types import Json, as_row, remade
 from rebut.domain.ledger import Ledger, Point
 from rebut.record.events import Asked, Attempt, Resumed
 from rebut.record.record import Record, Spent, seconds
 
 FATES = ("conceded", "partly accepted", "resolved", "defended", "withdrawn")
-"""What may have become of a point; whatever else it is, it is open."""
+"""The settled statuses of a point; every other one is open."""
 TAKEN = ("conceded", "partly accepted")
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """The account of one debate, beside its first answers."""
+    """One debate compared with its first answers."""
 
     first: str = ""
-    """What the first answers alone would have come to."""
+    """What the first answers alone would have concluded."""
     points: tuple[tuple[str, int], ...] = ()
-    """What became of the points that were raised: fate and count."""
+    """Status → how many of the points that were raised have it."""
     changed: tuple[str, ...] = ()
     """What the debate changed, one fact each."""
     same: bool | None = None
-    """Whether the end is what the first answers said; None where nobody decided that."""
+    """Whether the end is what the first answers said; None where that was not decided."""
     caveat: str = ""
-    """Why it cannot be told, or not in full."""
+    """Why this is unknown, or not complete."""
     noun: str = "point"
     keys: tuple[str, ...] = ()
-    """The calls of the first answers; one that ends in `*` stands for all that begin so."""
+    """The calls of the first answers; one that ends in `*` means all that begin like that."""
     alone: Spent = Spent()
-    """What the first answers took …"""
+    """What the first answers cost …"""
     debate: Spent = Spent()
-    """… and what came on top of that."""
+    """… and what the rest of the debate cost."""
     reused: int = 0
-    """First answers that were taken over from another session, and cost nothing here."""
+    """First answers that were copied from another session, and cost nothing here."""
 
     @property
     def raised(self) -> int:
@@ -49,11 +49,11 @@ class Worth:
 
     @property
     def nothing(self) -> bool:
-        """The debate changed nothing: its end is what was said at first."""
+        """The debate changed nothing: its end is what the first answers said."""
         return self.same is True and not self.changed
 
     def paid(self, record: Record) -> Worth:
-        """The same with what each part of it took."""
+        """The same with what each part cost."""
         mine = chosen(self.keys)
         reused = sum(1 for k, c in record.calls.items() if mine(k) and c.answered and c.answered.copied_from)
         total, alone = record.spent().seconds, busy(record, mine)
@@ -61,18 +61,7 @@ class Worth:
         return replace(self, alone=replace(_part(record, mine), seconds=alone), debate=debate, reused=reused)
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "first": self.first,
-            "points": dict(self.points),
-            "changed": list(self.changed),
-            "same": self.same,
-            "caveat": self.caveat,
-            "noun": self.noun,
-            "keys": list(self.keys),
-            "alone": asdict(self.alone),
-            "debate": asdict(self.debate),
-            "reused": self.reused,
-        }
+        return {**as_row(self), "points": dict(self.points)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Worth:
@@ -89,7 +78,7 @@ def chosen(keys: Iterable[str]) -> Callable[[str], bool]:
 
 
 def fates(ledger: Ledger) -> tuple[tuple[str, int], ...]:
-    """What became of the points, each counted once."""
+    """How many points have which status, each counted once."""
     counts: dict[str, int] = {}
     for point in ledger.points:
         fate = fate_of(ledger, point)
@@ -98,7 +87,7 @@ def fates(ledger: Ledger) -> tuple[tuple[str, int], ...]:
 
 
 def fate_of(ledger: Ledger, point: Point) -> str:
-    """One word for it. What rests on a citation that is absent is struck, unless the other side gave in to it."""
+    """Its status in a word. A point that rests on an absent citation is struck, unless the other side conceded it."""
     status = ledger.status(point.id)
     if point.struck and status not in TAKEN:
         return "struck"
@@ -106,12 +95,12 @@ def fate_of(ledger: Ledger, point: Point) -> str:
 
 
 def busy(record: Record, mine: Callable[[str], bool]) -> float:
-    """Seconds during which any of these calls was under way, people's thinking time left out."""
+    """Seconds during which any of these calls was in flight, without the time in which people were thinking."""
     total, last, going = 0.0, 0.0, set[str]()
     for line in record.lines:
         now = seconds(line.at)
         if isinstance(line.event, Resumed):
-            going.clear()  # whoever was asking died, and until now nobody did anything
+            going.clear()  # the earlier process died, and nothing happened until now
         total += max(0.0, now - last) if going else 0.0
         last = now
         match line.event:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from rebut.core.disk_threads import aside
 from rebut.core.errors import RecordError
 from rebut.engine.runtime import Runtime
 from rebut.record import artifacts, folder_claims
@@ -46,7 +46,7 @@ async def _write(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, l
                 # return here to release it.
                 done = artifacts.save(path, text, there is None)
             else:
-                done = await aside(lambda: artifacts.save(path, text, there is None))
+                done = await asyncio.to_thread(artifacts.save, path, text, there is None)
             if not done:
                 # Another process created a file of that name first.
                 path = artifacts.beside(wanted, runtime.record)

@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut.core.disk_threads import aside
 from rebut.core.errors import RecordError, UsageError
 from rebut.core.redaction import Redactor
 from rebut.core.text import at_the_door
@@ -64,7 +63,9 @@ async def start(plan: Plan, environment: Environment) -> Outcome:
 @asynccontextmanager
 async def new_session(environment: Environment) -> AsyncIterator[tuple[Path, Journal]]:
     """A new session's folder and journal. The folder is removed if the debate is refused before any call."""
-    folder = await aside(lambda: sessions.create(environment.root))  # waits for the disk; other debates go on meanwhile
+    folder = await asyncio.to_thread(
+        sessions.create, environment.root
+    )  # waits for the disk; other debates go on meanwhile
     journal = Journal.open(folder, environment.listener)
     try:
         yield folder, journal

@@ -1,6 +1,6 @@
-"""Evidence: what became of a citation when the program looked it up.
+"""Looking up citations: each gets a mark.
 
-A mark says where words stand, never whether a claim holds. Only *absent* counts against one.
+A mark states where the quoted words are, never whether a claim is true. Only *absent* counts against a claim.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from rebut.core.citation_syntax import Citation, FoundCitation, Place, find
 from rebut.core.text import cut
-from rebut.core.types import Json
+from rebut.core.types import Json, as_row
 from rebut.workspace.snapshot import Redact
 from rebut.workspace.tree import LiveView, Missing, Text, UnreadableFile, Workspace
 
 Verdict = Literal["found", "moved", "located", "absent", "uncheckable"]
 
+PLANNED = "described as planned, not yet existing"
 SHORTEST = 3
 SHOWN = 60
 MOST_PARTS = 20
 MOST_HITS = 1_000
 LARGE = 100_000
-"""Characters of a file from which on it is searched in a thread."""
+"""A file with more characters is searched in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Mark:
     moved_to: str = ""
 
     def to_json(self) -> dict[str, Json]:
-        return {"mark": self.mark, "place": self.place, "note": self.note, "moved_to": self.moved_to}
+        return cast(dict[str, Json], as_row(self))
 
 
 async def check(
@@ -50,11 +51,13 @@ async def check(
     artifact: str | None = None,
     other: Workspace | None = None,
     base: str = "",
+    planned: bool = False,
 ) -> Mark:
     """Look one citation up.
 
-    `artifact` is the text under discussion, cited by section. `other` is the far side of a diff, tried when this side
-    has nothing. `base` is the folder that a relative path may also start from.
+    `artifact` is the text under discussion, cited by section. `other` is the old side of a diff, tried when the new one
+    has nothing. `base` is the folder that a relative path may also start from. `planned` means that the text describes
+    the place as something to create, so that its absence says nothing.
     """
     mark = await _check(citation, view, artifact, base)
     if mark.mark == "absent" and other is not None:
@@ -62,17 +65,14 @@ async def check(
         if there.mark in ("found", "moved", "located"):
             note = "on the old side of the diff" + (f"; {there.note}" if there.note else "")
             return Mark(there.mark, there.place, note, there.moved_to)
-    return mark
+    return Mark("uncheckable", mark.place, PLANNED) if mark.mark == "absent" and planned else mark
 
 
 async def check_text(text: str, view: Workspace, base: str = "") -> list[tuple[FoundCitation, Mark]]:
     """Find and look up every citation in a text. `base` is the text's own folder in the workspace."""
     results: list[tuple[FoundCitation, Mark]] = []
     for found in find(view.redact(text)):
-        mark = await check(found.citation, view, base=base)
-        if mark.mark == "absent" and found.planned:
-            mark = Mark("uncheckable", mark.place, "spoken of as something to be made")
-        results.append((found, mark))
+        results.append((found, await check(found.citation, view, base=base, planned=found.planned)))
     return results
 
 
@@ -93,7 +93,7 @@ async def _check(citation: Citation, view: Workspace, artifact: str | None, base
 
 
 async def _file(citation: Citation, place: Place, view: Workspace, base: str) -> Mark | None:
-    """The mark of a path; None if it is not there and may well have been meant as something else."""
+    """The mark of a path; None if there is no such file and something else may have been meant."""
     read, note = await _open(place.path, view, base)
     if isinstance(read, Missing):
         return Mark("absent", citation.place, f"{read.path}: {read.why}") if place.kind == "file" else None
@@ -102,7 +102,7 @@ async def _file(citation: Citation, place: Place, view: Workspace, base: str) ->
     if not isinstance(read, Text):
         return Mark("located", citation.place, "a folder")
     large = sum(map(len, read.lines)) > LARGE
-    # The debate goes on meanwhile: what a large file says takes its time to be searched.
+    # In a thread, so that the debate continues while a large file is searched.
     mark = await asyncio.to_thread(_in_lines, citation, place, read) if large else _in_lines(citation, place, read)
     return Mark(mark.mark, mark.place, "; ".join(filter(None, (mark.note, note, read.note))), mark.moved_to)
 
@@ -141,14 +141,14 @@ def _in_lines(citation: Citation, place: Place, text: Text) -> Mark:
         return Mark("located", citation.place, f"the file ends at line {count}" if end > count else "")
     if _too_short(citation.quote):
         mark: Verdict = "absent" if beyond else "located"
-        return Mark(mark, citation.place, beyond or "too little is quoted to be looked for")
-    lines = list(_stands_at(citation.quote, text.lines))
+        return Mark(mark, citation.place, beyond or "the quote is too short to search for")
+    lines = list(_lines_with(citation.quote, text.lines))
     if not lines:
         return Mark("absent", citation.place, beyond or _really(start, text))
     if not start or any(start <= line <= end for line in lines):
         return Mark("found", citation.place)
     nearest = min(lines, key=lambda line: (abs(line - start), line))
-    return Mark("moved", citation.place, f"stands at line {nearest}", f"{text.path}:{nearest}")
+    return Mark("moved", citation.place, f"is at line {nearest}", f"{text.path}:{nearest}")
 
 
 def _really(start: int, text: Text) -> str:
@@ -158,13 +158,13 @@ def _really(start: int, text: Text) -> str:
     shown = " ".join(line.split())
     if not shown:
         return f"line {start} is empty"
-    return f"line {start} is: {shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + '…'}"
+    return f"line {start} is: {cut(shown, SHOWN)}"
 
 
 async def _commit(citation: Citation, place: Place, view: Workspace) -> Mark:
     history = await view.history()
     if history == "none":
-        return Mark("uncheckable", citation.place, "the workspace is no git repository")
+        return Mark("uncheckable", citation.place, "the workspace is not a git repository")
     if not await view.commit_exists(place.name):
         if history == "shallow":
             return Mark("uncheckable", citation.place, "not in this shallow clone")
@@ -173,8 +173,8 @@ async def _commit(citation: Citation, place: Place, view: Workspace) -> Mark:
         return Mark("located", citation.place)
     texts = await view.commit_texts(place.name)
     if texts is None:
-        return Mark("located", citation.place, "too large to be searched for the quote")
-    if any(True for text in texts for _ in _stands_at(citation.quote, text.split("\n"))):
+        return Mark("located", citation.place, "too large to search for the quote")
+    if any(True for text in texts for _ in _lines_with(citation.quote, text.split("\n"))):
         return Mark("found", citation.place)
     return Mark("absent", citation.place, "the quoted text is neither in its message nor in its change")
 
@@ -200,14 +200,14 @@ def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
         return Mark("absent", citation.place, "no section of that name")
     if not citation.quote.strip() or _too_short(citation.quote):
         return Mark("located", citation.place)
-    lines = list(_stands_at(citation.quote, text.lines))
+    lines = list(_lines_with(citation.quote, text.lines))
     if any(section.start <= line <= section.end for section in meant for line in lines):
         return Mark("found", citation.place)
     if not lines:
         return Mark("absent", citation.place, "the quoted text is nowhere in the text under discussion")
     home = [section.name for section in sections if section.start <= lines[0] <= section.end]
     moved_to = f"§ {home[-1]}" if home else f"line {lines[0]}"
-    return Mark("moved", citation.place, f"stands at line {lines[0]}", moved_to)
+    return Mark("moved", citation.place, f"is at line {lines[0]}", moved_to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class _Part:
 
 
 def _sections(lines: Sequence[str]) -> Iterator[_Part]:
-    """Headings with the lines that they govern: up to the next one that is as high."""
+    """Headings with their lines: up to the next heading of the same or a higher level."""
     heads: list[tuple[int, int, str]] = []
     fenced = False
     for number, line in enumerate(lines, 1):
@@ -241,8 +241,8 @@ def _too_short(quote: str) -> bool:
     return len("".join(quote.split())) < SHORTEST
 
 
-def _stands_at(quote: str, lines: Sequence[str]) -> Iterator[int]:
-    """The lines where a quote begins, white space aside. Tried as it is, then as models tend to dress it up."""
+def _lines_with(quote: str, lines: Sequence[str]) -> Iterator[int]:
+    """The lines where a quote begins, ignoring white space. Tried as it is, then without what models add to it."""
     body, offsets, numbers = _canonical(lines)
     for form in _forms(quote):
         parts = [part for part in (_canonical(p.split("\n"))[0] for p in form) if part]
@@ -278,7 +278,7 @@ def _in_order(parts: Sequence[str], body: str) -> Iterator[int]:
                 at = body.find(part, at)
             at = at + len(part) if at >= 0 else -1
         if start < 0 or at < 0:
-            return  # what does not follow this one cannot follow a later one
+            return  # parts that do not follow this one cannot follow a later one
         yield start
         start = body.find(parts[0], start + 1)
 
@@ -287,7 +287,7 @@ LOOKALIKE = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "\u00
 
 
 def _canonical(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
-    """Text with white space only between words, and where in it each line that has any begins."""
+    """Text with white space only between words, and where in it each line that is not empty begins."""
     pieces: list[str] = []
     offsets, numbers = [], []
     size, last = 0, ""
@@ -310,13 +310,13 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-# Looking up what a text cites, in the workspace as it stands now.
+# The citations of a text, looked up in the workspace as it is now.
 
 
 async def look_up(
     text: str, workspace: Path, redact: Redact, never: Sequence[str], folder: Path | None = None
 ) -> list[tuple[FoundCitation, Mark]]:
-    """Every citation of a text with its mark. `folder` is where the text itself lies: paths may be meant from there."""
+    """Every citation of a text with its mark. `folder` is the text's own: paths may be relative to it."""
     view = await LiveView.open(workspace, redact, never)
     try:
         inside = folder is not None and folder.is_relative_to(view.root)
@@ -327,7 +327,7 @@ async def look_up(
 
 
 def summed(results: Sequence[tuple[FoundCitation, Mark]]) -> tuple[str, ...]:
-    """What the citations of a text came to: how many of each mark, then a line for each that is absent or moved."""
+    """The citations of a text in short: how many of each mark, then a line for each that is absent or moved."""
     marks = [mark for _, mark in results]
     counts = {name: sum(m.mark == name for m in marks) for name in get_args(Verdict)}
     tally = ", ".join(f"{count} {name}" for name, count in counts.items() if count)

@@ -1,4 +1,4 @@
-"""Marking: what an entry of the ledger cites, in its fields and in its prose, looked up and marked."""
+"""Marks: what a ledger entry cites, in its fields and in its prose, looked up; and which parts of a text cite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rebut.core.citation_syntax import Citation, find
 from rebut.domain.ledger import NOTHING_KEPT, Evidence
-from rebut.evidence.lookup import check
+from rebut.evidence.lookup import PLANNED, check
 from rebut.workspace.tree import Overlay
 
 if TYPE_CHECKING:
@@ -24,28 +24,25 @@ async def marked(evidence: Sequence[Evidence], prose: str, sides: DebatedVersion
         if found.citation.place in places:
             continue
         places.add(found.citation.place)
-        one = await _mark(Evidence(found.citation.place, found.citation.quote), sides)
-        if one.mark == "absent" and found.planned:
-            one = replace(one, mark="uncheckable", note="spoken of as something to be made")
-        marks.append(one)
+        marks.append(await _mark(Evidence(found.citation.place, found.citation.quote), sides, found.planned))
     return tuple(marks)
 
 
-async def _mark(evidence: Evidence, sides: DebatedVersions) -> Evidence:
+async def _mark(evidence: Evidence, sides: DebatedVersions, planned: bool = False) -> Evidence:
     nowhere = Evidence(evidence.place, evidence.quote, "uncheckable", NOTHING_KEPT)
     if sides.new is None and sides.artifact is None:
         return nowhere
     cited = Citation.of(evidence.place, evidence.quote)
-    # The text under discussion is there also where no workspace was kept.
+    # The text under discussion can be cited even if no workspace was kept.
     view = sides.new or Overlay(None, {}, str)
-    mark = await check(cited, view, artifact=sides.artifact, other=sides.old)
-    if sides.new is None and mark.mark == "uncheckable":
+    mark = await check(cited, view, artifact=sides.artifact, other=sides.old, planned=planned)
+    if sides.new is None and mark.mark == "uncheckable" and mark.note != PLANNED:
         return nowhere
-    # A moved quote is corrected: later readers should look where it really stands.
+    # A moved quote is corrected: later readers should look where it really is.
     return replace(evidence, place=mark.moved_to or evidence.place, mark=mark.mark, note=mark.note)
 
 
-# Statements: the paragraphs, list items and rows of a document that cite something, each by itself.
+# Statements: the paragraphs, list items and table rows of a document that cite something.
 
 FENCE = re.compile(r" {0,12}(?:> ?)?(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
@@ -59,7 +56,7 @@ def citing(text: str) -> list[str]:
 
 
 def statements(text: str) -> Iterator[str]:
-    """A document in pieces. Fenced code goes with what stands before it, which may say where it is from."""
+    """A document in pieces. Fenced code belongs to the text before it, which may name its place."""
     block: list[str] = []
     fence, over = "", False
     for line in text.split("\n"):

@@ -1,15 +1,14 @@
-"""Files that a debate leaves outside its journal: written whole or not at all, never over somebody else's work."""
+"""Files that a debate writes outside its journal: atomically, and never over a file that is not its own."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rebut.core import files
 from rebut.core.errors import RecordError
 from rebut.record import sessions
 from rebut.record.events import Wrote
@@ -18,13 +17,13 @@ from rebut.record.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file that a protocol leaves. A relative path lies in the session's folder."""
+    """A file that a protocol writes. A relative path is in the session's folder."""
 
     path: str
     text: str
-    """Lone surrogates stand for bytes that are no UTF-8, as Python has them."""
+    """Lone surrogates represent bytes that are not UTF-8, as in Python's `surrogateescape`."""
     merge: Callable[[str], str] | None = None
-    """For a file that sessions share: what becomes of it as another session left it."""
+    """For a file that sessions share: makes the new text from the one that another session wrote."""
 
 
 def sha(text: str) -> str:
@@ -34,12 +33,12 @@ def sha(text: str) -> str:
 def _bytes(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that stands for no byte
+    except UnicodeEncodeError:  # a surrogate that represents no byte
         return text.encode("utf-8", "replace")
 
 
 def place(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> Path:
-    """Where to write: at `path`, or beside it when a foreign or edited file stands there."""
+    """Where to write: at `path`, or next to it if there is a file that rebut did not write or the user edited."""
     taken = path.is_symlink() or path.exists()
     return beside(path, record) if taken and not is_ours(path, record, root, kin) else path
 
@@ -49,7 +48,7 @@ def beside(path: Path, record: Record) -> Path:
 
 
 def text_at(path: Path) -> str | None:
-    """What stands there; None for nothing that could be read."""
+    """The text of the file; None if there is none that can be read."""
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError:
@@ -57,41 +56,16 @@ def text_at(path: Path) -> str | None:
 
 
 def save(path: Path, text: str, fresh: bool = False) -> bool:
-    """Write `text` at `path`, atomically. A fresh file replaces nothing: False if one came to stand there meanwhile."""
+    """Write `text` to `path`, atomically. With `fresh`, False if a file has appeared there meanwhile: it stays."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(_bytes(text))
-                file.flush()
-                os.fsync(file.fileno())
-            return _put(Path(name), path, fresh)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        return files.write(path, _bytes(text), 0o600, replace=not fresh)
     except OSError as error:
         raise RecordError(f"{path} could not be written: {error.strerror}", "The debate itself is kept.") from error
 
 
-def _put(made: Path, path: Path, fresh: bool) -> bool:
-    if fresh:
-        try:
-            os.link(made, path)
-        except FileExistsError:
-            made.unlink()
-            return False
-        except OSError:
-            pass  # a file system without links: the look before must do
-        else:
-            made.unlink()
-            return True
-    made.replace(path)
-    return True
-
-
 def is_ours(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> bool:
-    """Whether the file is as this session, the session that it names or one of its kin wrote it."""
+    """Whether the file is as this session, the session that it names or one of `kin` wrote it."""
     text = text_at(path)
     if text is None or path.is_symlink():
         return False
@@ -115,6 +89,6 @@ def _another_wrote(root: Path, name: str, path: Path, text: str) -> bool:
 
 
 def _wrote(record: Record, path: Path, text: str) -> bool:
-    """Whether a session ever meant to write this. Any time counts: its process may have died before a later version."""
+    """Whether a session ever announced this file. Any time counts: its process may have died before a later version."""
     ours = Wrote(path=str(path), sha=sha(text))
     return any(line.event == ours for line in record.lines)

@@ -1,7 +1,7 @@
-"""The kinds of event that a journal holds (schema 1, frozen): what they carry, and how a line is read and written.
+"""The kinds of event in a journal (schema 1, frozen): their fields, and how a line is read and written.
 
 A line is one JSON object: `seq`, `prev` (hash of the line before), `at` (UTC), `kind`, and the fields of that kind.
-A field that has its default value is left out. A reader ignores fields it does not know, so fields may be added
+A field with its default value is omitted. A reader ignores fields it does not know, so fields may be added
 within schema 1; none may change its meaning.
 """
 
@@ -42,13 +42,13 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """Another process took the debate up again."""
+    """Another process resumed the debate."""
 
     kind: ClassVar[str] = "resumed"
     rebut: str = ""
     protocol_version: str = ""
     torn: int = 0
-    """Bytes of an unfinished last line that were set aside."""
+    """Bytes of an unfinished last line that were moved to a file of their own."""
     orphans: Sequence[str] = ()
     """Tools of the earlier process that were still running and were ended."""
 
@@ -73,7 +73,7 @@ class Asked:
     why: str = "ask"
     """ask, repair, context, send-back, or again after a request that was lost on its way."""
     spec: str = ""
-    """Who is called: the seat's own spec, or its fallback's."""
+    """The model that is called: the seat's own, or its fallback."""
     prompt: str = ""
     """The whole question; empty on later attempts, which repeat it."""
     followup: str = ""
@@ -86,7 +86,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A backend came back, with an answer or a failure."""
+    """A backend returned, with an answer or a failure."""
 
     kind: ClassVar[str] = "attempt"
     key: str
@@ -108,7 +108,7 @@ class Attempt:
     """A person answered: the time is not the debate's."""
     notes: Sequence[str] = ()
     unread: str = ""
-    """What of the question it was not shown or could not read."""
+    """The part of the question that it was not shown or could not read."""
     again: bool = False
     """Lost on its way, perhaps paid for, and no failure yet: it is sent once more, which is the next attempt, unless a
     limit or a stop comes first."""
@@ -129,9 +129,9 @@ class Answered:
     family: str = ""
     ms: int = 0
     unread: str = ""
-    """What of the question whoever answered was not shown or could not read."""
+    """The part of the question that the model was not shown or could not read."""
     copied_from: str = ""
-    """The session from which a fork took this answer, at no cost."""
+    """The session from which a fork copied this answer, at no cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +147,12 @@ class Failed:
     hint: str = ""
     reopened: bool = False
     attempt: int = 0
-    """When set, only this attempt is void; what came before it still speaks."""
+    """When set, only this attempt is void; earlier ones still count as answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Something learnt outside the asks. A fork copies `input`, `derived` if `of` is the same, never `limit`."""
+    """Something found out without a model. A fork copies `input`, `derived` if `of` is the same, never `limit`."""
 
     kind: ClassVar[str] = "fact"
     key: str
@@ -163,7 +163,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrote:
-    """A file is about to be written outside the journal; the hash shows later whether it is still ours."""
+    """A file is about to be written outside the journal; the hash shows later whether it was changed since."""
 
     kind: ClassVar[str] = "wrote"
     path: str
@@ -172,7 +172,7 @@ class Wrote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """The end. What comes after goes into a fork."""
+    """The end. Whatever follows is a fork."""
 
     kind: ClassVar[str] = "closed"
     outcome: Mapping[str, Json] = field(default_factory=dict)
@@ -186,7 +186,7 @@ KINDS: dict[str, type[Event]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An event as it stands in the journal."""
+    """An event with its number and time in the journal."""
 
     seq: int
     at: str
@@ -210,6 +210,6 @@ def to_json(event: Event) -> dict[str, Json]:
 
 
 def from_json(data: Mapping[str, Any]) -> Event:
-    """Read an event; raises KeyError or TypeError when it is none."""
+    """Read an event; KeyError or TypeError if it is not one."""
     kind = KINDS[data["kind"]]
     return kind(**{name: data[name] for name, _ in _DEFAULTS[kind] if name in data})

@@ -1,4 +1,4 @@
-"""Claims: which session writes into a folder that others may want too. Kept beside the sessions, not in the folder."""
+"""Which session writes into a folder that others may want, too. Claims are stored next to the sessions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rebut.record import sessions
 
 
 def claim(root: Path, folder: Path, purpose: str, id: str, shared: Collection[str] = ()) -> str:
-    """Take `folder` for a purpose. Returns the session that holds it now: `id` itself, or the one that was first.
+    """Claim `folder` for a purpose. Returns the session that holds it now: `id` itself, or the one that was first.
 
-    The name appears with its content or not at all: a process that dies in between leaves no claim that nobody holds.
-    Call it in `alone`: a claim that is void gives way.
+    The name appears with its content or not at all: a process that dies in between leaves no empty claim.
+    Call it in `alone`, since a void claim is replaced.
     """
     place = _place(root, folder)
     own = place / f".{id}.{secrets.token_hex(4)}"
@@ -39,10 +39,10 @@ def claim(root: Path, folder: Path, purpose: str, id: str, shared: Collection[st
 
 
 def holder(root: Path, folder: Path, purpose: str, shared: Collection[str] = ()) -> str:
-    """Who holds a folder for a purpose; empty for nobody.
+    """The session that holds a folder for a purpose; empty if none does.
 
-    A claim is void when its session was deleted, or has ended and nothing of what it wrote there is left. Files that
-    others write to as well, `shared`, do not tell.
+    A claim is void when its session was deleted, or has ended and none of its files there is left. `shared` are files
+    that other sessions write, too: these do not count.
     """
     try:
         id = (_place(root, folder) / purpose.replace("/", "-")).read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ def _void(root: Path, folder: Path, id: str, shared: Collection[str]) -> bool:
     try:
         record = sessions.load(root / id)
     except RecordError:
-        return False  # it is being opened, or cannot be read: nobody can say that it has ended
+        return False  # it is being opened, or cannot be read: it may not have ended
     wrote = [path for path in map(Path, record.wrote) if path.parent == folder and path.name not in shared]
     return record.closed is not None and not any(path.is_symlink() or path.exists() for path in wrote)
 
@@ -72,14 +72,14 @@ def holders(root: Path, folder: Path) -> list[str]:
 
 
 def forget(root: Path, folder: Path) -> None:
-    """Drop the claims on a folder that is no more."""
+    """Remove the claims on a folder that no longer exists."""
     for path in _place(root, folder).glob("[!.]*"):
         path.unlink(missing_ok=True)
 
 
 @contextmanager
 def alone(root: Path, folder: Path) -> Iterator[None]:
-    """Whoever changes a file that several sessions share does so while nobody else of them does."""
+    """Hold a lock while changing a file that several sessions share."""
     import fcntl
 
     place = _place(root, folder)

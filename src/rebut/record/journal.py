@@ -1,11 +1,11 @@
-"""The journal: one debate's events on disk, appended durably, each line carrying the hash of the line before.
+"""The journal: one debate's events on disk, appended durably, each line with the hash of the line before.
 
-The seam is small (`read`, `Journal.open`, `append`), so that a database could stand behind it. Three rules hold it:
+The interface is small (`read`, `Journal.open`, `append`), so that a database could implement it. Three rules:
 
 * number, hash and write happen without an await in between, so that lines cannot interleave or overtake each other;
-* what arrived together is made durable by one fdatasync, before any of it is handed on;
-* a short write is cut back to the last whole line; after a failed sync nothing is written any more, because what
-  stands on disk is unknown.
+* what arrived together is made durable by one fdatasync, before any of it is passed on;
+* a short write is cut back to the last whole line; after a failed sync nothing more is written, because it is
+  unknown what is on disk.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
-from rebut.core.disk_threads import of_loop
+from rebut.core.disk_threads import disk_threads
 from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.core.process import own_start
 from rebut.core.text import encoded
@@ -32,16 +32,16 @@ from rebut.record.record import Record
 
 NAME = "journal.jsonl"
 QUICK = 0.002
-"""Seconds that the event loop may stand still for a sync."""
+"""Seconds that the event loop may be blocked by a sync."""
 ROOM = 8_000_000
-"""Bytes that must be free before a call: twice the longest reply. One that finds no room was paid for in vain."""
+"""Bytes that must be free before a call: twice the longest reply. One that cannot be stored is paid for in vain."""
 OTHER_HANDS = "The file was changed by something other than rebut. Nothing was written to it."
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a journal file held."""
+    """The content of a journal file."""
 
     lines: list[Line]
     good: int
@@ -56,7 +56,7 @@ def digest(line: bytes) -> str:
 
 
 def read(folder: Path) -> Read:
-    """Read a journal without the lock. Splits on the newline byte only: U+2028 in a text is no line end."""
+    """Read a journal without the lock. Splits on the newline byte only: U+2028 in a text does not end a line."""
     try:
         data = (folder / NAME).read_bytes()
     except OSError as error:
@@ -67,7 +67,7 @@ def read(folder: Path) -> Read:
         raw = data[start:end]
         found = None
         try:
-            found = json.loads(raw.decode())  # of bytes, it would first guess their encoding
+            found = json.loads(raw.decode())  # from bytes, it would first guess their encoding
             if not lines and found.get("schema", SCHEMA) > SCHEMA:
                 raise RecordNewer(
                     f"{folder.name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
@@ -78,7 +78,7 @@ def read(folder: Path) -> Read:
             if end == len(data) - 1 and lines and not isinstance(found, dict):
                 break  # the last line is garbage: a block that was never flushed
             raise RecordAltered(
-                f"{folder.name}: line {len(lines) + 1} of the journal is no event", OTHER_HANDS
+                f"{folder.name}: line {len(lines) + 1} of the journal is not an event", OTHER_HANDS
             ) from error
         if follows != prev or line.seq != len(lines) + 1:
             raise RecordAltered(
@@ -93,7 +93,7 @@ def read(folder: Path) -> Read:
 
 
 def _set_aside(folder: Path, found: Read) -> None:
-    """Keep a torn tail in a file of its own; two may be torn at one place, when a resume dies as well."""
+    """Move a torn tail to a file of its own. Two may be torn at one place, if a resume dies as well."""
     for n in range(1000):
         with (
             suppress(FileExistsError),
@@ -107,7 +107,7 @@ def _set_aside(folder: Path, found: Read) -> None:
 
 
 def take_lock(folder: Path) -> int:
-    """Take the session for oneself; `SessionBusy` while another process has it. Closing the number gives it back."""
+    """Lock the session; `SessionBusy` while another process has it. Closing the returned descriptor unlocks it."""
     try:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -128,10 +128,10 @@ def take_lock(folder: Path) -> int:
 
 
 class Journal:
-    """The writing end. Holds the session's lock from `open` to `close`."""
+    """Writes a journal. Holds the session's lock from `open` to `close`."""
 
     _open: ClassVar[int] = 0
-    """How many there are in this process: a sync in the loop is harmless to one debate, not to many."""
+    """How many are open in this process: a sync in the event loop delays one debate little, and many of them a lot."""
 
     def __init__(self, folder: Path, lock: int, fd: int, found: Read, listener: Callable[[Line], None] | None) -> None:
         self.folder = folder
@@ -149,7 +149,7 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path, listener: Callable[[Line], None] | None = None) -> Journal:
-        """Lock the session and open its journal, new or not. A torn tail is set aside, never thrown away."""
+        """Lock the session and open its journal, new or not. A torn tail is moved to another file, never deleted."""
         lock = take_lock(folder)
         fd = -1
         try:
@@ -172,7 +172,7 @@ class Journal:
         return cls(folder, lock, fd, found, listener)
 
     def write(self, event: Event) -> None:
-        """Put an event into the file now. Durable only after the next `sync`."""
+        """Write an event to the file. It is durable only after the next `sync`."""
         self._check()
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         seq = self._seq + 1
@@ -199,16 +199,16 @@ class Journal:
         except OSError as error:
             try:
                 os.ftruncate(self._fd, self._good)
-            except OSError:  # half a line stands there: another one after it would make the record unreadable
-                self._poison = f"half an event could not be taken back ({error.strerror})"
+            except OSError:  # half a line is in the file: another one after it would make the record unreadable
+                self._poison = f"half an event could not be removed ({error.strerror})"
             raise RecordError(
                 f"session {self.folder.name}: an event could not be recorded ({error.strerror})",
-                f"Everything before it is kept. Make room, then `rebut resume {self.folder.name}`.",
+                f"Everything before it is safe. Free some disk space, then `rebut resume {self.folder.name}`.",
             ) from error
         self._good += len(data)
 
     def no_room(self) -> RecordError | None:
-        """Why what comes next could not be kept, if so. A file system that tells nothing is trusted."""
+        """The error if the disk is too full for one more answer. A file system that reports nothing is trusted."""
         try:
             disk = os.fstatvfs(self._fd)
         except OSError:
@@ -219,8 +219,8 @@ class Journal:
         return RecordError(
             f"session {self.folder.name}: the disk has {free // 1000:,} kB left, "
             f"and an answer may take {ROOM // 1000:,}",
-            "It was not asked: what cannot be kept is paid for in vain. "
-            f"Make room, then `rebut resume {self.folder.name}`.",
+            "The model was not asked: an answer that cannot be stored is paid for in vain. "
+            f"Free some disk space, then `rebut resume {self.folder.name}`.",
         )
 
     async def append(self, *events: Event) -> None:
@@ -233,16 +233,16 @@ class Journal:
         """Wait until everything written so far is on disk. Callers that come while a sync runs share the next one."""
         target = self._good
         while self._synced < target:
-            # After a failed sync the next one may succeed without the pages that were lost.
+            # After a failed sync the next one may succeed although pages were lost.
             self._check()
             if self._syncing is None and self._quick and Journal._open == 1:
-                await asyncio.sleep(0)  # whoever is ready as well writes first: one sync then serves them all
+                await asyncio.sleep(0)  # other tasks that are ready write first: one sync then serves them all
                 if self._syncing is None and self._synced < target:
                     self._sync_here()
                 continue
             if self._syncing is None:
-                self._syncing = self._sync_aside()
-            # Shielded: a caller that is cancelled must not take the sync away from the others.
+                self._syncing = self._sync_in_thread()
+            # Shielded: a caller that is cancelled must not cancel the sync of the others.
             await asyncio.shield(self._syncing)
 
     def _sync_here(self) -> None:
@@ -252,21 +252,21 @@ class Journal:
             raise self._poisoned(error) from error
         self._synced = self._good
 
-    def _sync_aside(self) -> asyncio.Future[None]:
+    def _sync_in_thread(self) -> asyncio.Future[None]:
         upto = self._good
         syncing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def then(result: None, failed: Exception | None) -> None:
-            # Settled here and now: whoever comes before those who wait are woken finds it so.
+        def then(failed: OSError | RuntimeError | None) -> None:
+            # Settled here, so that a caller that comes before those that wait are woken sees the result.
             self._syncing = None
             if failed is None:
                 self._synced = upto
                 syncing.set_result(None)
             else:
                 syncing.set_exception(self._poisoned(failed))
-                syncing.exception()  # those who wait may all have been cancelled
+                syncing.exception()  # all callers that waited may have been cancelled
 
-        of_loop().run(self._timed_sync, then)
+        disk_threads().run(self._timed_sync, then)
         return syncing
 
     def _poisoned(self, error: Exception) -> RecordPoisoned:
@@ -282,7 +282,7 @@ class Journal:
         self._quick = time.perf_counter() - began < QUICK
 
     def close(self) -> None:
-        """Flush and let go of the lock."""
+        """Flush, and release the lock."""
         if self._fd < 0:
             return
         with suppress(OSError):

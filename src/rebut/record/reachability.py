@@ -1,4 +1,4 @@
-"""Which models answered a few minutes ago. Kept in the user's state folder, so that none is tried twice in a row."""
+"""Which models answered a few minutes ago, in the user's state folder, so that none is tried twice in a row."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from rebut.core import files
 
 FRESH = 600.0
-"""Seconds for which a round trip says something about now."""
+"""Seconds for which a successful call shows that a model is reachable."""
 MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """That somebody answered, and whether it had read its persona, where that was tried."""
+    """When a model answered, and whether it had read its persona, if that was tried."""
 
     at: float
     reads: bool | None = None
@@ -24,7 +24,7 @@ class Trip:
 
 @dataclass(frozen=True, slots=True)
 class Reachability:
-    """Successful round trips by model spec. A failure is not kept: whoever mends a login wants to try again at once."""
+    """Successful calls by model spec. Failures are not stored: after fixing a login, the user wants to try at once."""
 
     path: Path
 
@@ -33,7 +33,7 @@ class Reachability:
         return trip if trip and 0 <= time.time() - trip.at < FRESH else None
 
     def keep(self, spec: str, reads: bool | None = None) -> None:
-        """Note a success. That it cannot be written costs a round trip later, and nothing else."""
+        """Store a success. If it cannot be written, the model is only tried again later."""
         known = self.known(spec)
         if reads is None and known:
             reads = known.reads

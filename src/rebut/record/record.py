@@ -1,6 +1,6 @@
-"""The record of a debate in memory: events folded into what was asked, answered, learnt and spent.
+"""The record of a debate in memory: events folded into what was asked, answered, found out and spent.
 
-Readers and the engine both stand on this. It never touches a file.
+Reports and the engine both read this. It never touches a file.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ class Call:
     answered: Answered | None = None
     failed: Failed | None = None
     void: set[int] = field(default_factory=set)
-    """Attempts that a deadline cut off: they count, but they are no answer and no failure."""
+    """Attempts that a deadline cut off: they are paid for, but neither an answer nor a failure."""
     past: int = 0
-    """Attempts up to this number belong to a failure that was reopened: they count, but they no longer speak."""
+    """Attempts up to this number belong to a failure that was reopened: they are paid for, but no longer an answer."""
 
     @property
     def in_doubt(self) -> list[Asked]:
-        """Calls that were started and never seen to come back."""
+        """Calls that were started and whose end is not on record."""
         return [a for n, a in self.asked.items() if n not in self.attempts]
 
     @property
     def returned(self) -> list[tuple[Asked | None, Attempt]]:
-        """The attempts that came back and still speak, in order."""
+        """The attempts that returned and still count as answers, in order."""
         return [
             (self.asked.get(n), self.attempts[n]) for n in sorted(self.attempts) if n > self.past and n not in self.void
         ]
 
     @property
     def unread(self) -> str:
-        """The last reply that came back, as it stood; empty if none did."""
+        """The text of the last reply that came back; empty if none did."""
         said = [attempt.text for _, attempt in self.returned if attempt.outcome == "ok"]
         return said[-1] if said else ""
 
     @property
     def tokens(self) -> int:
-        """What its attempts took together, as far as it was reported."""
+        """The tokens of all attempts, as far as they were reported."""
         return sum((a.input or 0) + (a.output or 0) for a in self.attempts.values())
 
     @property
     def usd(self) -> float | None:
-        """What its attempts cost together; None as soon as one has no known price."""
+        """The price of all attempts; None if that of one is unknown."""
         costs = [a.usd for a in self.attempts.values() if a.usd is not None]
         return sum(costs) if len(costs) == len(self.attempts) else None
 
@@ -67,7 +67,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Calls, tokens and dollars that are spent or set aside."""
+    """Calls, tokens and dollars that are spent or reserved."""
 
     calls: int = 0
     tokens: int = 0
@@ -82,7 +82,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a debate took. `usd` is None as soon as one paid call has no known price."""
+    """What a debate cost. `usd` is None if the price of one paid call is unknown."""
 
     calls: int = 0
     tokens: int = 0
@@ -90,11 +90,11 @@ class Spent:
     seconds: float = 0.0
     in_doubt: int = 0
     unmetered: int = 0
-    """Replies whose provider reported no tokens; they are not in `tokens`, though limits count their worst case."""
+    """Replies whose provider reported no tokens; they are not in `tokens`, but limits count their worst case."""
 
 
 class Record:
-    """A fold over events, grown one line at a time."""
+    """The state after a series of events; `add` takes the next one."""
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.lines: list[Line] = []
@@ -104,7 +104,7 @@ class Record:
         self.limits: dict[str, Json] = {}
         self.closed: Closed | None = None
         self.committed = Amount()
-        """Settled, in flight and in doubt, all told: what the limits are held against."""
+        """Settled, in flight and in doubt together: what limits are checked against."""
         self._opened: Opened | None = None
         for line in lines:
             self.add(line)
@@ -150,7 +150,7 @@ class Record:
                 pass
 
     def call(self, key: str) -> Call:
-        """The call under `key`, made when it is new."""
+        """The call under `key`; a new one if there is none."""
         found = self.calls.get(key)
         if found is None:
             found = self.calls[key] = Call(key)
@@ -158,12 +158,12 @@ class Record:
 
     @property
     def notes(self) -> list[str]:
-        """What was to be said before the first call."""
+        """Notes from before the first call."""
         fact = self.facts.get("notes")
         return [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
 
     def stand_in(self, seat: str) -> str:
-        """The fallback that spoke for a seat; empty while its own model did."""
+        """The fallback that answered for a seat; empty while its own model did."""
         fact = self.facts.get(f"fallback@{seat}")
         return str(fact.value["spec"]) if fact and isinstance(fact.value, dict) else ""
 
@@ -176,10 +176,10 @@ class Record:
         return [a for c in self.calls.values() for a in c.in_doubt]
 
     def spent(self) -> Spent:
-        """The cost of all that is on record, copied answers being free. Only what was reported; nothing estimated."""
+        """The cost of all calls on record, without copied answers. Only what was reported; nothing is estimated."""
         returned = [a for c in self.calls.values() for a in c.attempts.values()]
         metered = [a for a in returned if a.input is not None or a.output is not None]
-        # A call without a price makes the sum unknown, never smaller, unless it was turned away at the door.
+        # A call without a price makes the sum unknown, never smaller, unless the provider rejected it.
         unknown = any(a.usd is None and a.outcome not in TURNED_AWAY for a in returned)
         return Spent(
             calls=sum(1 for c in self.calls.values() for a in c.asked.values() if not a.patient),
@@ -191,7 +191,7 @@ class Record:
         )
 
     def spent_in_rounds(self) -> Spent:
-        """What the rounds alone took; what came before and after them left out."""
+        """The cost of the rounds alone, without what came before and after them."""
         part = Record()
         part.calls = {key: call for key, call in self.calls.items() if IN_ROUND.match(key)}
         took, last = 0.0, 0.0
@@ -203,7 +203,7 @@ class Record:
         return replace(part.spent(), seconds=took)
 
     def active_seconds(self) -> float:
-        """Seconds during which a process worked on this debate, people's thinking time left out."""
+        """Seconds during which a process worked on this debate, without the time in which people were thinking."""
         total, began, last = 0.0, 0.0, 0.0
         for line in self.lines:
             now = seconds(line.at)
@@ -225,7 +225,7 @@ def seat_of(key: str) -> str:
 
 
 def step_of(key: str) -> str:
-    """Scope and step of a key, without the part that tells its siblings apart: they share it.
+    """Scope and step of a key, without the part in which questions of one step differ.
 
     A ledger entry of several seats is under a key that names none.
     """
@@ -243,9 +243,9 @@ def reserved(asked: Asked) -> Amount:
 
 
 def settled(asked: Asked | None, attempt: Attempt) -> Amount:
-    """What a call is held to have cost. Where nothing was reported, what was reserved: never less than the truth.
+    """What a call counts as cost. Where nothing was reported, what was reserved: never less than the true cost.
 
-    A call that timed out or broke off may well be billed; only one that was turned away at the door is not.
+    A call that timed out or broke off may be billed; only one that the provider rejected is not.
     """
     if attempt.patient:
         return Amount()
@@ -260,4 +260,4 @@ def seconds(at: str) -> float:
     try:
         return datetime.fromisoformat(at).timestamp()
     except ValueError:
-        return 0.0  # a time that is none: the hash chain is what tells whether somebody touched it
+        return 0.0  # not a time: the hash chain shows whether the line was changed

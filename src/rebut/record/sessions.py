@@ -1,4 +1,4 @@
-"""Where sessions live: one private folder each, found by id, prefix, alias or `last`."""
+"""The folders of sessions: one private folder each, found by id, prefix, alias or `last`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FoundSession:
 
 
 def home(env: Mapping[str, str] | None = None) -> Path:
-    """The folder that holds all sessions: `REBUT_HOME`, else the user's state folder."""
+    """The folder with all sessions: `REBUT_HOME`, else the user's state folder."""
     env = os.environ if env is None else env
     if moved := env.get("REBUT_HOME"):
         return Path(moved).expanduser() / "sessions"
@@ -41,14 +41,14 @@ def home(env: Mapping[str, str] | None = None) -> Path:
 
 
 def repository(folder: Path) -> Path:
-    """The root of the repository that `folder` lies in, else the folder itself; found without running git."""
+    """The root of the repository that `folder` is in, else the folder itself; found without running git."""
     return next((above for above in (folder, *folder.parents) if _is_repository(above)), folder)
 
 
 def _is_repository(folder: Path) -> bool:
     try:
         return (folder / ".git").exists()
-    except OSError:  # a folder above that is closed to us
+    except OSError:  # a folder above that cannot be read
         return False
 
 
@@ -80,7 +80,7 @@ def create(root: Path) -> Path:
             return folder
     except OSError as error:
         raise UsageError(
-            f"no session can be kept in {root}: {error.strerror}",
+            f"no session can be stored in {root}: {error.strerror}",
             "Nothing was called. Set REBUT_HOME to a folder that can be written.",
         ) from error
 
@@ -88,13 +88,13 @@ def create(root: Path) -> Path:
 def _sync_folder(folder: Path) -> None:
     fd = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(fd)  # else a power cut may forget the new entry, whatever was synced below it
+        os.fsync(fd)  # else a power cut may lose the new entry, whatever was synced below it
     finally:
         os.close(fd)
 
 
 def first_event(folder: Path) -> FoundSession | None:
-    """Read only the opening line: cheap enough for a listing of thousands."""
+    """Read only the first line: fast enough for a listing of thousands."""
     try:
         with (folder / journal.NAME).open("rb") as file:
             data = json.loads(file.readline())
@@ -138,22 +138,22 @@ def find(root: Path, name: str, workspace: Path | None = None) -> Path:
     if not matches:
         raise UnknownSession(f"no session is called {name!r}", "`rebut list` shows those of this folder.")
     shown = ", ".join(f.id for f in matches[:6])
-    raise UnknownSession(f"{len(matches)} sessions answer to {name!r}: {shown}", "Give more letters of the id.")
+    raise UnknownSession(f"{len(matches)} sessions match {name!r}: {shown}", "Give more letters of the id.")
 
 
 def load(folder: Path) -> Record:
-    """Read a session for showing it: events only, no lock, no protocol code."""
+    """Read a session to show it: events only, no lock, no protocol code."""
     lines = journal.read(folder).lines
     if not lines:
         raise RecordError(
             f"session {folder.name} is empty: its process died before the first event was written",
-            f"Nothing was called. Start it anew; `rebut delete {folder.name}` takes what is left away.",
+            f"Nothing was called. Start a new one; `rebut delete {folder.name}` removes the remains.",
         )
     return Record(lines)
 
 
 def delete(folder: Path) -> None:
-    """Take a session away. Its lock is held meanwhile: nobody goes on with it, and one that runs is left alone."""
+    """Delete a session. It is locked meanwhile, so that no process resumes it; SessionBusy if one is running it."""
     lock = journal.take_lock(folder)
     gone = folder.with_name(f".deleted-{folder.name}-{secrets.token_hex(4)}")
     try:
@@ -168,8 +168,7 @@ def delete(folder: Path) -> None:
 def running(folder: Path) -> str:
     """The number of the process that works on a session; empty for none.
 
-    It is told by what the holder wrote into the lock file, since trying the lock, even shared, would get in the way of
-    a process that is about to take it.
+    Read from the lock file, since trying the lock, even shared, could block a process that is about to take it.
     """
     try:
         pid, _, since = (folder / "lock").read_text(errors="replace").partition(" ")
@@ -177,7 +176,7 @@ def running(folder: Path) -> str:
         return ""
     if not (pid.isdigit() and since and started(int(pid)) == since):
         return ""
-    return "" if is_zombie(int(pid)) else pid  # killed, and whoever started it has not looked yet
+    return "" if is_zombie(int(pid)) else pid  # killed, and its parent has not noticed yet
 
 
 def short(root: Path, id: str) -> str:

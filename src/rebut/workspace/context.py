@@ -1,15 +1,16 @@
-"""Context: what the program serves to debaters, who have no tools of their own. Always from a kept workspace."""
+"""Context: the files that rebut gives to debaters, who have no tools of their own, always from a snapshot."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rebut.core.citation_syntax import understand
-from rebut.core.types import Json
-from rebut.workspace.snapshot import is_never_sent
-from rebut.workspace.tree import NEVER_READ, IsFolder, Missing, Read, Text, Workspace
+from rebut.core.types import Json, as_row, remade
+from rebut.workspace.file_reader import NEVER_READ, is_never_sent
+from rebut.workspace.tree import IsFolder, Missing, Read, Text, Workspace
 
 BUDGET = 200_000
 CAP = 40_000
@@ -31,7 +32,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The files that the user gave as context, and those that did not go in."""
+    """The files that the user gave as context, and those that did not fit or cannot be read."""
 
     files: tuple[Piece, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
@@ -49,25 +50,14 @@ class Gathered:
         return "\n\n".join(parts)
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "files": [{"path": piece.path, "bytes": piece.bytes, "text": piece.text} for piece in self.files],
-            "left_out": [[path, why] for path, why in self.left_out],
-            "total": self.total,
-        }
+        return {**as_row(self), "total": self.total}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Gathered:
-        files, left_out = data.get("files"), data.get("left_out")
-        pieces = [item for item in files if isinstance(item, dict)] if isinstance(files, list) else []
-        pairs = [item for item in left_out if isinstance(item, list)] if isinstance(left_out, list) else []
+    def from_json(cls, data: Mapping[str, Any]) -> Gathered:
         return cls(
-            tuple(Piece(str(p["path"]), _whole(p["bytes"]), str(p["text"])) for p in pieces),
-            tuple((str(path), str(why)) for path, why in pairs),
+            tuple(remade(Piece, row) for row in data.get("files", ())),
+            tuple((path, why) for path, why in data.get("left_out", ())),
         )
-
-
-def _whole(value: Json) -> int:
-    return value if isinstance(value, int) else 0
 
 
 async def gather(
@@ -178,7 +168,7 @@ def numbered(text: Text, start: int, end: int) -> Iterator[str]:
 
 
 def _fit(lines: Sequence[str], space: int, more: str = "", *, count: bool = False, start: int = 1) -> str:
-    """As many lines as there is room for, and a word about those that are not there."""
+    """As many lines as fit, and how many are missing."""
     kept: list[str] = []
     for line in lines:
         size = len(line.encode("utf-8", "replace")) + 1
@@ -192,11 +182,11 @@ def _fit(lines: Sequence[str], space: int, more: str = "", *, count: bool = Fals
 
 
 def _cut(line: str) -> str:
-    """A line of bearable length: minified code has no line worth a whole budget."""
+    """A line, cut if it is very long: one line of minified code could use up the whole budget."""
     more = len(line) - LONGEST_LINE
     return line if more <= 0 else f"{line[:LONGEST_LINE]}… ({more:,} more characters)"
 
 
 def shown(path: str) -> str:
-    """A name on one line, whatever it is made of."""
+    """A name on one line, with control characters escaped."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda m: m[0].encode("unicode_escape").decode(), path)

@@ -1,13 +1,12 @@
-"""Patches byte for byte: files as they really stand beside what a debate sees of them, and its patch in their terms.
+"""Exact patches: a patch of the texts that a debate reads, rewritten for the bytes of the real files.
 
-A debate reads text: line ends, byte order marks and bytes that are no UTF-8 are mended on the way in, and secrets have
-become placeholders. A patch of such texts does not fit the files. Here each of its lines is exchanged for the real one.
+A debate reads text: line ends, byte order marks and bytes that are not UTF-8 are normalised, and secrets are replaced
+by placeholders. A patch of such texts does not fit the files. Here each of its lines is replaced by the real one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,52 +15,50 @@ from pathlib import Path
 from rebut.core.errors import RebutError
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean
-from rebut.workspace.diff import BothTexts, Span, parts, section
-from rebut.workspace.patch import exact, touched
-from rebut.workspace.snapshot import FILE_CAP, Redact, decode, read_plain
+from rebut.workspace.diff import BothTexts, Span, parts, section, touched
+from rebut.workspace.file_reader import LINK, Unread, WorkingTree, decode
+from rebut.workspace.patch import exact
+from rebut.workspace.snapshot import Redact
 from rebut.workspace.tree import Text, Workspace
 
-HELD_BACK = "holds placeholders of secrets, so that git cannot apply it; --apply puts the values back"
+HELD_BACK = "contains placeholders of secrets, so that git cannot apply it; --apply puts the values back"
 BOM = "\ufeff"
-LINK = "120000"
 ENDS = re.compile("(\r\n|\n|\r)")
 
 
 class NotExact(RebutError):
-    """A patch cannot be put in the terms of the real files, and why."""
+    """A patch cannot be rewritten for the real files, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileOnDisk:
-    """A file as it is, and as a debate sees it. In `real`, bytes that are no UTF-8 are lone surrogates."""
+    """A file as it is, and as a debate sees it. In `real`, bytes that are not UTF-8 are lone surrogates."""
 
     real: str
     seen: str
     is_link: bool = False
 
 
-def standing(data: bytes, redact: Redact, *, is_link: bool = False) -> FileOnDisk | None:
-    """The file with these bytes; None where its bytes are not those of its text, as in UTF-16."""
+def file_of(data: bytes, redact: Redact, *, is_link: bool = False) -> FileOnDisk | None:
+    """The file with these bytes; None if it is not text, or encoded in UTF-16."""
     read = decode(data)
     if read is None or data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
     return FileOnDisk(data.decode("utf-8", "surrogateescape"), redact(clean(read[0])), is_link)
 
 
-def at(top: Path, name: str, redact: Redact) -> FileOnDisk | None:
+def read_file(top: Path, name: str, redact: Redact) -> FileOnDisk | None:
     """A file of the working tree; None if there is none. A link is not followed."""
-    place = top / name
-    if not place.parent.resolve().is_relative_to(top.resolve()):
-        raise NotExact(f"{name} lies behind a link")
-    try:
-        if place.is_symlink():
-            return standing(os.fsencode(place.readlink()), redact, is_link=True)
-        data = read_plain(place, FILE_CAP)
-    except (FileNotFoundError, NotADirectoryError):
+    tree = WorkingTree(top)
+    if tree.is_behind_link(name):
+        raise NotExact(f"a folder above {name} is a link")
+    read = tree.read(name)
+    if read is None:
         return None
-    except OSError as error:
-        raise NotExact(f"{name} cannot be read ({error.strerror or error})") from error
-    if data is None or (found := standing(data, redact)) is None:
+    if isinstance(read, Unread):
+        raise NotExact(f"{name}: {read.why}")
+    found = file_of(read.data, redact, is_link=read.is_link)
+    if found is None:
         raise NotExact(f"{name} cannot be read as text")
     return found
 
@@ -72,10 +69,9 @@ def rewritten(
     after: Mapping[str, str | None],
     known: Mapping[str, str] | None = None,
 ) -> bytes:
-    """The patch in terms of the real files. `after`: the texts that it makes, as the debate sees them.
+    """The patch, rewritten for the real files. `after`: the texts that it makes, as the debate sees them.
 
-    With `known`, the placeholders in it become the values that they stand for; without, no line that holds a secret
-    is shown as it is.
+    With `known`, placeholders become the values that they replaced; without, lines with a secret keep the placeholder.
     """
     made = []
     for part in parts(patch):
@@ -87,7 +83,7 @@ def rewritten(
         real = None if file is None else file.real
         new = None if text is None else restored(file, text, part.spans, known)
         sides = BothTexts(real, new)
-        # Where a lone carriage return ends a line, or a byte order mark goes to another one, git counts otherwise.
+        # Where a lone carriage return ends a line, or a byte order mark moves to another line, git counts differently.
         plain = real is None or not (re.search("\r(?!\n)", real) or real.startswith(BOM))
         spans = part.spans if plain and sides.fits(part.spans) else sides.differences()
         modes = (LINK if file is not None and file.is_link else part.modes[0], part.modes[1])
@@ -96,17 +92,17 @@ def rewritten(
 
 
 def restored(file: FileOnDisk | None, text: str, spans: tuple[Span, ...], known: Mapping[str, str] | None) -> str:
-    """The new text with its real values and line ends: lines that stay are taken as they are in the real file."""
+    """The new text with real values and line ends: unchanged lines are copied from the real file."""
     mark = BOM if file and file.real.startswith(BOM) else ""
     split = ENDS.split(file.real.removeprefix(BOM)) if file else [""]
     lines, ends = split[::2], [*split[1::2], ""]
     if file and len(lines) != file.seen.count("\n") + 1:
-        raise NotExact("a file has other lines than the debate saw")
+        raise NotExact("a file has not as many lines as the debate saw")
     rows, out, done = text.split("\n"), list[str](), 0
     for span in spans:
         out += (line + end for line, end in zip(lines[done : span.old], ends[done : span.old], strict=True))
         for n in range(span.new, span.new_end):
-            # A new line ends as the one does whose place it takes, or the one above it: a file may mix them.
+            # A new line ends like the one that it replaces, or the one above it: a file may mix line ends.
             end = _end(ends, min(span.old + n - span.new, max(span.old_end - 1, span.old - 1)))
             out.append(_valued(rows[n], known) + (end if n < len(rows) - 1 else ""))
         done = span.old_end
@@ -115,7 +111,7 @@ def restored(file: FileOnDisk | None, text: str, spans: tuple[Span, ...], known:
 
 
 def _end(ends: list[str], n: int) -> str:
-    """How the nth line ends; the last may not end at all, and then another one says how lines end here."""
+    """How the nth line ends; for a last line without an end, how the line before it ends."""
     n = max(n, 0)
     return ends[n] or (ends[n - 1] if n else "") or "\n"
 
@@ -124,17 +120,17 @@ def _valued(line: str, known: Mapping[str, str] | None) -> str:
     for mark in PLACEHOLDER.findall(line) if known is not None else ():
         assert known is not None
         if mark not in known or "\n" in known[mark]:
-            raise NotExact(f"what {mark} stands for is not known here")
+            raise NotExact(f"the value of {mark} is not known here")
         line = line.replace(mark, known[mark])
     return line
 
 
 def _hidden(file: FileOnDisk) -> FileOnDisk:
-    """The file with every line as the debate sees it from which a secret was taken."""
+    """The file, with each line that contains a secret as the debate sees it."""
     split = ENDS.split(file.real.removeprefix(BOM))
     seen = file.seen.split("\n")
     if len(split[::2]) != len(seen):
-        raise NotExact("a file has other lines than the debate saw")
+        raise NotExact("a file has not as many lines as the debate saw")
     for n, line in enumerate(split[::2]):
         read = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         split[2 * n] = line if clean(read) == seen[n] else seen[n]
@@ -144,7 +140,7 @@ def _hidden(file: FileOnDisk) -> FileOnDisk:
 async def as_it_stands(
     patch: str, after: Mapping[str, str | None], view: Workspace | None, top: Path, redact: Redact
 ) -> tuple[bytes, str]:
-    """A patch of a debate as `git apply` takes it, without a secret in it; and what keeps it from that, if anything."""
+    """A patch of a debate as `git apply` needs it, without secrets; and why git cannot apply it, if so."""
     plain = patch.encode("utf-8", "replace")
     if view is None or not patch:
         return plain, ""
@@ -155,7 +151,7 @@ async def as_it_stands(
             return plain, ""
         made = rewritten(patch, files, after)
     except NotExact as error:
-        return plain, f"the patch is one of the text that was read: {error.message}"
+        return plain, f"the patch fits the text that was read, not the files: {error.message}"
     marks = {mark for real, seen in both for mark in PLACEHOLDER.findall(seen) if mark not in real}
     if marks.intersection(PLACEHOLDER.findall(made.decode("utf-8", "replace"))):
         return made, f"the patch {HELD_BACK}"
@@ -163,22 +159,21 @@ async def as_it_stands(
 
 
 async def _reviewed(view: Workspace, top: Path, name: str, redact: Redact) -> FileOnDisk | None:
-    """The file that was reviewed: the working tree's, where it still is that one, else the commit's.
+    """The file that was reviewed: the one in the working tree if it is unchanged, else the commit's.
 
-    Where neither is, it is taken to be as plain as it was shown: a debate that goes on later, when the tree has
-    changed, must come to the same end.
+    If neither is, the text itself: a debate that is resumed when the tree has changed must come to the same end.
     """
     read = await view.read(name)
     reviewed = await exact(view, name, read) if isinstance(read, Text) else None
     unread: NotExact | None = None
     try:
-        found = await asyncio.to_thread(at, top, name, redact)
+        found = await asyncio.to_thread(read_file, top, name, redact)
         if (found.seen if found else None) == reviewed:
             return found
     except NotExact as error:
         unread = error
     data = await view.stored(name)
-    found = standing(data, redact) if data is not None else None
+    found = file_of(data, redact) if data is not None else None
     if found is not None and found.seen == reviewed:
         return found
     if unread is not None:

@@ -1,4 +1,4 @@
-"""Git as rebut asks it: read-only, and deaf to everything that a repository could make it run."""
+"""Git, read-only, with every hook, filter and helper disabled that a repository could make it run."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rebut.core import process
 from rebut.core.errors import RebutError
 
 TIMEOUT = 60.0
 OUTPUT_CAP = 256_000_000
 MOST_FILTERS = 200
 
-# A plain `git status` or `git diff` starts clean filters, a file-system monitor and more. None of it is needed to read.
+# A plain `git status` or `git diff` starts clean filters, a file-system monitor and more. None is needed to read.
 OFF = (
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -58,12 +58,12 @@ SET_ENV = {
 
 
 def off(*more: str) -> tuple[str, ...]:
-    """What stands before each of git's commands: all of that off, and what else is to be set."""
+    """The options before each git command: all of that disabled, and `more` settings."""
     return tuple(part for setting in (*OFF, *more) for part in ("-c", setting))
 
 
 class GitFailed(RebutError):
-    """Git could not be started, took too long or said no. `said` is all that it complained about."""
+    """Git could not be started, took too long or failed. `said` is what it wrote to standard error."""
 
     def __init__(self, message: str, hint: str = "", said: str = "") -> None:
         super().__init__(message, hint)
@@ -114,7 +114,7 @@ class Git:
 
     @classmethod
     async def open(cls, folder: Path) -> Git | None:
-        """The repository whose working tree holds `folder`, or None if there is none that git agrees to read."""
+        """The repository whose working tree contains `folder`; None if there is none, or git refuses to read it."""
         exe = shutil.which("git")
         if exe is None:
             return None
@@ -126,8 +126,8 @@ class Git:
                 place = (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n")
                 rest = await git.run("rev-parse", "--show-toplevel")
             git.top = top = Path(os.fsdecode(rest.removesuffix(b"\n")))
-            # `core.worktree` lets a repository call any folder its own, your home for instance. Only a folder
-            # that leads to the same repository, and that we started inside of, is taken.
+            # `core.worktree` lets a repository call any folder its own, your home for instance. Only a
+            # folder that leads to the same repository, and contains the one we started in, is accepted.
             if place != (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n"):
                 return None
         except GitFailed:
@@ -156,62 +156,49 @@ class Git:
                     off.append(f"--config-env=filter.{name}.{key}=REBUT_{'FALSE' if value else 'EMPTY'}")
         return tuple(off)
 
-    async def _start(self, *args: str, feed: bool = False, quiet: bool = False) -> asyncio.subprocess.Process:
-        env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV}
+    def _argv(self, *args: str) -> tuple[str, ...]:
+        return (self.exe, "--no-pager", *self.options, *args)
+
+    @staticmethod
+    def _env() -> dict[str, str]:
+        return {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV} | SET_ENV
+
+    async def _talk(self, *args: str) -> asyncio.subprocess.Process:
         try:
-            return await asyncio.create_subprocess_exec(
-                self.exe,
-                "--no-pager",
-                *self.options,
-                *args,
-                cwd=self.top,
-                env=env | SET_ENV,
-                stdin=asyncio.subprocess.PIPE if feed else asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL if quiet else asyncio.subprocess.PIPE,
-                start_new_session=True,
-                limit=1 << 20,
+            return await process.start(self._argv(*args), cwd=self.top, env=self._env())
+        except OSError as error:
+            raise self._not_started(error) from error
+
+    def _not_started(self, error: OSError) -> GitFailed:
+        return GitFailed(f"git could not be started in {self.top}: {error.strerror}")
+
+    async def run(self, *args: str, codes: tuple[int, ...] = (0,), cap: int = OUTPUT_CAP, feed: bytes = b"") -> bytes:
+        """What one git command prints; `feed` goes to its standard input.
+
+        GitFailed if it takes longer than a minute, prints more than `cap` or ends with a code not in `codes`.
+        """
+        try:
+            ended = await process.run(
+                self._argv(*args), cwd=self.top, env=self._env(), feed=feed, seconds=TIMEOUT, cap=cap
             )
         except OSError as error:
-            raise GitFailed(f"git could not be started in {self.top}: {error.strerror}") from error
-
-    async def run(
-        self, *args: str, codes: tuple[int, ...] = (0,), cap: int = OUTPUT_CAP, feed: bytes | None = None
-    ) -> bytes:
-        """What one git command prints. Ends the process when it is cancelled, late, or prints beyond `cap`.
-
-        `feed` is for commands that read all of it before they print.
-        """
-        process = await self._start(*args, feed=feed is not None)
-        assert process.stdout is not None and process.stderr is not None
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                if process.stdin is not None:
-                    process.stdin.write(feed or b"")
-                    process.stdin.close()
-                complaint = asyncio.ensure_future(process.stderr.read())
-                parts, size = [], 0
-                while chunk := await process.stdout.read(1 << 16):
-                    parts.append(chunk)
-                    if (size := size + len(chunk)) > cap:
-                        raise GitFailed(f"git {args[0]} prints more than {cap:,} bytes in {self.top}")
-                said = (await complaint).decode("utf-8", "replace").strip()
-                code = await process.wait()
-        except TimeoutError as error:
-            raise GitFailed(f"git {args[0]} took longer than {TIMEOUT:.0f} s in {self.top}") from error
-        finally:
-            await end(process)
-        if code not in codes:
-            first = said.splitlines()[0] if said else f"code {code}"
+            raise self._not_started(error) from error
+        if ended.cut == "time":
+            raise GitFailed(f"git {args[0]} took longer than {TIMEOUT:.0f} s in {self.top}")
+        if ended.cut == "size":
+            raise GitFailed(f"git {args[0]} prints more than {cap:,} bytes in {self.top}")
+        if ended.code not in codes:
+            said = ended.err.strip()
+            first = said.splitlines()[0] if said else f"code {ended.code}"
             raise GitFailed(f"git {args[0]} failed in {self.top}: {first}", said=said)
-        return b"".join(parts)
+        return ended.data
 
     async def names(self, *args: str) -> tuple[str, ...]:
-        """The names that an `ls-files` with these options gives."""
+        """The names that `ls-files` prints with these options."""
         return tuple(os.fsdecode(name) for name in (await self.run("ls-files", "-z", *args)).split(b"\0") if name)
 
     async def changes(self) -> Changes:
-        """HEAD and what differs from it, told by index and file times; nothing is converted, nothing is started."""
+        """HEAD and what differs from it, by index and file times; nothing is converted, nothing is run."""
         head = (await self.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", codes=(0, 1))).decode().strip()
         changed: dict[str, str] = {}
         if head:
@@ -245,11 +232,11 @@ class Git:
         """An object's bytes by id; its size alone if that is above `cap`; None if there is no such object.
 
         One `cat-file --batch` process answers all calls. If a call is cancelled half-way, the process is ended,
-        since the next caller would read the rest of the wrong answer.
+        since the next caller would read the rest of that answer.
         """
         async with self.lock:
             if self.batch is None:
-                self.batch = await self._start("cat-file", "--batch", feed=True, quiet=True)
+                self.batch = await self._talk("cat-file", "--batch")
             whole = False
             try:
                 async with asyncio.timeout(TIMEOUT):
@@ -283,46 +270,46 @@ class Git:
         return size
 
     async def objects(self, ids: Sequence[str], cap: int, total: int) -> dict[str, bytes | int]:
-        """Many objects by id, asked for at once; the size alone of one above `cap` or beyond `total` in all.
+        """Many objects by id, in one process; only the size of one above `cap` or beyond `total` in all.
 
-        What is missing, as in a partial clone, is not in the answer.
+        Missing objects, as in a partial clone, are not in the answer.
         """
         found: dict[str, bytes | int] = {}
         if not ids:
             return found
-        process = await self._start("cat-file", "--batch", "--buffer", feed=True, quiet=True)
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write("".join(f"{oid}\n" for oid in ids).encode())
+        batch = await self._talk("cat-file", "--batch", "--buffer")
+        assert batch.stdin is not None and batch.stdout is not None
+        batch.stdin.write("".join(f"{oid}\n" for oid in ids).encode())
         try:
             async with asyncio.timeout(TIMEOUT):
-                process.stdin.close()
+                batch.stdin.close()
                 for oid in ids:
-                    answer = await self._next(process.stdout, min(cap, total))
+                    answer = await self._next(batch.stdout, min(cap, total))
                     if answer is not None:
                         found[oid] = answer
                         total -= len(answer) if isinstance(answer, bytes) else 0
-                await process.wait()  # it ends by itself: nothing more is asked
+                await batch.wait()  # it ends by itself: nothing more is asked
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
             raise GitFailed(f"git cat-file gave no answer in {self.top}") from error
         finally:
-            await end(process)
+            await process.stop(batch)
         return found
 
     async def commit(self, ref: str) -> str:
-        """The id of the commit that a name stands for, "" if there is none. A dash in front would make it an option."""
+        """The id of the commit that a name refers to, "" if there is none. A leading dash would make it an option."""
         if ref.startswith("-"):
             return ""
         said = await self.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", codes=(0, 1, 128))
         return said.decode("utf-8", "replace").strip()
 
     async def parents(self, commit: str) -> tuple[str, ...]:
-        """A commit's parents as they stand in it: a shallow clone names them too, though it has not got them."""
+        """A commit's parents as it names them: a shallow clone names them, too, though it does not have them."""
         body = await self.object(commit, OUTPUT_CAP)
         lines = body.split(b"\n\n")[0].split(b"\n") if isinstance(body, bytes) else []
         return tuple(line[7:].decode() for line in lines if line.startswith(b"parent "))
 
     async def merge_base(self, one: str, other: str) -> str:
-        """Where two commits parted, "" if they never were together."""
+        """The merge base of two commits, "" if there is none."""
         said = await self.run("merge-base", one, other, codes=(0, 1))
         return said.decode().strip()
 
@@ -330,34 +317,26 @@ class Git:
         """End the `cat-file` process, if one runs."""
         batch, self.batch = self.batch, None
         if batch is not None:
-            await end(batch)
+            await process.stop(batch)
 
 
 async def refusal(folder: Path) -> tuple[str, str]:
-    """Why git does not read the repository that holds a folder, and what to do; empty where there is no repository."""
+    """Why git does not read the repository that contains a folder, and what to do; empty without a repository."""
     exe = shutil.which("git")
     if exe is None:
         return "git is not installed", "Install git, or name a file with --scope file:PATH."
-    held = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
-    if held is None:
+    found = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    if found is None:
         return "", ""
     try:
         await Git(folder, exe, off()).run("rev-parse", "--show-toplevel")
     except GitFailed as error:
         owned = "dubious ownership" in error.said
         said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
-        trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(held))}"
-        return f"git does not read {held}: {said}", trust if owned else f"Look at {held / '.git'}."
-    return f"{held / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
+        trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(found))}"
+        return f"git does not read {found}: {said}", trust if owned else f"Look at {found / '.git'}."
+    return f"{found / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
 
 
 def _holds(top: Path, folder: Path) -> bool:
     return (top / ".git").exists() and folder.resolve().is_relative_to(top.resolve())
-
-
-async def end(process: asyncio.subprocess.Process) -> None:
-    """End a process that may already be over, and wait until it is."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):  # it may have ended by itself in between
-            process.kill()
-        await process.wait()

@@ -1,10 +1,9 @@
-"""Patches: tried on a copy of the files they touch, in a folder of their own. Nobody's working tree is ever near."""
+"""Patches, tried on a copy of the files that they change, in a temporary folder: no working tree is touched."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -12,18 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from rebut.workspace.diff import created, new_modes, touched, without_wrapping, writes_other_than_text
+from rebut.workspace.file_reader import LINK
 from rebut.workspace.git import Git, GitFailed, off
-from rebut.workspace.tree import Missing, Text, Workspace, confine
+from rebut.workspace.tree import Missing, Text, Workspace
 
-FORBIDDEN = re.compile(r"^(?:GIT binary patch|(?:new|old) (?:file )?mode 1[26]0000)", re.M)
-_NAME = r'("(?:[^"\\]|\\.)*"|[^\t\n]+)'
-# Both lines of a head: `--- x` alone is also how a line `-- x` looks that is taken away.
-NAMED = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}|^(?:rename|copy) (?:from|to) {_NAME}", re.M)
-# What has no lines to change has no such head: an empty file, a mode.
-HEAD = re.compile(r"^diff --git (.+)$", re.M)
-MODES = re.compile(r"^new (?:file )?mode (100(?:644|755))$", re.M)
-MOVED = re.compile(rf"^(?:rename|copy) from {_NAME}\n(?:rename|copy) to {_NAME}", re.M)
-CREATED = re.compile(r"^--- /dev/null\n\+\+\+ ([^\t\n]+)", re.M)
 NOT_TEXT = "it changes a binary file, a link or a submodule; change text files only"
 NO_GIT = "git is not installed, so a patch cannot be tried"
 PLAIN = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=false", "apply.whitespace=nowarn")
@@ -31,72 +23,28 @@ PLAIN = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=false", "a
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """What became of a patch: the files as they stand after it, or why it does not apply."""
+    """The result of a patch: the files after it, or why it does not apply."""
 
     files: Mapping[str, str | None] = field(default_factory=dict)
-    """Path → its text, None where the patch takes the file away."""
+    """Path → its text, None where the patch deletes the file."""
     modes: Mapping[str, str] = field(default_factory=dict)
-    """Path → its mode, where the patch says something about that."""
+    """Path → its mode, where the patch states one."""
     complaint: str = ""
 
 
-def tidy(patch: str) -> str:
-    """A patch without what models put around it: a fence, a word before, a missing last line end."""
-    text = patch.replace("\r\n", "\n") if "\r\n" in patch and "\r\n" not in patch.replace("\r\r\n", "") else patch
-    if fenced := re.search(r"^```[\w-]*\n(.*?)^```\s*$", text, re.M | re.S):
-        text = fenced[1]
-    start = re.search(r"^(?:diff --git |--- )", text, re.M)
-    text = text[start.start() :] if start else text
-    return text if text.endswith("\n") or not text else f"{text}\n"
-
-
-def touched(patch: str) -> tuple[str, ...]:
-    """The paths that a patch names, as they stand below the top."""
-    names = [unquoted(name.strip()) for m in NAMED.finditer(patch) for name in m.groups() if name]
-    names += [name for part in _sections(patch) if not NAMED.search(part) and (name := _headed(part))]
-    plain = (re.sub(r"^[ab]/", "", name) for name in names if name != "/dev/null")
-    return tuple(dict.fromkeys(name for name in plain if confine(name, "/") not in (None, ".")))
-
-
-def _sections(patch: str) -> list[str]:
-    return [part for part in re.split(r"^(?=diff --git )", patch, flags=re.M) if part.startswith("diff --git ")]
-
-
-def _headed(section: str) -> str:
-    """The name in the head of a section that changes no lines; it stands there twice."""
-    found = HEAD.match(section)
-    both = found[1] if found else ""
-    first, second = both[: len(both) // 2], both[len(both) // 2 + 1 :]
-    first, second = (re.sub(r"^[ab]/", "", unquoted(name)) for name in (first, second))
-    return second if first == second else ""
-
-
-def _modes(patch: str, before: Mapping[str, str]) -> dict[str, str]:
-    """The modes that a patch gives to files, and those that files take along to another name."""
-    out: dict[str, str] = {}
-    for part in _sections(patch):
-        head = part.partition("\n@@ ")[0]
-        if moved := MOVED.search(head):
-            source, name = (unquoted(one.strip()) for one in moved.groups())
-            out[name] = before.get(source, "")
-        if (said := MODES.search(head)) and (names := touched(part)):
-            out[names[-1]] = said[1]
-    return {name: mode for name, mode in out.items() if mode}
-
-
 async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False) -> Patched:
-    """Apply a patch to a copy of the files that it names, as `view` shows them; or take it back there."""
+    """Apply a patch, or with `reverse` undo it, on a copy of the files that it names, as `view` shows them."""
     if view is None:
-        return Patched(complaint="nothing was kept that could be changed")
-    patch = tidy(patch)
+        return Patched(complaint="no workspace was kept, so there are no files to change")
+    patch = without_wrapping(patch)
     names = touched(patch)
     if not patch.strip() or not names:
         return Patched(complaint="there is no unified diff in it: begin with --- a/PATH and +++ b/PATH")
-    if FORBIDDEN.search(patch):
+    if writes_other_than_text(patch):
         return Patched(complaint=NOT_TEXT)
     before: dict[str, str | None] = {}
     modes = {name: await view.mode(name) for name in names}
-    made_new = {re.sub(r"^b/", "", unquoted(m[1].strip())) for m in CREATED.finditer(patch)}
+    made_new = created(patch)
     for name in names:
         read = await view.read(name)
         if isinstance(read, Text):
@@ -108,23 +56,23 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
         return Patched(complaint=NO_GIT)
     with tempfile.TemporaryDirectory(prefix="rebut-patch-") as made:
         top = Path(made) / "tree"
-        await asyncio.to_thread(lay, top, before, modes)
+        await asyncio.to_thread(write_files, top, before, modes)
         file = Path(made) / "patch"
         await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "replace"))
         git = scratch(top, exe)
         await git.run("init", "-q", "--template=", ".")
         complaint = ""
-        # A hunk whose counts are wrong and whose lines are right is what models write most.
+        # The most frequent mistake of models is a hunk with right lines and wrong counts.
         way = ("--reverse",) if reverse else ()
         for more in (way, (*way, "--recount")):
             try:
                 await git.run("apply", "--check", *more, str(file))
                 await git.run("apply", *more, str(file))
             except GitFailed as error:
-                complaint = complaint or _told(error.said or error.message, made)
+                complaint = complaint or _complaint(error.said or error.message, made)
                 continue
-            after = _modes(patch, modes)
-            if "120000" in after.values():  # a link under another name
+            after = new_modes(patch, modes)
+            if LINK in after.values():  # a link under another name
                 return Patched(complaint=NOT_TEXT)
             return Patched(await asyncio.to_thread(_read, top, names), after)
         return Patched(complaint=complaint)
@@ -145,37 +93,37 @@ async def difference(
     if exe is None or (before == dict(files) and new_modes == old_modes):
         return ""
     with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
-        for side, texts, held in (("a", before, old_modes), ("b", files, new_modes)):
-            await asyncio.to_thread(lay, Path(made) / side, texts, held)
+        for side, texts, side_modes in (("a", before, old_modes), ("b", files, new_modes)):
+            await asyncio.to_thread(write_files, Path(made) / side, texts, side_modes)
         flags = ("--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-prefix", "--text")
         said = await scratch(Path(made), exe).run("diff", *flags, "a", "b", codes=(0, 1))
     return said.decode("utf-8", "replace")
 
 
 async def exact(view: Workspace, name: str, read: Text) -> str:
-    """A file's text with its line ends as they are, which `Text` does without."""
+    """A file's text with its own line ends, which `Text` does not keep."""
     text = await view.raw(name)
     return "\n".join([*read.lines, ""]) if text is None else text
 
 
 def scratch(top: Path, exe: str) -> Git:
-    """Git in a folder of our own, which takes every byte as it is."""
+    """Git in a temporary folder, without any conversion."""
     return Git(top, exe, off(*PLAIN))
 
 
-def lay(
+def write_files(
     top: Path,
     files: Mapping[str, str | None] | Mapping[str, bytes | None],
     modes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Write files below a folder; None is a file that is not there."""
+    """Write files below a folder; None is a file that does not exist."""
     top.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         if text is not None:
             place = top / name
             place.parent.mkdir(parents=True, exist_ok=True)
             body = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
-            if modes.get(name) == "120000":
+            if modes.get(name) == LINK:
                 place.symlink_to(os.fsdecode(body))
                 continue
             place.write_bytes(body)
@@ -191,19 +139,5 @@ def _read(top: Path, names: Iterable[str]) -> dict[str, str | None]:
     return out
 
 
-def _told(said: str, made: str) -> str:
+def _complaint(said: str, made: str) -> str:
     return said.replace(made + os.sep, "").strip()[:1500] or "git apply refuses it"
-
-
-def unquoted(name: str) -> str:
-    """A path as git writes it when it has odd characters: in quotes, with octal escapes for bytes."""
-    if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
-        return name
-    body = name[1:-1].encode("utf-8", "surrogateescape")
-    plain = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b'"': b'"', b"\\": b"\\"}
-    made = re.sub(
-        rb"\\([0-7]{3}|.)",
-        lambda m: bytes([int(m[1], 8) & 255]) if len(m[1]) == 3 else plain.get(m[1], m[1]),
-        body,
-    )
-    return made.decode("utf-8", "replace")

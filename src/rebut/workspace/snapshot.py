@@ -1,71 +1,32 @@
-"""The workspace as it stood when a debate opened: taken once, kept redacted, described in plain JSON."""
+"""A snapshot of the workspace when a debate opens: taken once, redacted, described in plain JSON."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import os
-import re
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import translate
-from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast, get_args
 
 from rebut.core.errors import RecordError, UsageError
-from rebut.core.types import Json
+from rebut.core.types import Json, as_row, remade
+from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, clean_name, decode, is_never_sent
 from rebut.workspace.git import Changes, Git
 
 Redact = Callable[[str], str]
 Kind = Literal["git", "files", "none"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
-FILE_CAP = 1_000_000
 TOTAL_CAP = 50_000_000
 MOST_FILES = 5_000
 MOST_NAMES = 2_000
 
-# Examples such as .env.example are on the list too: C16 says `.env*`, and real values do get pasted into them.
-NEVER_FOLDERS = (".env*", ".git", ".ssh", ".gnupg", ".aws", ".kube")
-NEVER_FILES = (
-    *("*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.gpg"),
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.tfstate*", "*.tfvars*", "*.kubeconfig", "kubeconfig"),
-    *(".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".dockercfg"),
-    *(".git-credentials", "credentials", "credentials*.json", "client_secret*.json", "secrets.*"),
-    *("service-account*.json", "service_account*.json"),
-)
-
-
-def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
-    """Whether a file may never be copied or served, by its name, a folder above it or the user's own globs.
-
-    A user's glob without a slash is held against every part of the path, one with a slash against the path and each
-    folder above it. Letters match in either case and `*` also crosses slashes: to hide too much is the safe mistake.
-    """
-    folders, files, whole = _never(tuple(globs))
-    parts = path.casefold().strip("/").split("/")
-    if files.match(parts[-1]) or any(folders.match(part) for part in parts):
-        return True
-    return whole is not None and any(whole.match("/".join(parts[:n])) for n in range(1, len(parts) + 1))
-
-
-@lru_cache(maxsize=64)
-def _never(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str] | None]:
-    plain = [glob.casefold().removeprefix("./").strip("/") for glob in globs]
-    parts = [glob for glob in plain if glob and "/" not in glob]
-    deep = [glob for glob in plain if "/" in glob]
-    paths = [form for glob in deep for form in (glob, glob.removeprefix("**/"), glob.removesuffix("/**"))]
-    return _any(NEVER_FOLDERS + tuple(parts)), _any(NEVER_FILES), _any(tuple(paths)) if paths else None
-
-
-def _any(globs: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{translate(glob)})" for glob in globs))
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was kept of a workspace. Paths are relative to `root`, with forward slashes."""
+    """What is kept of a workspace. Paths are relative to `root`, with forward slashes."""
 
     kind: Kind
     root: str
@@ -74,60 +35,31 @@ class Snapshot:
     """Path → name of its redacted copy in the keep folder."""
     deleted: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """Path of a file or folder that was there but not kept → why."""
+    """Path of a file or folder that existed but was not kept → why."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Symbolic link of the working tree → the path inside `root` that it leads to, "" if it leads out."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """Path → what to know of its copy."""
+    """Path → a note on how its copy was read."""
     never: tuple[str, ...] = ()
     included: tuple[str, ...] = ()
-    """What the user named as context, as paths from `root`."""
+    """What the user named as context, relative to `root`."""
     complete: bool = True
-    """False when there was more than could be listed: then an unknown path is not known to be absent."""
+    """False when there were more files than are listed: then a path that is not listed may exist."""
     folder: str = ""
-    """Where the debate was started, as a path from `root`: people name files from where they stand."""
+    """Where the debate was started, relative to `root`: users name files from there."""
     modes: Mapping[str, str] = field(default_factory=dict)
     """Path of a changed or executable file of the working tree → its mode, as git writes it."""
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "kind": self.kind,
-            "root": self.root,
-            "head": self.head,
-            "copies": dict(self.copies),
-            "deleted": list(self.deleted),
-            "skipped": dict(self.skipped),
-            "links": dict(self.links),
-            "notes": dict(self.notes),
-            "never": list(self.never),
-            "included": list(self.included),
-            "complete": self.complete,
-            "folder": self.folder,
-            "modes": dict(self.modes),
-        }
+        return cast(dict[str, Json], as_row(self))
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Snapshot:
-        """Read back what `to_json` gave. Whatever has another shape is a broken record."""
-        kind = data.get("kind")
-        if kind != "git" and kind != "files" and kind != "none":
+    def from_json(cls, data: Mapping[str, Any]) -> Snapshot:
+        """Read back what `to_json` gave."""
+        if (kind := data.get("kind")) not in KINDS:
             hint = "Open it with the version of rebut that made it."
             raise RecordError(f"a snapshot of kind {kind!r} is on record", hint)
-        return cls(
-            kind,  # type: ignore[arg-type]
-            str(data.get("root", "")),
-            str(data.get("head", "")),
-            _texts(data.get("copies")),
-            _names(data.get("deleted")),
-            _texts(data.get("skipped")),
-            _texts(data.get("links")),
-            _texts(data.get("notes")),
-            _names(data.get("never")),
-            _names(data.get("included")),
-            data.get("complete") is not False,
-            str(data.get("folder", "")),
-            _texts(data.get("modes")),
-        )
+        return remade(cls, data)
 
     def at(self, commit: str) -> Snapshot:
         """The same repository at a commit, without the working tree: the old side of a diff."""
@@ -136,45 +68,10 @@ class Snapshot:
         )
 
 
-def _texts(value: Json) -> dict[str, str]:
-    return {key: str(item) for key, item in value.items()} if isinstance(value, dict) else {}
-
-
-def _names(value: Json) -> tuple[str, ...]:
-    return tuple(str(item) for item in value) if isinstance(value, list) else ()
-
-
-def decode(data: bytes) -> tuple[str, str] | None:
-    """The text of a file and a note on how it was read; None if it is binary."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace"), "read as UTF-16"
-    if b"\0" in data[:8000]:
-        return None
-    try:
-        return data.decode("utf-8-sig"), ""
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "replace"), "not UTF-8: what could not be read is replaced"
-
-
-def read_plain(path: Path, cap: int) -> bytes | None:
-    """A regular file's bytes, its last part no link; None if it is larger than `cap`. Raises OSError."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError("not a regular file")
-        data = file.read(cap + 1)
-    return None if len(data) > cap else data
-
-
-def clean_name(name: str) -> str:
-    """A file name as text that any encoder takes: bytes that are no UTF-8 become the replacement character."""
-    return os.fsencode(name).decode("utf-8", "replace").replace(os.sep, "/")
-
-
 async def take(
     root: Path, keep: Path, redact: Redact, *, include: Sequence[str] = (), never: Sequence[str] = ()
 ) -> Snapshot:
-    """Keep the workspace that holds `root`. `include` are files or folders in it, relative to `root` or absolute."""
+    """Keep the workspace that contains `root`. `include` are files or folders in it, relative to `root` or absolute."""
     git = await Git.open(root)
     top, named = await asyncio.to_thread(_inside, git.top if git else root, root, include)
     kept = _Keep(top, keep, redact, tuple(never), tuple(clean_name(name) for name in named))
@@ -201,21 +98,22 @@ def _below(top: Path, root: Path) -> str:
 def _relative(top: Path, root: Path, path: str) -> str:
     place = (root / path).resolve()
     if not place.exists():
-        raise UsageError(f"there is no file or folder {path!r} to take as context", "Name one in the workspace.")
+        raise UsageError(f"there is no file or folder {path!r} to use as context", "Name one in the workspace.")
     if not place.is_relative_to(top):
         raise UsageError(
-            f"{path!r} lies outside the workspace {top}", "Only files inside it can be context; copy it there."
+            f"{path!r} is outside the workspace {top}", "Only files inside it can be context; copy it there."
         )
     return str(place.relative_to(top))
 
 
 class _Keep:
-    """A snapshot in the making: one call per file, caps over all of them."""
+    """Takes a snapshot: one call per file, with caps over all of them."""
 
     def __init__(
         self, top: Path, keep: Path, redact: Redact, never: tuple[str, ...], included: tuple[str, ...]
     ) -> None:
         self.top, self.keep, self.redact, self.never = top, keep.resolve(), redact, never
+        self.tree = WorkingTree(top)
         self.copies: dict[str, str] = {}
         self.deleted: list[str] = []
         self.skipped: dict[str, str] = {}
@@ -248,7 +146,7 @@ class _Keep:
                     self.add(name)
 
     def folders(self, named: Sequence[str]) -> None:
-        """Outside git: keep what was named, and know the names of what else is there."""
+        """Without git: keep the files that were named, and the names of the others."""
         for path in named:
             for name in self.walk(path):
                 self.add(name)
@@ -263,7 +161,7 @@ class _Keep:
                 self.skip(path, "not among the files that were kept")
 
     def walk(self, path: str) -> Iterator[str]:
-        """The files below a folder, or the file itself, in a fixed order; links are named, not entered."""
+        """The files below a folder, or the file itself, in a fixed order; links are listed, not followed."""
         place = self.top / path
         if not place.is_dir() or place.is_symlink():
             yield path
@@ -282,36 +180,27 @@ class _Keep:
 
     def add(self, name: str, oid: str = "") -> None:
         """Keep one file of the working tree, unless it is the same as HEAD's blob `oid`."""
-        key, place = clean_name(name), self.top / name
-        if is_never_sent(key, self.never) or place.is_relative_to(self.keep) or key in self.copies:
+        key = clean_name(name)
+        if is_never_sent(key, self.never) or (self.top / name).is_relative_to(self.keep) or key in self.copies:
             return
-        if place.parent.resolve() != place.parent:
-            self.deleted.append(key)  # a folder above it has become a link: what lies behind is not this file
-            return
-        try:
-            mode = place.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                self.links[key] = link_target(key, str(place.readlink()), self.top)
-            elif stat.S_ISDIR(mode):
-                self.skip(name.rstrip("/"), "a repository of its own")
-            elif not stat.S_ISREG(mode):
-                self.skip(name, "not a regular file")
-            else:
-                if oid or mode & 0o100:
-                    self.modes[key] = "100755" if mode & 0o100 else "100644"
-                self.copy(name, key, place, oid)
-        except (FileNotFoundError, NotADirectoryError):
+        found = self.tree.read(name)
+        if found is None:
             self.deleted.append(key)
-        except OSError as error:
-            self.skip(name, f"cannot be read ({error.strerror or error})")
+            return
+        if isinstance(found, FileBytes) and found.is_link:
+            self.links[key] = link_target(key, os.fsdecode(found.data), self.top)
+            return
+        if found.mode and (oid or found.mode == "100755"):
+            self.modes[key] = found.mode
+        if oid and self.tree.has_id(name, oid):
+            return  # only its times or its mode changed, so HEAD's blob is read instead
+        if isinstance(found, Unread):
+            self.skip(name.rstrip("/"), found.why)
+        else:
+            self.copy(name, key, found.data)
 
-    def copy(self, name: str, key: str, place: Path, oid: str) -> None:
-        if oid and _blob_id(place, len(oid)) == oid:
-            return  # only its times or its mode changed, so HEAD's blob will serve
-        data = read_plain(place, FILE_CAP)
-        if data is None:
-            self.skip(name, "larger than 1 MB")
-        elif self.total + len(data) > TOTAL_CAP:
+    def copy(self, name: str, key: str, data: bytes) -> None:
+        if self.total + len(data) > TOTAL_CAP:
             self.skip(name, "beyond the 50 MB that are kept in all")
         elif len(self.copies) >= MOST_FILES:
             self.skip(name, f"beyond the {MOST_FILES:,} files that are kept")
@@ -325,7 +214,7 @@ class _Keep:
                 self.notes[key] = note
 
     def write(self, key: str, text: str) -> str:
-        # Named by content, so that taking the snapshot again after a crash writes the same files over themselves.
+        # Named by content, so that taking the snapshot again after a crash writes the same files.
         body = text.encode("utf-8", "replace")
         stored = hashlib.sha256(key.encode() + b"\0" + body).hexdigest()[:32]
         self.keep.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -336,16 +225,6 @@ class _Keep:
 
 
 def link_target(link: str, target: str, top: Path) -> str:
-    """Where a link leads, as a path inside the workspace; "" if it leads out of it or to its top."""
+    """Where a link leads, as a path in the workspace; "" if it leads out of it or to its top."""
     place = Path(os.path.normpath((top / link).parent / target))
     return clean_name(str(place.relative_to(top))) if top in place.parents else ""
-
-
-def _blob_id(place: Path, length: int) -> str:
-    """The id that git gives to a file's bytes as they are, without any filter."""
-    digest = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
-    with place.open("rb") as file:
-        digest.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()

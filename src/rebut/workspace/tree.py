@@ -1,10 +1,9 @@
-"""What evidence and context read from: the files and commits of one workspace, confined, capped and redacted."""
+"""The files and commits of a workspace, as evidence and context read them: confined, capped and redacted."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import posixpath
 import re
 import unicodedata
 from abc import ABC, abstractmethod
@@ -16,8 +15,21 @@ from typing import TYPE_CHECKING, Literal
 
 from rebut.core.text import fingerprint
 from rebut.core.types import Json
+from rebut.workspace.diff import both_sides
+from rebut.workspace.file_reader import (
+    LINK,
+    NEVER_READ,
+    FileBytes,
+    Unread,
+    WorkingTree,
+    clean_name,
+    confine,
+    decode,
+    is_never_sent,
+    too_large,
+)
 from rebut.workspace.git import Git, GitFailed, TreeEntry
-from rebut.workspace.snapshot import Redact, Snapshot, clean_name, decode, is_never_sent, link_target, read_plain
+from rebut.workspace.snapshot import Redact, Snapshot, link_target
 
 if TYPE_CHECKING:
     from rebut.workspace.targets.target import Target
@@ -25,7 +37,6 @@ if TYPE_CHECKING:
 READ_CAP = 8_000_000
 DIFF_CAP = 2_000_000
 MOST_SEARCHED = 5_000
-NEVER_READ = "never read: files of this name may hold secrets"
 REF = re.compile(r"[A-Za-z0-9][\w./~^-]{0,199}")
 
 
@@ -65,7 +76,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFile:
-    """It may well be there, but it cannot or must not be read."""
+    """The file may exist, but it cannot or must not be read."""
 
     path: str
     why: str
@@ -77,7 +88,7 @@ History = Literal["whole", "shallow", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A line that holds what was searched."""
+    """A line that contains the searched text."""
 
     path: str
     line: int
@@ -85,12 +96,12 @@ class Hit:
 
 
 class Workspace(ABC):
-    """What evidence and context read from."""
+    """One version of a workspace, to read from."""
 
     def __init__(self, root: str, redact: Redact, never: Sequence[str] = ()) -> None:
         self.root, self.redact, self.never = root, redact, tuple(never)
         self.folder = ""
-        """Where the reader stands, as a path from `root`."""
+        """The folder of the reader, relative to `root`."""
         self._cache: dict[str, Read] = {}
         self._git: Git | None = None
         self._opened = False
@@ -127,7 +138,7 @@ class Workspace(ABC):
         return self._cache[relative]
 
     async def raw(self, path: str) -> str | None:
-        """A file's text with its own line ends, for those that write; None where only its lines are known."""
+        """A file's text with its own line ends, for writing it; None where only its lines are known."""
         return None
 
     async def mode(self, path: str) -> str:
@@ -135,7 +146,7 @@ class Workspace(ABC):
         return ""
 
     async def stored(self, path: str) -> bytes | None:
-        """The bytes of a file that a commit holds; None where no commit is read."""
+        """The bytes of a file in the commit; None where no commit is read."""
         return None
 
     async def names(self) -> tuple[str, ...]:
@@ -145,7 +156,7 @@ class Workspace(ABC):
         return self._names
 
     async def tree(self, folder: str = "", limit: int = 200) -> tuple[str, ...] | Missing:
-        """All files below a folder if at most `limit`, else what stands directly in it, folders with a count."""
+        """All files below a folder if at most `limit`, else what is directly in it, folders with a count."""
         relative = confine(folder or ".", self.root)
         prefix = "" if relative == "." else f"{relative}/"
         below = [name for name in await self.names() if name.startswith(prefix)] if relative is not None else []
@@ -160,7 +171,7 @@ class Workspace(ABC):
         return tuple(f"{n} ({c} files)" if n.endswith("/") else n for n, c in counts.items())[:limit]
 
     async def grep(self, pattern: str, limit: int = 50) -> tuple[Hit, ...]:
-        """Lines that hold `pattern` letter for letter. No regular expression: a model could write an endless one."""
+        """Lines that contain `pattern` literally. No regular expressions: a model could write one that never ends."""
         hits: list[Hit] = []
         if not pattern.strip() or "\n" in pattern or "\0" in pattern:
             return ()
@@ -173,7 +184,7 @@ class Workspace(ABC):
         return tuple(hits[:limit])
 
     async def history(self) -> History:
-        """Whether commits can be looked up: a shallow clone lacks old ones, so that a missing one says nothing."""
+        """Whether commits can be looked up: a shallow clone lacks old ones, so that a missing one may exist."""
         git = await self._repository()
         if git is None:
             return "none"
@@ -199,7 +210,7 @@ class Workspace(ABC):
         return ref
 
     async def commit_texts(self, ref: str) -> tuple[str, ...] | None:
-        """A commit's message and both sides of its change, redacted; None if that is too much to look into."""
+        """A commit's message and both sides of its change, redacted; None if that is too large to search."""
         git, body = await self._repository(), await self._commit(ref)
         if git is None or body is None:
             return None
@@ -208,9 +219,7 @@ class Workspace(ABC):
             diff = await git.run("diff-tree", *flags, "--ignore-submodules=all", self._pinned(ref), cap=DIFF_CAP)
         except GitFailed:
             return None
-        lines = diff.decode("utf-8", "replace").split("\n")
-        old = "\n".join(line[1:] for line in lines if line.startswith((" ", "-")))
-        new = "\n".join(line[1:] for line in lines if line.startswith((" ", "+")))
+        old, new = both_sides(diff.decode("utf-8", "replace"))
         return self.redact(body.partition("\n\n")[2]), self.redact(old), self.redact(new)
 
     async def close(self) -> None:
@@ -218,35 +227,20 @@ class Workspace(ABC):
             await self._git.close()
 
 
-def confine(path: str, root: str) -> str | None:
-    """A path as it stands below `root`; None if it leads out of it or is no path."""
-    if not path.strip() or "\0" in path or path.startswith("~"):
-        return None
-    if path.startswith("/"):
-        for top in (root, os.path.realpath(root)):
-            if path == top or path.startswith(top.rstrip("/") + "/"):
-                path = path[len(top.rstrip("/")) :].lstrip("/") or "."
-                break
-        else:
-            return None
-    plain = posixpath.normpath(path)
-    return None if plain == ".." or plain.startswith("../") or plain.startswith("/") else plain
-
-
 def above(path: str) -> list[str]:
-    """The folders that a path stands in, outermost first."""
+    """The folders above a path, outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:n]) for n in range(1, len(parts))]
 
 
-# The two ways to read a workspace: as a snapshot kept it (`View`), or as it is now (`LiveView`).
+# Two ways to read a workspace: from a snapshot (`View`), or as it is now (`LiveView`).
 
 MOST_NAMES = 20_000
 MOST_LINKS = 16
 
 
 class View(Workspace):
-    """A snapshot, read from its copies and, for what was clean, from its commit."""
+    """A snapshot, read from its copies and, for unchanged files, from its commit."""
 
     def __init__(self, snapshot: Snapshot, keep: Path, redact: Redact) -> None:
         super().__init__(snapshot.root, redact, snapshot.never)
@@ -257,7 +251,7 @@ class View(Workspace):
         self._folders: frozenset[str] = frozenset()
 
     def _pinned(self, ref: str) -> str:
-        # HEAD moves on while a debate runs; here it stays where it stood.
+        # HEAD may move while a debate runs; here it stays the commit of the snapshot.
         head = self.snapshot.head
         return head + ref[4:] if head and re.match(r"HEAD(?![\w./-])", ref) else ref
 
@@ -284,7 +278,7 @@ class View(Workspace):
     async def _list(self) -> Iterable[str]:
         entries = await self._entries() or {}
         clean = {name for name, entry in entries.items() if entry.is_file and name not in self._deleted}
-        whole = self.snapshot.kind == "files"  # in git, most of what was skipped is ignored files and folders
+        whole = self.snapshot.kind == "files"  # with git, most skipped paths are ignored files and folders
         return clean | {*self.snapshot.copies} | ({*self.snapshot.skipped} if whole else set())
 
     async def _candidates(self, pattern: str) -> Sequence[str]:
@@ -371,7 +365,7 @@ class View(Workspace):
 
     async def mode(self, path: str) -> str:
         if path in self.snapshot.links:
-            return "120000"
+            return LINK
         entries = await self._entries() or {}
         return self.snapshot.modes.get(path) or (entries[path].mode if path in entries else "")
 
@@ -397,6 +391,7 @@ class LiveView(Workspace):
 
     def __init__(self, root: Path, redact: Redact, never: Sequence[str] = ()) -> None:
         self._top = root.resolve()
+        self._files = WorkingTree(self._top, cap=READ_CAP)
         super().__init__(str(self._top), redact, never)
 
     @classmethod
@@ -435,32 +430,33 @@ class LiveView(Workspace):
             place = (self._top / path).resolve()
             if not place.is_relative_to(self._top):
                 return Missing(path, "a link that leads out of the workspace, not followed")
-            if is_never_sent(clean_name(str(place.relative_to(self._top))), self.never):
+            name = str(place.relative_to(self._top))
+            if is_never_sent(clean_name(name), self.never):
                 return UnreadableFile(path, NEVER_READ)
             if place.is_dir():
                 return IsFolder(path)
-            body = read_plain(place, READ_CAP)
         except RuntimeError:  # how Python up to 3.12 reports links that lead in a circle
             return Missing(path, "a link that leads to itself")
-        except (FileNotFoundError, NotADirectoryError):
-            return Missing(path)
         except OSError as error:
             return UnreadableFile(path, f"cannot be read ({error.strerror or error})")
-        return _text(path, body, self.redact)
+        found = self._files.read(name)
+        if isinstance(found, FileBytes) and not found.is_link:
+            return _text(path, found.data, self.redact)
+        return UnreadableFile(path, found.why) if isinstance(found, Unread) else Missing(path)
 
 
 def _text(path: str, body: bytes | None, redact: Redact) -> Read:
     if body is None:
-        return UnreadableFile(path, f"larger than {READ_CAP // 1_000_000} MB")
+        return UnreadableFile(path, too_large(READ_CAP))
     read = decode(body)
     return UnreadableFile(path, "binary") if read is None else Text.of(path, redact(read[0]), read[1])
 
 
-# A workspace with some of its files replaced: the sides of a change, and each later version of it.
+# A workspace with some files replaced: the two sides of a change, and each later version of it.
 
 
 class Overlay(Workspace):
-    """Reads the given files as they are given, and everything else from the workspace under them."""
+    """The given files, and everything else from the workspace below."""
 
     def __init__(
         self,
@@ -518,12 +514,12 @@ class Overlay(Workspace):
             await self.under.close()
 
 
-# The two sides of what is debated, as evidence reads them: how it stands now, and how it stood before.
+# The two sides of what is debated, as evidence reads them: how it is now, and how it was before.
 
 
 @dataclass
 class DebatedVersions:
-    """What a citation is looked up in. Moves on when a debate takes up a later version of its artifact."""
+    """What citations are looked up in. Changes when a debate continues with a later version of its artifact."""
 
     new: Workspace | None = None
     old: Workspace | None = None
@@ -532,7 +528,7 @@ class DebatedVersions:
     version: str = ""
     """A fingerprint of the version that is discussed; empty for the one that the debate opened with."""
     opened: Workspace | None = field(default=None, repr=False)
-    """The new side as it was at first: later versions lie over it."""
+    """The new side as it was at first: later versions are overlays on it."""
 
     @classmethod
     def of(
@@ -548,14 +544,14 @@ class DebatedVersions:
         return cls(new, old if target.changes else None, target.text or None, opened=new)
 
     def take_up(self, files: dict[str, str | None], text: str, modes: Mapping[str, str] | None = None) -> None:
-        """Discuss a later version from here on: the files that it changes, and its text."""
+        """Continue with a later version: the files that it changes, and its text."""
         self.version = fingerprint([dict(files), text])
         self.artifact = text or None
         if self.opened is not None:
             self.new = Overlay(self.opened, files, self.opened.redact, modes=modes)
 
     def of_version(self, value: Json) -> Json:
-        """What a derived fact depends on: a mark that was made on one version does not hold for another."""
+        """What a derived fact depends on: a mark that was made on one version is not valid for another."""
         return [value, self.version] if self.version else value
 
     async def close(self) -> None:

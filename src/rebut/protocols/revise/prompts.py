@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Debate
 from rebut.protocols.revise.settings import Settings
 from rebut.protocols.revise.state import Files
+from rebut.workspace.diff import sections
 from rebut.workspace.targets.target import Target, whole_files
 
 EVIDENCE_RULE = """Name the evidence for what you say: a section of a document ("§ Rollout"), a place in a file \
@@ -141,7 +141,6 @@ STALE = """STALE: its author could not answer in round $round, so that this is a
 # What every prompt of a revision begins with: the task, the files, the change, and who is called what.
 
 DIFF_BUDGET = 120_000
-PIECE = re.compile(r"^(?=diff --git )", re.M)
 
 
 def shared(debate: Debate, *, rule: bool = True) -> dict[str, str]:
@@ -179,7 +178,7 @@ def _change(debate: Debate) -> str:
 def fitted(target: Target) -> tuple[str, list[str]]:
     """As many whole files of the diff as fit a prompt, and a line for each that does not."""
     kept, missing, left = list[str](), list[str](), DIFF_BUDGET
-    for piece in PIECE.split(target.diff):
+    for piece in sections(target.diff):
         size = len(piece.encode(errors="replace"))
         if size <= left:
             kept.append(piece)

@@ -1,13 +1,12 @@
-"""A change drawn up: from two states of a repository to texts without secrets, and a diff of exactly these texts."""
+"""A change between two states of a repository: the redacted texts of both sides, and a diff of exactly these texts."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import io
 import json
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +15,34 @@ from rebut.core.text import counted
 from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.context import shown
-from rebut.workspace.diff import BothTexts, Span, added, quoted, section
+from rebut.workspace.diff import (
+    BothTexts,
+    Span,
+    added,
+    binary_section,
+    first_line,
+    hunk_ranges,
+    is_binary,
+    object_ids,
+    section,
+    sections,
+)
+from rebut.workspace.file_reader import (
+    FILE_CAP,
+    LINK,
+    NEVER_READ,
+    FileBytes,
+    Unread,
+    WorkingTree,
+    blob_id,
+    clean_name,
+    decode,
+    is_never_sent,
+    too_large,
+    too_much,
+)
 from rebut.workspace.git import Git, GitFailed
-from rebut.workspace.snapshot import FILE_CAP, Redact, clean_name, decode, is_never_sent, read_plain
-from rebut.workspace.tree import NEVER_READ
+from rebut.workspace.snapshot import Redact
 
 MOST_FILES = 5_000
 POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:[a-z0-9.-]+ [^\n]{1,200}\n){2,20}\Z")
@@ -38,7 +61,7 @@ class Drawn:
 
 @dataclass(slots=True)
 class _File:
-    """A changed file on its way to the text that is shown of it."""
+    """A changed file while its text is being prepared."""
 
     delta: Delta
     path: str
@@ -112,19 +135,19 @@ async def _read(git: Git, files: Sequence[_File], both: bool) -> None:
     found = await blobs(git, [file.delta for file in files], both=both)
 
     def read() -> None:
-        folder = WorkingTree(git.top)
+        folder = WorkingTree(git.top, total=CHANGE_CAP)
         for file in files:
             file.old = old_side(file.delta, found)
             if both:
                 file.new = new_side(file.delta, found)
             elif file.delta.modes[1] != NONE:
-                file.new = folder.read(file.delta.path)
+                file.new = disk_side(folder.read(file.delta.path))
 
     await asyncio.to_thread(read)
 
 
 async def _count_again(git: Git, base: str, new: str, files: Sequence[_File]) -> None:
-    """Ask once more about files that attributes call binary and that are text: a change must not hide like that."""
+    """Ask git again about text files that attributes call binary: a change must not be hidden like that."""
     hidden = [
         file
         for file in files
@@ -140,7 +163,7 @@ async def _count_again(git: Git, base: str, new: str, files: Sequence[_File]) ->
 
 
 def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, conflicts: set[str], drawn: Drawn) -> None:
-    sections: list[str] = []
+    texts: list[str] = []
     changes: list[Changed] = []
     names = _renamed(files, redact, drawn)
     for file in files:
@@ -149,12 +172,14 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
         if unread is not None:
             drawn.left_out.append(f"{shown(path)}: {unread.why}")
             if unread.why == "binary":
-                sections.append(_binary(path, old_path, file))
+                modes = _modes(file, None)
+                both = {"existed": bool(modes[0]), "exists": file.new is not None}
+                texts.append(binary_section(path, old_path, modes, **both))
             continue
         old, new = (side if isinstance(side, FileSide) else None for side in (file.old, file.new))
         side = new or old
         if side is None:
-            continue  # it went away while we looked
+            continue  # it was deleted meanwhile
         if new is not None and not file.delta.modes[1] and is_review(path, new.text):  # untracked
             drawn.left_out.append(f"{shown(path)}: {OUTPUT} (1 file)")
             continue
@@ -166,10 +191,10 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
             continue  # only its times changed
         if old is not None and new is not None and old.is_link != new.is_link:
             spans = (Span(0, len(sides.old), 0, len(sides.new)),)
-            sections.append(section(path, before, None, BothTexts(before, None).differences(), modes=modes))
-            sections.append(section(path, None, after, BothTexts(None, after).differences(), modes=modes))
+            texts.append(section(path, before, None, BothTexts(before, None).differences(), modes=modes))
+            texts.append(section(path, None, after, BothTexts(None, after).differences(), modes=modes))
         else:
-            sections.append(section(path, before, after, spans, old_path=old_path, modes=modes, sides=sides))
+            texts.append(section(path, before, after, spans, old_path=old_path, modes=modes, sides=sides))
         changes.append(Changed(path, before, after, added(spans), old_path))
         if POINTER.match(side.data):
             drawn.left_out.append(f"{shown(path)}: {STANDS_FOR}")
@@ -177,11 +202,11 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
             drawn.notes.append(f"{shown(path)}: {side.note}")
         if file.path in conflicts:
             drawn.notes.append(f"{shown(path)}: has unresolved conflicts")
-    drawn.diff, drawn.changes = "".join(sections), tuple(changes)
+    drawn.diff, drawn.changes = "".join(texts), tuple(changes)
 
 
 def _renamed(files: Sequence[_File], redact: Redact, drawn: Drawn) -> dict[str, str]:
-    """Paths that hold a secret → what is shown instead. Control characters alone are no reason to change a name."""
+    """Paths that contain a secret → what is shown instead. Control characters alone do not change a name."""
     plain = {name: shown(name) for file in files for name in (file.path, clean_name(file.delta.old_path)) if name}
     clean = redact_all(plain.values(), redact)
     held = {name: redact(name) for name, told in plain.items() if clean[told] != told}
@@ -197,7 +222,7 @@ def _modes(file: _File, new: FileSide | None) -> tuple[str, str]:
 
 
 def _spans(file: _File, old: FileSide | None, new: FileSide | None, sides: BothTexts) -> tuple[Span, ...]:
-    """Git's spans if they are about what was read here and still fit it without the secrets; else our own."""
+    """Git's spans if they are about the bytes that were read here and fit the redacted text; else a comparison."""
     lines = file.lines
     if old is None or new is None or lines is None or lines.binary:
         return sides.differences()
@@ -206,42 +231,30 @@ def _spans(file: _File, old: FileSide | None, new: FileSide | None, sides: BothT
         return () if not lines.new_oid or old.data == new.data else sides.differences()
     # The old side was read by its id. The new one may be a file of the working tree, written to in the meantime.
     same = lines.old_oid in (file.delta.old_oid, "") and (not lines.new_oid or new.has_id(lines.new_oid))
-    # Git counts newline bytes. Another encoding, or a redaction that mends line ends, may make more lines of them.
+    # Git counts newline bytes. In another encoding, or with other line ends, the text may have more lines.
     if same and (old.newlines, new.newlines) == sides.newlines and sides.fits(lines.spans):
         return lines.spans
     return sides.differences()
 
 
-def _binary(path: str, old_path: str, file: _File) -> str:
-    modes = _modes(file, None)
-    old, new = quoted(f"a/{old_path or path}"), quoted(f"b/{path}")
-    head = section(
-        path, None if not modes[0] else "", None if file.new is None else "", (), old_path=old_path, modes=modes
-    )
-    ends = (old if modes[0] else "/dev/null", new if file.new is not None else "/dev/null")
-    return f"{head}Binary files {ends[0]} and {ends[1]} differ\n"
-
-
-# What git says has changed between two trees, or up to the working tree: which files, and which of their lines.
+# What changed between two trees, or up to the working tree, by git: which files, and which of their lines.
 
 EMPTY_TREES = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 FLAGS = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "-M", "-l1000")
-HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.M)
-INDEX = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)", re.M)
-LINK, SUBMODULE, NONE = "120000", "160000", "000000"
+SUBMODULE, NONE = "160000", "000000"
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One file that changed. Names are as the file system has them; a mode of zeros means that it was not there."""
+    """One file that changed. Names are as the file system has them; a mode of zeros means that it did not exist."""
 
     modes: tuple[str, str]
     old_oid: str
     new_oid: str
-    """Zeros, or not to be relied on, where the new side is the working tree."""
+    """Zeros, or not reliable, where the new side is the working tree."""
     path: str
     old_path: str = ""
 
@@ -291,9 +304,9 @@ async def deltas(git: Git, base: str, new: str) -> list[Delta]:
 async def changed_lines(
     git: Git, base: str, new: str, files: Sequence[Delta], *, only: bool = False
 ) -> list[Lines | None]:
-    """For each delta its lines; None where git's answer cannot be matched to it, so that they must be found otherwise.
+    """For each delta its lines; None where git's answer cannot be matched to it, so that they must be compared.
 
-    With `only` the deltas are a part of all, and files that attributes call binary are read as text too.
+    With `only`, the deltas are a part of all, and files that attributes call binary are read as text.
     """
     command, *rest = _compared(base, new)
     options: tuple[str, ...] = ()
@@ -304,46 +317,32 @@ async def changed_lines(
     try:
         said = await git.run(command, "-p", "-U0", "--inter-hunk-context=0", "--full-index", *options, *rest)
     except GitFailed:
-        return [None] * len(files)  # one file that git cannot read, or has not got, keeps it from all others
-    # Lines of a file begin with a sign, and names are quoted: nothing else can begin like this.
-    sections = re.split(rb"^diff --git ", said, flags=re.M)[1:]
+        return [None] * len(files)  # one file that git cannot read, or does not have, makes it fail for all
+    # Lines of a file begin with a sign, and names are quoted: nothing else can begin as a section does.
+    found = sections(os.fsdecode(said))
     answers: list[Lines | None] = []
     at = 0
     for file in files:
-        if at == len(sections) or not sections[at].startswith(_head(file)):
-            answers.append(UNCHANGED)  # only its times are new, so that git has nothing to say about it
+        if at == len(found) or not found[at].startswith(f"{first_line(file.path, file.old_path)}\n"):
+            answers.append(UNCHANGED)  # only its times changed, so that git prints nothing for it
             continue
-        answers.append(None if file.changes_type else _changed_lines(sections[at]))
+        answers.append(None if file.changes_type else _changed_lines(found[at]))
         at += 2 if file.changes_type else 1
-    # What is left over belongs to files that changed between two questions.
-    return answers if at == len(sections) else [None] * len(files)
+    # Further sections are of files that changed between the two commands.
+    return answers if at == len(found) else [None] * len(files)
 
 
-def _head(file: Delta) -> bytes:
-    return os.fsencode(f"{quoted(f'a/{file.old_path or file.path}')} {quoted(f'b/{file.path}')}\n")
-
-
-def _changed_lines(section: bytes) -> Lines:
-    head = section.partition(b"\n@@ ")[0]
-    index = INDEX.search(head)
-    oids = (index[1].decode(), index[2].decode()) if index else ("", "")
-    if re.search(rb"^Binary files .* differ$", head, re.M | re.S):
-        return Lines((), *oids, binary=True)
-    return Lines(tuple(map(_span, HUNK.findall(section))), *oids)
-
-
-def _span(found: tuple[bytes, bytes, bytes, bytes]) -> Span:
-    old, old_count, new, new_count = (int(part) if part else 1 for part in found)
-    # An empty range is named by the line before it.
-    old, new = old - (old_count > 0), new - (new_count > 0)
-    return Span(old, old + old_count, new, new + new_count)
+def _changed_lines(text: str) -> Lines:
+    head = text.partition("\n@@ ")[0]
+    if is_binary(head):
+        return Lines((), *object_ids(head), binary=True)
+    return Lines(tuple(found.span for found in hunk_ranges(text)), *object_ids(head))
 
 
 # Both sides of changed files as bytes: blobs of git, and files of the working tree, read without following a link.
 
-TOTAL_CAP = 20_000_000
-TOO_LARGE = "larger than 1 MB"
-TOO_MUCH = f"beyond the {TOTAL_CAP // 1_000_000} MB that are read in all"
+CHANGE_CAP = 20_000_000
+"""Bytes that are read of all old sides together, and as many of all new ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,28 +355,13 @@ class FileSide:
     is_link: bool = False
 
     def has_id(self, oid: str) -> bool:
-        """Whether git gives these bytes this id, line ends aside, which it may convert."""
-        if _blob_id(self.data, len(oid)) == oid:
-            return True
-        return b"\r\n" in self.data and _blob_id(self.data.replace(b"\r\n", b"\n"), len(oid)) == oid
+        """Whether git gives these bytes this id, apart from line ends, which it may convert."""
+        plain = self.data.replace(b"\r\n", b"\n")
+        return any(blob_id(io.BytesIO(data), len(oid)) == oid for data in dict.fromkeys((self.data, plain)))
 
     @property
     def newlines(self) -> int:
         return self.data.count(b"\n")
-
-
-def _blob_id(data: bytes, length: int) -> str:
-    digest = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
-    digest.update(b"blob %d\0" % len(data))
-    digest.update(data)
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """One side of a file that could not be read, and why."""
-
-    why: str
 
 
 Got = FileSide | Unread | None
@@ -386,9 +370,9 @@ Got = FileSide | Unread | None
 
 def side_of(data: bytes | int | None, *, is_link: bool = False) -> FileSide | Unread:
     if data is None:
-        return Unread("git has not got its content; a partial clone fetches none while rebut reads")
+        return Unread("git does not have its content; rebut does not let a partial clone fetch it")
     if isinstance(data, int):
-        return Unread(TOO_LARGE if data > FILE_CAP else TOO_MUCH)
+        return Unread(too_large(FILE_CAP) if data > FILE_CAP else too_much(CHANGE_CAP))
     if is_link:
         return FileSide(data, data.decode("utf-8", "replace"), is_link=True)
     read = decode(data)
@@ -400,41 +384,12 @@ async def blobs(git: Git, files: Sequence[Delta], *, both: bool) -> Mapping[str,
     wanted = [file.old_oid for file in files if file.modes[0] != NONE]
     if both:
         wanted += [file.new_oid for file in files if file.modes[1] != NONE]
-    return await git.objects(list(dict.fromkeys(wanted)), FILE_CAP, TOTAL_CAP)
+    return await git.objects(list(dict.fromkeys(wanted)), FILE_CAP, CHANGE_CAP)
 
 
-class WorkingTree:
-    """The working tree, from which no more than a cap is read in all."""
-
-    def __init__(self, top: Path) -> None:
-        self.top = top.resolve()
-        self.left = TOTAL_CAP
-        self._straight: dict[Path, bool] = {}
-
-    def read(self, name: str) -> Got:
-        place = self.top / name
-        parent = place.parent
-        if parent not in self._straight:
-            self._straight[parent] = parent.resolve() == parent
-        if not self._straight[parent]:
-            return None  # a folder above it has become a link: what lies behind is not this file
-        try:
-            mode = place.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                return side_of(os.fsencode(place.readlink()), is_link=True)
-            if stat.S_ISDIR(mode):
-                return Unread("a repository of its own") if name.endswith("/") else None
-            if not stat.S_ISREG(mode):
-                return Unread("not a regular file")
-            data = read_plain(place, FILE_CAP)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            return Unread(f"cannot be read ({error.strerror or error})")
-        if data is None:
-            return Unread(TOO_LARGE)
-        self.left -= len(data)
-        return Unread(TOO_MUCH) if self.left < 0 else side_of(data)
+def disk_side(found: FileBytes | Unread | None) -> Got:
+    """A file of the working tree as one side of a change."""
+    return side_of(found.data, is_link=found.is_link) if isinstance(found, FileBytes) else found
 
 
 def old_side(file: Delta, found: Mapping[str, bytes | int]) -> Got:
@@ -445,7 +400,7 @@ def new_side(file: Delta, found: Mapping[str, bytes | int]) -> Got:
     return None if file.modes[1] == NONE else side_of(found.get(file.new_oid), is_link=file.modes[1] == LINK)
 
 
-# Rebut's own output in a workspace: no debate is about what debates left behind.
+# Rebut's own output in a workspace: not part of a change.
 
 # Tight on purpose, down to the endings: a project may well have a folder `debates` with code of its own.
 OWN = re.compile(
@@ -458,12 +413,12 @@ OUTPUT = "rebut's own output"
 
 
 def is_own(line: str) -> bool:
-    """Whether a line on what was left out says this of it; the name of a file may hold the same words."""
+    """Whether a line in `left_out` names rebut's own output; a file's name may contain the same words."""
     return re.search(rf": {OUTPUT} \([^)]*\)$", line) is not None
 
 
 def is_review(path: str, text: str) -> bool:
-    """Whether a file is what `--sarif` wrote: beside a change it would be reviewed with it the next time."""
+    """Whether a file was written by `--sarif`: else it would be reviewed with the change the next time."""
     if not path.endswith((".sarif", ".json")) or '"rebut"' not in text:
         return False
     try:
@@ -473,7 +428,7 @@ def is_review(path: str, text: str) -> bool:
 
 
 class Own:
-    """Tells rebut's own files from those of a project."""
+    """Recognises rebut's own files in a project."""
 
     def __init__(self, top: Path) -> None:
         kept = sessions.home()
@@ -484,7 +439,7 @@ class Own:
         return bool(self.sessions and path.startswith(self.sessions)) or OWN.search(path) is not None
 
 
-# Many texts without their secrets, at the price of few calls.
+# Many texts redacted in few calls.
 
 TOGETHER = 300_000
 MARK = "\ue0f7\ue0f8"
@@ -492,11 +447,11 @@ BETWEEN = f"\n{MARK}\n"
 
 
 def redact_all(texts: Iterable[str], redact: Redact) -> dict[str, str]:
-    """Each text → what may be shown of it.
+    """Each text → the redacted text.
 
-    Looking for secrets has a price per call, so texts go in together, a line between them that no rule takes for
-    anything. Where that line does not come back as it went in, and where a text may hold a key that takes many lines,
-    each is looked at alone: what one file says must not decide about another.
+    Every call of `redact` costs time, so texts are joined by a line that no rule
+    matches. Where that line does not come back as it went in, and where a text may hold a key that takes many lines,
+    each is redacted alone: the content of one file must not affect another.
     """
     done: dict[str, str] = {}
     for group in _groups(dict.fromkeys(texts)):

@@ -1,9 +1,8 @@
-"""A diff that came as text, with both sides of its files rebuilt from the working tree: it fits it, or is in it."""
+"""A diff that was given as text: both sides of its files, rebuilt where the working tree fits it or already has it."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,72 +12,65 @@ from pathlib import Path, PurePosixPath
 from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.context import shown
-from rebut.workspace.diff import BothTexts, added, section
+from rebut.workspace.diff import (
+    BothTexts,
+    FileSection,
+    added,
+    changes_link,
+    find_sections,
+    is_binary,
+    section,
+    without_prefix,
+)
+from rebut.workspace.file_reader import NEVER_READ, FileBytes, WorkingTree, clean_name, confine, decode, is_never_sent
 from rebut.workspace.git import Git, GitFailed
-from rebut.workspace.patch import lay, scratch, unquoted
-from rebut.workspace.snapshot import Redact, clean_name, decode, is_never_sent
-from rebut.workspace.targets.git_change import FileSide, Unread, WorkingTree, redact_all
-from rebut.workspace.targets.text import diff_end
-from rebut.workspace.tree import NEVER_READ, confine
+from rebut.workspace.patch import scratch, write_files
+from rebut.workspace.snapshot import Redact
+from rebut.workspace.targets.git_change import CHANGE_CAP, redact_all
 
 MOST_TRIES = 200
-"""A few files that do not fit are found among hundreds; of a diff that fits nothing, not every file is tried."""
-_NAME = r'("(?:[^"\\]|\\.)*"|[^\t\r\n]+)'
-HEADS = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}", re.M)
-MOVED = re.compile(rf"^rename from {_NAME}\r?\nrename to {_NAME}", re.M)
-GIT = re.compile(r"^diff --git (?:\"?[a-z]/)?(.{1,4096}?)\"? \"?(?:[a-z]/)?\1\"?\r?$", re.M)
-BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)", re.M)
-NO_TEXT = re.compile(r"^(?:(?:new|old|deleted) (?:file )?mode 1[26]0000|index \S+ 1[26]0000)", re.M)
+"""Enough to find a few files that do not fit among hundreds; of a diff that fits nothing, not every file is tried."""
 
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What became of a diff."""
+    """What could be rebuilt of a diff."""
 
     diff: str = ""
     changes: tuple[Changed, ...] = ()
     loose: str = ""
     """The part that fits no file here, as it was written, without its secrets."""
     strays: tuple[str, ...] = ()
-    """The files that this part speaks of."""
+    """The files that this part is about."""
     left_out: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
-    """One file of a diff; names as they stand in it, empty for a side that is not there."""
-
-    text: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Way:
-    """How to read the names of a diff: how many folders to take off, and which folder they are meant from."""
+    """How to read the names of a diff: how many leading folders to drop, and which folder they are relative to."""
 
     strip: int
     below: str
 
     def path(self, name: str) -> str:
-        """The name below the top of the workspace; empty if it leads elsewhere."""
+        """The path below the top of the workspace; empty if it leads elsewhere."""
         parts = PurePosixPath(name).parts[self.strip :]
         inside = str(PurePosixPath(self.below, *parts)) if parts else ""
         return inside if inside and confine(inside, "/") not in (None, ".") else ""
 
 
 async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -> Rebuilt:
-    """Find the diffs in a text, and the files that they are about. What has no file here stays a text."""
+    """Find the diffs in a text, and the files that they are about. What matches no file here stays text."""
     done = Rebuilt()
     top, ways = await asyncio.to_thread(_ways, root)
     wanted = list(_readable(text, ways, never, done))
     fitted = await _fitted(wanted, top, ways)
-    folder = WorkingTree(top)
+    folder = WorkingTree(top, total=CHANGE_CAP)
     pairs = dict[str, tuple[str, str | None, str | None]]()
     for n, (way, other, is_in) in sorted(fitted.items()):
         old, new = way.path(wanted[n].old), way.path(wanted[n].new)
         standing, made = _read(folder, new if is_in else old), other.get(old if is_in else new)
-        # A log may have a file more than once.
+        # A log of several commits may contain a file more than once.
         pairs.setdefault(new or old, (old, *((made, standing) if is_in else (standing, made))))
     texts = [text for _, *both in pairs.values() for text in both if text is not None]
     clean = await asyncio.to_thread(redact_all, texts, redact)
@@ -97,20 +89,24 @@ async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -
     return done
 
 
-def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebuilt) -> Iterator[_Section]:
-    for one in _sections(text):
+def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebuilt) -> Iterator[FileSection]:
+    for one in find_sections(text):
         # However a name may be meant: a glob with a folder in it is held against the path below the top.
-        named = {meant for n in (one.old, one.new) if n for meant in (_plain(n), *(way.path(n) for way in ways))}
+        named = {
+            meant for n in (one.old, one.new) if n for meant in (without_prefix(n), *(way.path(n) for way in ways))
+        }
         if any(is_never_sent(name, never) for name in named):
             done.left_out.append(f"{_shown(one)}: {NEVER_READ}")
-        elif BINARY.search(one.text) or NO_TEXT.search(one.text):
-            done.left_out.append(f"{_shown(one)}: {'binary' if BINARY.search(one.text) else 'a link or a submodule'}")
-        elif "\n@@ " in one.text or MOVED.search(one.text):
+        elif is_binary(one.text):
+            done.left_out.append(f"{_shown(one)}: binary")
+        elif changes_link(one.text):
+            done.left_out.append(f"{_shown(one)}: a link or a submodule")
+        elif one.changes_text:
             yield one
 
 
 def _ways(root: Path) -> tuple[Path, list[_Way]]:
-    """The top of the workspace, and how names may be meant: as git writes them there, or as written from here."""
+    """The top of the workspace, and how names may be meant: relative to it, or to the current folder."""
     real = root.resolve()
     top = sessions.repository(real)
     here = real.relative_to(top).as_posix() if real.is_relative_to(top) else "."
@@ -118,11 +114,11 @@ def _ways(root: Path) -> tuple[Path, list[_Way]]:
 
 
 Fit = tuple[_Way, Mapping[str, str | None], bool]
-"""How its names are meant, the other side of the files by their paths, and whether the diff is in them already."""
+"""How its names are meant, the other side of the files by path, and whether the diff is already applied."""
 
 
-async def _fitted(wanted: Sequence[_Section], top: Path, ways: Sequence[_Way]) -> dict[int, Fit]:
-    """Which sections fit: all together if they can, else one by one."""
+async def _fitted(wanted: Sequence[FileSection], top: Path, ways: Sequence[_Way]) -> dict[int, Fit]:
+    """Which sections fit: all together if possible, else one by one."""
     exe, fitted = shutil.which("git"), dict[int, Fit]()
     for way in ways if exe else ():
         assert exe is not None
@@ -131,68 +127,24 @@ async def _fitted(wanted: Sequence[_Section], top: Path, ways: Sequence[_Way]) -
     return fitted
 
 
-def _sections(text: str) -> Iterator[_Section]:
-    lines = text.split("\n")
-    if any(line.startswith(("diff --git ", "+++ ")) and line.endswith("\r") for line in lines):
-        lines = [line.removesuffix("\r") for line in lines]  # the whole text was converted, and not a file's lines
-    at = 0
-    while at < len(lines):
-        end = diff_end(lines, at)
-        if not end:
-            at += 1
-            continue
-        for piece in _pieces("\n".join(lines[at:end]) + "\n"):
-            old, new = _names(piece)
-            if old or new:
-                yield _Section(piece, old, new)
-        at = end
+def _shown(one: FileSection) -> str:
+    return shown(clean_name(one.name))
 
 
-def _pieces(diff: str) -> list[str]:
-    """One piece for each file: from where git begins one, or from the names where git did not write it."""
-    begins = re.compile(r"^(?:diff --git |--- [^\n]*\n\+\+\+ [^\n]*\n@@ -)", re.M)
-    starts = list[int]()
-    for found in begins.finditer(diff):
-        ours = found[0].startswith("---") and starts and "\n@@ " not in diff[starts[-1] : found.start()]
-        if not ours:  # else the names of the file that git has begun
-            starts.append(found.start())
-    return [diff[start:end] for start, end in zip(starts, [*starts[1:], len(diff)], strict=True)]
-
-
-def _names(piece: str) -> tuple[str, str]:
-    """Both names as the diff writes them, with whatever stands before them."""
-    head = piece.partition("\n@@ ")[0]
-    if found := HEADS.search(head):
-        old, new = (unquoted(name.strip()) for name in found.groups())
-        return ("" if old == "/dev/null" else old), ("" if new == "/dev/null" else new)
-    if found := MOVED.search(head):
-        return f"a/{unquoted(found[1].strip())}", f"b/{unquoted(found[2].strip())}"
-    same = GIT.search(head)
-    return (f"a/{same[1]}", f"b/{same[1]}") if same else ("", "")
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"^[a-z]/", "", name)
-
-
-def _shown(one: _Section) -> str:
-    return shown(clean_name(_plain(one.new or one.old)))
-
-
-async def _tried(sections: Mapping[int, _Section], way: _Way, top: Path, exe: str) -> dict[int, Fit]:
+async def _tried(sections: Mapping[int, FileSection], way: _Way, top: Path, exe: str) -> dict[int, Fit]:
     """Try them on a copy of the files that they name."""
     named = {n: [way.path(name) for name in (one.old, one.new) if name] for n, one in sections.items()}
     able = {n: one for n, one in sections.items() if all(named[n])}
     paths = {path for n in able for path in named[n]}
-    folder = WorkingTree(top)
+    folder = WorkingTree(top, total=CHANGE_CAP)
     here = await asyncio.to_thread(lambda: {path: _bytes(folder, path) for path in sorted(paths)})
-    # A file that is neither made nor taken away has to be here, before or after.
+    # A file that is neither created nor deleted must exist here, under its old or its new name.
     able = {n: s for n, s in able.items() if not (s.old and s.new) or any(here[p] is not None for p in named[n])}
     if not able:
         return {}
     with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
         tree, file = Path(made) / "tree", Path(made) / "patch"
-        await asyncio.to_thread(lay, tree, here)
+        await asyncio.to_thread(write_files, tree, here)
         git = scratch(tree, exe)
         await git.run("init", "-q", "--template=", ".")
         groups, done = [list(able)], dict[int, bool]()
@@ -202,11 +154,11 @@ async def _tried(sections: Mapping[int, _Section], way: _Way, top: Path, exe: st
             group = groups.pop()
             patch = "".join(able[n].text for n in group)
             await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "surrogateescape"))
-            for reverse in (True, False):  # in already is tried first: so comes a diff of uncommitted changes
+            for reverse in (True, False):  # undoing is tried first: a diff of uncommitted changes is already applied
                 if await _applied(git, file, way, reverse):
                     done |= dict.fromkeys(group, reverse)
                     break
-            else:  # look for those that do not fit in either half
+            else:  # try each half, to find those that do not fit
                 half = len(group) // 2
                 groups += [group[half:], group[:half]] if half else []
         texts = {path: _text(tree / path) for n in done for path in named[n]}
@@ -225,14 +177,15 @@ async def _applied(git: Git, file: Path, way: _Way, reverse: bool) -> bool:
 
 
 def _bytes(folder: WorkingTree, path: str) -> bytes | None:
-    found = folder.read(path)
-    # A link, a folder or what cannot be read is as good as nothing: the diff will then not fit.
-    return found.data if isinstance(found, FileSide) and not found.is_link else None
+    found = folder.read(path) if path else None
+    # A link, a folder or an unreadable file counts as nothing: the diff will then not fit.
+    return found.data if isinstance(found, FileBytes) and not found.is_link else None
 
 
 def _read(folder: WorkingTree, path: str) -> str | None:
-    found = folder.read(path) if path else None
-    return None if found is None or isinstance(found, Unread) or found.is_link else found.text
+    data = _bytes(folder, path)
+    found = decode(data) if data is not None else None
+    return found[0] if found else None
 
 
 def _text(place: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""From what the user gave to a target: which source counts, what kind it is, and how sure that is."""
+"""From the user's input to a target: which source counts, what kind it is, and how certain that is."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from rebut.core.types import Changed
 from rebut.record import sessions
 from rebut.workspace.context import shown
 from rebut.workspace.diff import added, all_new, section
+from rebut.workspace.file_reader import NEVER_READ, clean_name, is_never_sent
 from rebut.workspace.git import Git, refusal
-from rebut.workspace.snapshot import Redact, clean_name, is_never_sent
+from rebut.workspace.snapshot import Redact
 from rebut.workspace.targets import text as messages
 from rebut.workspace.targets.git_change import draw
 from rebut.workspace.targets.pasted_diff import rebuild
 from rebut.workspace.targets.scope import FORMS, Scope, compared
 from rebut.workspace.targets.target import KINDS, Kind, Target, Wanted
 from rebut.workspace.targets.text import Block, Guess, Message, detect, prose_of, snippets, split_mixed
-from rebut.workspace.tree import NEVER_READ
 
 DIFFS = (".diff", ".patch")
 GIVE = "Give a text as an argument, --artifact-file, standard input, --context-file or --from-transcript"
 
 
 async def resolve(root: Path, wanted: Wanted, redact: Redact, never: Sequence[str] = ()) -> Target:
-    """Read what is to be debated, once. Whatever enters the target has passed `redact`.
+    """Read what is to be debated, once. Everything in the target has passed `redact`.
 
     A target of low confidence is a guess: ask `question`, then resolve again with the answer as `wanted.target`.
     """
@@ -38,7 +38,7 @@ async def resolve(root: Path, wanted: Wanted, redact: Redact, never: Sequence[st
             f"--scope {wanted.scope} selects code, and --target is proposal", "Leave out one, or say --target mixed."
         )
     scope = Scope.parse(wanted.scope) if wanted.scope else None
-    # A hook feeds its own lines to standard input: beside a scope they are no text to debate.
+    # A hook feeds its own lines to standard input: with a scope they are not the text to debate.
     given = replace(wanted, stdin="") if scope and wanted.target != "mixed" else wanted
     message = await asyncio.to_thread(messages.find, root, given, never)
     raw = message.text if message else ""
@@ -53,7 +53,7 @@ async def resolve(root: Path, wanted: Wanted, redact: Redact, never: Sequence[st
         target = await _placed(root, target, raw, redact, never)
     if target.kind == "mixed" and not target.changes:
         code = await _change(root, Scope("uncommitted"), redact, never, wanted.instead)
-        notes = (*target.notes, "the text holds no code, so the uncommitted changes were taken")
+        notes = (*target.notes, "the text contains no code, so the uncommitted changes were used")
         return replace(code, kind="mixed", confidence="high", why=target.why, text=target.text, notes=notes)
     return target
 
@@ -79,7 +79,7 @@ def _both(target: Target, scope: Scope, message: Message | None) -> Target:
         blocks, rest = split_mixed(target.changes[0].after or "")
         return replace(_coded(target, blocks), text=rest)
     if message is None:
-        raise UsageError("--target mixed needs a text beside the scope", f"{GIVE}.")
+        raise UsageError("--target mixed needs a text besides the scope", f"{GIVE}.")
     blocks, rest = split_mixed(message.text)
     extra = _coded(Target("mixed", "high", ""), blocks)
     return replace(
@@ -92,7 +92,7 @@ def _both(target: Target, scope: Scope, message: Message | None) -> Target:
 
 
 async def _found(root: Path, wanted: Wanted, redact: Redact, never: Sequence[str]) -> Target:
-    """Nothing was given: a changed working tree is what is meant."""
+    """Nothing was given: the changes in the working tree are meant."""
     if wanted.target in ("proposal", "mixed"):
         raise UsageError(f"--target {wanted.target} needs a text, and none was given", f"{wanted.instead or GIVE}.")
     target = await _change(root, Scope("uncommitted"), redact, never, wanted.instead)
@@ -140,7 +140,7 @@ def _unused(message: Message) -> tuple[str, ...]:
 
 
 def _coded(target: Target, blocks: Sequence[Block]) -> Target:
-    """Blocks as the code of a target. A diff stands in `diff` as it was written, other code as new files."""
+    """Blocks as the code of a target. A diff is in `diff` as it was written, other code as new files."""
     diff = "".join(
         block.text if block.is_diff else section(block.name, None, block.text, all_new(block.text)) for block in blocks
     )
@@ -148,7 +148,7 @@ def _coded(target: Target, blocks: Sequence[Block]) -> Target:
 
 
 async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: Sequence[str]) -> Target:
-    """A diff with the files that it is about, as far as they are here: only those can be read whole."""
+    """A diff with the files that it is about, as far as they are here: only those can be read in full."""
     done = await rebuild(root, raw, redact, never)
     if not (done.changes or done.loose or done.left_out):
         return target
@@ -183,7 +183,7 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
         if why:
             raise UsageError(f"{why}; so there is no {name} to look at", hint)
         raise UsageError(
-            f"{root} is no git repository: there is no {name} to look at",
+            f"{root} is not a git repository: there is no {name} to look at",
             f"{instead or f'{GIVE}, or name a file with --scope file:PATH'}.",
         )
     try:
@@ -212,21 +212,21 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
 
 
 def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target:
-    """One file as it stands. It was named, so that git's ignoring it does not matter; what it is called does."""
+    """One file as it is. Whether git ignores it does not matter, since the user named it; its name still does."""
     top = sessions.repository(root.resolve())
     place = root.resolve() / path
     real = messages.confined(root, path)
     if place.is_symlink():
         raise UsageError(f"file:{path} is a symbolic link, which is not followed", "Name the file it leads to.")
     if not real.is_relative_to(top):
-        raise UsageError(f"file:{path} lies outside the workspace {top}", "Start rebut in the folder that holds it.")
+        raise UsageError(f"file:{path} is outside the workspace {top}", "Start rebut in the folder of that file.")
     name = clean_name(str(real.relative_to(top)))
     if is_never_sent(name, never):
         raise UsageError(f"file:{path} is left out, {NEVER_READ}", "Put what should be debated into another file.")
     text, note = messages.read(real, path)
     text = redact(text)
     if not text.strip():
-        raise UsageError(f"file:{path} is empty", "Name a file that holds something.")
+        raise UsageError(f"file:{path} is empty", "Name a file with content.")
     spans = all_new(text)
     notes = (f"{shown(name)}: {note}",) if note else ()
     change = Changed(name, None, text, added(spans))
@@ -234,12 +234,12 @@ def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target
     return Target("code", "high", f"explicit scope: {name}", f"file:{path}", "", diff, (change,), notes=notes)
 
 
-# The one question to ask when it is not clear what a target is.
+# The question to ask when the kind of a target is not clear.
 
 MEANING: dict[Kind, str] = {
     "code": "a change or a piece of code, to be searched for defects",
     "proposal": "a design or a decision, to be weighed against others",
-    "mixed": "both: the code and the text are criticised side by side",
+    "mixed": "both: the code and the text are criticised in parallel",
 }
 
 
@@ -263,7 +263,7 @@ def question(target: Target) -> TargetQuestion | None:
 
 
 def unanswerable(target: Target) -> UsageError:
-    """The error where nobody can be asked."""
+    """The error where there is no terminal to ask at."""
     kinds = [kind for kind in KINDS if kind != "proposal" or not target.scope]
     return UsageError(
         f"it is not clear whether the target is {', '.join(kinds[:-1])} or {kinds[-1]}: {target.why}",

@@ -42,17 +42,17 @@ class Scope:
             case "file", rest if rest:
                 if "\0" not in rest:
                     return cls("file", rest)
-        raise UsageError(f"{text!r} is no scope", FORMS)
+        raise UsageError(f"{text!r} is not a scope", FORMS)
 
 
 def _ref(ref: str, text: str) -> str:
-    # A leading dash would be an option to git; the other characters are in no name, but in a search or a pattern.
+    # A leading dash would be an option to git; the other characters are in no name, only in searches and patterns.
     if not REF.fullmatch(ref) or ".." in ref or "^{/" in ref:
         raise UsageError(f"{ref!r} in the scope {text!r} names no commit", "Give a commit id, a branch or a tag.")
     return ref
 
 
-# The two commits that a scope compares, or a clear word on what is not there.
+# The two commits that a scope compares, or an error that names what is missing.
 
 DEEPEN = "This is a shallow clone: get the rest with `git fetch --unshallow`."
 
@@ -102,7 +102,7 @@ async def _base(git: Git, branch: str) -> Compared:
     parted = await _parted(git, branch, base, "HEAD", head)
     notes: tuple[str, ...] = ()
     if await git.run("diff-index", "--name-only", "--ignore-submodules=all", head, codes=(0, 1)):
-        notes = ("changes that are not committed are no part of this; --scope uncommitted looks at them",)
+        notes = ("uncommitted changes are not part of this; --scope uncommitted selects them",)
     return Compared(parted, head, f"HEAD, compared with its merge base with {branch} ({parted[:12]})", notes)
 
 
@@ -115,7 +115,7 @@ async def _range(git: Git, scope: Scope) -> Compared:
     notes: tuple[str, ...] = ()
     if await git.merge_base(first, second) != first:
         notes = (
-            f"{scope.first} has commits that {scope.second} lacks, and the diff takes them back; "
+            f"{scope.first} has commits that {scope.second} lacks, and the diff reverts them; "
             f"range:{scope.first}...{scope.second} compares with the merge base",
         )
     return Compared(first, second, f"{scope.second}, compared with {scope.first}", notes)

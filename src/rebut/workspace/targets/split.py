@@ -1,32 +1,31 @@
-"""A target too large for one critique, split by file into parts that are criticised side by side."""
+"""A target too large for one critique, split by file into parts that are reviewed in parallel."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rebut.core.text import counted, tokens
 from rebut.core.types import Changed
-from rebut.workspace.diff import HUNK, SECTION, quoted
+from rebut.workspace.diff import first_line, head_and_hunks, hunk_range, sections, shorter_hunks
 from rebut.workspace.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of the diff that stays in one piece, and the change it belongs to."""
+    """A part of the diff that is not split further, and the change it belongs to."""
 
     diff: str
     changes: tuple[Changed, ...]
     cut: str = ""
-    """A word on the lines that it holds, if they are not all of the file's."""
+    """A note if it contains only some lines of the file."""
 
 
 def split(target: Target, budget_tokens: int) -> tuple[Target, ...]:
     """The target in parts whose diffs fit the budget; the target itself if all of it does.
 
     A file larger than the budget is cut between its hunks, and a hunk larger than that between its lines. Each part is
-    a target of its own; the proposal's text stays with the first, so that nobody reads it twice.
+    a target of its own; the proposal's text stays with the first, so that it is read once.
     """
     if tokens(target.diff) <= budget_tokens:
         return (target,)
@@ -49,7 +48,7 @@ def split(target: Target, budget_tokens: int) -> tuple[Target, ...]:
 
 
 def told(parts: Sequence[Target]) -> str:
-    """The line for the screen; empty if nothing was split."""
+    """A line for the screen; empty if nothing was split."""
     if len(parts) < 2:
         return ""
     files = {change.path for part in parts for change in part.changes}
@@ -61,12 +60,10 @@ def told(parts: Sequence[Target]) -> str:
 
 
 def _pieces(target: Target, budget: int) -> Iterator[_Piece]:
-    # Lines of files begin with a sign, so that nothing else in a diff of ours begins like a section.
-    sections = [part for part in SECTION.split(target.diff) if part]
-    by_head = {_head(change): change for change in target.changes}
-    for text in sections:
+    by_head = {first_line(change.path, change.old_path): change for change in target.changes}
+    for text in sections(target.diff):
         change = by_head.get(text.split("\n", 1)[0])
-        # A diff that stood in a text is a snippet of its own, whose lines are not those of the files it speaks of.
+        # A diff within a text is a snippet of its own, with other line numbers than the files that it is about.
         written = next((one for one in target.changes if text in (one.after or "")), None) if change is None else None
         if tokens(text) <= budget:
             found = change or written
@@ -75,14 +72,13 @@ def _pieces(target: Target, budget: int) -> Iterator[_Piece]:
             yield from _cut(text, change, written, budget)
 
 
-def _head(change: Changed) -> str:
-    return f"diff --git {quoted(f'a/{change.old_path or change.path}')} {quoted(f'b/{change.path}')}"
-
-
 def _cut(text: str, change: Changed | None, written: Changed | None, budget: int) -> Iterator[_Piece]:
-    head, *hunks = re.split(r"^(?=@@ )", text, flags=re.M)
+    head, hunks = head_and_hunks(text)
     space = max(64, budget - tokens(head) - 16)
-    small = [part for hunk in hunks for part in _shorter(hunk, space)] or [text]
+    most = 3 * space - 70  # bytes: a token is taken for three, and the first line of a hunk needs some
+    small = [part for hunk in hunks for part in ([hunk] if tokens(hunk) <= space else shorter_hunks(hunk, most))] or [
+        text
+    ]
     groups: list[list[str]] = []
     left = 0
     for hunk in small:
@@ -92,7 +88,7 @@ def _cut(text: str, change: Changed | None, written: Changed | None, budget: int
         groups[-1].append(hunk)
         left -= tokens(hunk)
     for n, group in enumerate(groups, 1):
-        lines = tuple(_new_lines(hunk) for hunk in group)
+        lines = [found.new_lines for hunk in group if (found := hunk_range(hunk))]
         changes: tuple[Changed, ...] = (written,) if written else ()
         path = written.path if written else "the diff"
         if change is not None:
@@ -102,52 +98,13 @@ def _cut(text: str, change: Changed | None, written: Changed | None, budget: int
         yield _Piece(head + "".join(group), changes, f"{path}: {n} of {len(groups)} pieces of its diff")
 
 
-def _shorter(hunk: str, space: int) -> Iterator[str]:
-    """A hunk, or several that say the same with fewer lines each."""
-    found = HUNK.match(hunk)
-    if tokens(hunk) <= space or found is None:
-        yield hunk
-        return
-    old, new = int(found[1]), int(found[3])
-    old, new = old + (found[2] == "0"), new + (found[4] == "0")
-    part: list[str] = []
-    size = 0
-    lines = hunk.split("\n")[1:]
-    if lines[-1] == "":
-        lines.pop()
-    for line in lines:
-        cost = len(line.encode(errors="replace")) + 1
-        if part and (size + cost) // 3 + 24 > space and not line.startswith("\\"):
-            yield _hunk(part, old, new)
-            old += sum(kept[:1] in (" ", "-", "") for kept in part)
-            new += sum(kept[:1] in (" ", "+", "") for kept in part)
-            part, size = [], 0
-        part.append(line)
-        size += cost
-    yield _hunk(part, old, new)
-
-
-def _hunk(lines: Sequence[str], old: int, new: int) -> str:
-    olds, news = (sum(line[:1] in (" ", sign, "") for line in lines) for sign in "-+")
-    start = f"@@ -{old - (not olds)},{olds} +{new - (not news)},{news} @@"
-    return "\n".join((start, *lines)) + "\n"
-
-
-def _new_lines(hunk: str) -> tuple[int, int]:
-    found = HUNK.match(hunk)
-    if found is None:
-        return (1, 0)
-    first, count = int(found[3]), int(found[4] or 1)
-    return first, first + count - 1
-
-
 def _overlap(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
     first, last = max(one[0], other[0]), min(one[1], other[1])
     return (first, last) if first <= last else None
 
 
 def _merged(group: Sequence[_Piece]) -> tuple[Changed, ...]:
-    """The changes of a part, each once, though a file may come in several pieces."""
+    """The changes of a part, each once, though a file may be in several pieces."""
     merged: dict[str, Changed] = {}
     for change in (change for piece in group for change in piece.changes):
         seen = merged.get(change.path)

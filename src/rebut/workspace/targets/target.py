@@ -1,16 +1,17 @@
-"""The target of a debate: what is discussed, read once, without its secrets, and kept."""
+"""The target of a debate: what is discussed, read once, redacted and recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from rebut.core.errors import RecordError
 from rebut.core.text import counted, cut
-from rebut.core.types import Changed, Json
+from rebut.core.types import Changed, Json, as_row, remade
 from rebut.record.record import Record
 from rebut.workspace.context import BUDGET, Gathered, Piece, numbered
+from rebut.workspace.diff import line_counts
 from rebut.workspace.tree import Text
 
 Kind = Literal["code", "proposal", "mixed"]
@@ -59,82 +60,26 @@ class Target:
     origin: str = ""
     """What was given and where, for code that came as a text: "a diff on standard input"."""
     loose: tuple[str, ...] = ()
-    """Files that a given diff changes and that are not here as it says, so that nobody can read them whole."""
+    """Files that a given diff changes and that do not match it here, so that they cannot be read in full."""
     cites: tuple[str, ...] = ()
     """What the text itself cites, looked up: how many of each mark, then a line for each that is absent or moved."""
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "kind": self.kind,
-            "confidence": self.confidence,
-            "why": self.why,
-            "scope": self.scope,
-            "text": self.text,
-            "diff": self.diff,
-            "changes": [
-                {
-                    "path": change.path,
-                    "before": change.before,
-                    "after": change.after,
-                    "added": [list(lines) for lines in change.added],
-                    "old_path": change.old_path,
-                }
-                for change in self.changes
-            ],
-            "base": self.base,
-            "new": self.new,
-            "left_out": list(self.left_out),
-            "notes": list(self.notes),
-            "origin": self.origin,
-            "loose": list(self.loose),
-            "cites": list(self.cites),
-        }
+        return cast(dict[str, Json], as_row(self))
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Target:
-        """Read back what `to_json` gave. Whatever has another shape is a broken record."""
+    def from_json(cls, data: Mapping[str, Any]) -> Target:
+        """Read back what `to_json` gave."""
         kind, confidence = data.get("kind"), data.get("confidence")
         if kind not in KINDS or confidence not in CONFIDENCES:
             hint = "Open it with the version of rebut that made it."
             raise RecordError(f"a target of kind {kind!r} and confidence {confidence!r} is on record", hint)
-        changes = data.get("changes")
-        return cls(
-            kind,
-            confidence,
-            str(data.get("why", "")),
-            scope=str(data.get("scope", "")),
-            text=str(data.get("text", "")),
-            diff=str(data.get("diff", "")),
-            changes=tuple(_changed(item) for item in changes) if isinstance(changes, list) else (),
-            base=str(data.get("base", "")),
-            new=str(data.get("new", "")),
-            left_out=_lines(data.get("left_out")),
-            notes=_lines(data.get("notes")),
-            origin=str(data.get("origin", "")),
-            loose=_lines(data.get("loose")),
-            cites=_lines(data.get("cites")),
-        )
+        rows = data.get("changes", ())
+        changes = tuple(remade(Changed, row, added=tuple(map(tuple, row["added"]))) for row in rows)
+        return remade(cls, data, changes=changes)
 
 
-def _changed(item: Json) -> Changed:
-    if not isinstance(item, dict):
-        raise RecordError("a target on record lists a change that is none", "The record was altered by hand.")
-    before, after, added = item.get("before"), item.get("after"), item.get("added")
-    pairs = [pair for pair in added if isinstance(pair, list)] if isinstance(added, list) else []
-    return Changed(
-        str(item.get("path", "")),
-        None if before is None else str(before),
-        None if after is None else str(after),
-        tuple((first, last) for first, last in pairs if isinstance(first, int) and isinstance(last, int)),
-        str(item.get("old_path", "")),
-    )
-
-
-def _lines(value: Json) -> tuple[str, ...]:
-    return tuple(str(line) for line in value) if isinstance(value, list) else ()
-
-
-# Changed files as a critic gets them: whole, each line with its number, as far as a budget goes.
+# Changed files as a critic gets them: in full, each line with its number, as far as they fit a budget.
 
 
 def whole_files(target: Target, budget_bytes: int = BUDGET) -> Gathered:
@@ -160,7 +105,7 @@ def whole_files(target: Target, budget_bytes: int = BUDGET) -> Gathered:
     return Gathered(tuple(files), tuple(left_out))
 
 
-# What a debate is about, in one line, told by its target.
+# What a debate is about, in one line.
 
 
 def headline(target: Target) -> str:
@@ -174,15 +119,8 @@ def headline(target: Target) -> str:
 
 def _change(target: Target) -> str:
     name = "uncommitted changes" if target.scope == "uncommitted" else target.scope or target.origin or "given code"
-    added, removed = tally(target.diff)
+    added, removed = line_counts(target.diff)
     return f"{name}: {counted(len(target.changes), 'file')}, +{added} -{removed}"
-
-
-def tally(diff: str) -> tuple[int, int]:
-    """Lines that a unified diff adds and takes away."""
-    lines = diff.split("\n")
-    added = sum(1 for line in lines if line.startswith("+") and not line.startswith("+++ "))
-    return added, sum(1 for line in lines if line.startswith("-") and not line.startswith("--- "))
 
 
 def text_target(text: str) -> Target:

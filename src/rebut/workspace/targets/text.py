@@ -1,4 +1,4 @@
-"""The text that the user gave to be debated, from the first of the places where it may stand."""
+"""The text to debate: where it comes from, the code in it, and what kind of text it is."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path, PurePath
 from rebut.core.errors import UsageError
 from rebut.core.types import Changed
 from rebut.record import sessions
-from rebut.workspace.snapshot import FILE_CAP, decode, is_never_sent
+from rebut.workspace.diff import diff_end
+from rebut.workspace.file_reader import FILE_CAP, NEVER_READ, decode, is_never_sent
 from rebut.workspace.targets.target import Confidence, Kind, Wanted
 from rebut.workspace.targets.transcripts import last_said
-from rebut.workspace.tree import NEVER_READ
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A text, where it came from in words, the name of its file if it has one, and what was given but not used."""
+    """A text, its origin in words, the name of its file if it has one, and what was given but not used."""
 
     text: str
     origin: str
@@ -54,18 +54,18 @@ def find(root: Path, wanted: Wanted, never: Sequence[str]) -> Message | None:
 def _text(root: Path, path: str, never: Sequence[str]) -> str:
     place = confined(root, path)
     top = sessions.repository(root.resolve())
-    # A glob with a folder in it is held against the path below the top, wherever the user stands.
+    # A glob with a folder in it is matched against the path below the top, whatever the current folder.
     below = str(place.relative_to(top)) if place.is_relative_to(top) else place.name
     if is_never_sent(path, never) or is_never_sent(below, never):
         raise UsageError(f"{path} is {NEVER_READ}", "Put what should be debated into another file.")
     text = read(place, path)[0]
     if not text.strip():
-        raise UsageError(f"{path} is empty", "Name a file that holds what should be debated.")
+        raise UsageError(f"{path} is empty", "Name a file with the text to debate.")
     return text
 
 
 def confined(root: Path, path: str) -> Path:
-    """The real place of a file. What stands in the workspace may be a link, but not one that leads out of it."""
+    """The real path of a file. A path in the workspace may be a link, but not one that leads out of it."""
     top = sessions.repository(root.resolve())
     place = Path(os.path.normpath(root.resolve() / Path(path).expanduser()))
     try:
@@ -83,27 +83,22 @@ def read(place: Path, path: str) -> tuple[str, str]:
         if place.is_dir():
             raise UsageError(f"{path} is a folder", "Name a file in it.")
         if not place.is_file():
-            raise UsageError(f"there is no file {path}", "Paths are taken from the current folder.")
+            raise UsageError(f"there is no file {path}", "Paths are relative to the current folder.")
         with place.open("rb") as file:
             data = file.read(FILE_CAP + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", "Nothing was called.") from error
     if len(data) > FILE_CAP:
-        raise UsageError(f"{path} is larger than 1 MB", "Cut it down to what should be debated.")
+        raise UsageError(f"{path} is larger than 1 MB", "Shorten it to what should be debated.")
     found = decode(data)
     if found is None:
         raise UsageError(f"{path} is binary", "Only text can be debated.")
     return found
 
 
-# The code and the proposal in one text, split by fixed rules: fenced blocks and diffs are code, the rest is not.
+# Code and proposal in one text, split by fixed rules: fenced blocks and diffs are code, the rest is not.
 
 FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)")
-HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-BETWEEN = re.compile(
-    r"diff --git |index [0-9a-f]+|(?:old|new|deleted file|new file) mode |(?:dis)?similarity index |"
-    r"(?:rename|copy) (?:from|to) |--- \S|\+\+\+ \S|Binary files .* differ|\\ No newline"
-)
 ENDINGS = {
     **dict.fromkeys(("python", "python3", "py", "pycon"), "py"),
     **dict.fromkeys(("javascript", "js", "node", "mjs"), "js"),
@@ -142,9 +137,9 @@ class Block:
 
 
 def split_mixed(text: str) -> tuple[tuple[Block, ...], str]:
-    """The blocks of code, and the rest, in which a line names each block where it stood.
+    """The blocks of code, and the rest, with a line that names each block where it was.
 
-    A fence is closed by one of the same sign that is at least as long; one that is never closed reaches to the end. It
+    A fence is closed by one of the same sign that is at least as long; one that is never closed extends to the end. It
     may be indented by any amount, as in a list. A diff without a fence ends where its hunks do.
     """
     lines = text.replace("\r\n", "\n").split("\n")
@@ -169,13 +164,13 @@ def split_mixed(text: str) -> tuple[tuple[Block, ...], str]:
 
 
 def prose_of(blocks: Sequence[Block], rest: str) -> str:
-    """The rest of a split text without the lines that stand for its blocks."""
+    """The rest of a split text without the lines that name its blocks."""
     names = {f"({block.name})" for block in blocks}
     return "\n".join(line for line in rest.split("\n") if line not in names).strip()
 
 
 def snippets(blocks: Sequence[Block]) -> tuple[Changed, ...]:
-    """Blocks as files that were not there before."""
+    """Blocks as new files."""
     return tuple(Changed(block.name, None, block.text, ((1, block.text.count("\n")),)) for block in blocks)
 
 
@@ -213,42 +208,7 @@ def _ending(info: str, body: Sequence[str]) -> str:
     return known or ("diff" if diff_end(body, first) else "txt")
 
 
-def diff_end(lines: Sequence[str], at: int) -> int:
-    """Where the diff that begins at a line ends; 0 if none begins there."""
-    if at >= len(lines) or not (lines[at].startswith("diff --git ") or _is_head(lines, at)):
-        return 0
-    end = at
-    while end < len(lines):
-        if hunk := HUNK.match(lines[end]):
-            end = _hunk_end(lines, end + 1, int(hunk[1] or 1), int(hunk[2] or 1))
-        elif BETWEEN.match(lines[end]):
-            end += 1
-        else:
-            break
-    return end
-
-
-def _is_head(lines: Sequence[str], at: int) -> bool:
-    return (
-        lines[at].startswith("--- ")
-        and at + 2 < len(lines)
-        and lines[at + 1].startswith("+++ ")
-        and HUNK.match(lines[at + 2]) is not None
-    )
-
-
-def _hunk_end(lines: Sequence[str], at: int, old: int, new: int) -> int:
-    while at < len(lines) and (old > 0 or new > 0):
-        sign = lines[at][:1] or " "  # mail and editors take the only space of an empty line away
-        if sign not in " +-\\":
-            break
-        old -= sign in " -"
-        new -= sign in " +"
-        at += 1
-    return at
-
-
-# What kind of thing a text is, how sure that is, and why.
+# Which kind of text it is, how certain that is, and why.
 
 SHORT = 2_000
 HEADING = re.compile(
@@ -266,7 +226,7 @@ CODE = frozenset(f".{ending}" for ending in {*ENDINGS.values(), *SAME, *ENDINGS}
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What a text was taken for."""
+    """The kind that a text seems to be."""
 
     kind: Kind
     confidence: Confidence
@@ -284,11 +244,11 @@ def detect(text: str, name: str = "") -> Guess:
     if blocks:
         what = "a diff" if blocks[0].is_diff else "fenced code"
         if heading:
-            return Guess("mixed", "medium", f"it holds {what} and the heading {_shown(heading)!r}")
+            return Guess("mixed", "medium", f"it contains {what} and the heading {_shown(heading)!r}")
         inside = sum(len(block.text) for block in blocks)
         if 2 * inside >= inside + len(prose):
             return Guess("code", "high", f"most of it is {what}")
-        return Guess("code", "medium", f"it holds {what}, and more words than code")
+        return Guess("code", "medium", f"it contains {what}, and more words than code")
     if heading:
         return Guess("proposal", "high", f"it has the heading {_shown(heading)!r}")
     lines = [line for line in text.split("\n") if line.strip()]
@@ -298,7 +258,7 @@ def detect(text: str, name: str = "") -> Guess:
     if share >= 0.3 and len(lines) > 3:
         return Guess("proposal", "low", "some of its lines look like code and some do not, and nothing is fenced")
     if len(text) < SHORT:
-        return Guess("proposal", "medium", "it is short and holds no code, so all of it is taken")
+        return Guess("proposal", "medium", "it is short and contains no code, so all of it is used")
     return Guess(
         "proposal", "low", f"it is longer than {SHORT:,} characters and has neither fenced code nor a telling heading"
     )

@@ -1,4 +1,4 @@
-"""The last thing an assistant said in this workspace, from the transcripts that Claude Code and Codex keep."""
+"""The last message of an assistant in this workspace, from the transcripts of Claude Code and Codex."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _newest(files: Iterator[Path]) -> list[Path]:
 
 def _of_claude(projects: Path, top: Path) -> list[Path]:
     # A folder's name is the path with everything but letters and digits as hyphens, cut when it is long. Several paths
-    # share a name like that, so that each line's own `cwd` has the last word.
+    # share a name like that, so that each line's own `cwd` decides.
     name = re.sub(r"[^A-Za-z0-9]", "-", str(top))[:200]
     if not projects.is_dir():
         return []
@@ -133,7 +133,7 @@ def _joined(content: Json, kind: str) -> str:
 
 
 def _parsed(line: bytes) -> dict[str, Json]:
-    """A line's object; nothing for a line that is torn, as the last one is while somebody writes."""
+    """A line's object; empty for a torn line, such as the last one while another process writes."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

@@ -540,7 +540,7 @@ def test_a_failure_later_on_is_judged_from_whole_rounds_and_noted(
     assert f"{whole} of 3 rounds were completed" in prompt
     assert f"«begin round {whole}, challenger" in prompt
     assert f"«begin round {whole + 1}, " not in prompt, "half a round is not judged"
-    assert ("D1 (P1, correctness, about C1; conceded)" in prompt) is (whole > 1), "nor what was conceded in it"
+    assert ("D1 (challenger, round 1; P1, correctness, about C1; conceded)" in prompt) is (whole > 1), "nor what was conceded in it"
     failed = next(s for s in outcome.seats if s.seat == seat)
     assert failed.failed == 1 and kind in failed.why, "the failed seat stays in the denominator"
 
@@ -565,7 +565,7 @@ def test_when_the_verdict_cannot_be_afforded_the_outcome_has_no_winner(tmp_path:
     outcome = duel(tmp_path, said, rounds=1, limits={"tokens": 27_000}, state_dir=str(tmp_path / "s"))
     assert (outcome.kind, outcome.heading, outcome.verdict) == ("no verdict", "NO VERDICT", None)  # D7 C4
     assert "27,000 tokens" in outcome.stopped and outcome.exit_code == 3
-    assert "### Verdict\n\nNone: the limit of 27,000 tokens" in outcome.final and "D1 (P1" in outcome.final
+    assert "### Verdict\n\nNone: the limit of 27,000 tokens" in outcome.final and "D1 (challenger, round 1; P1" in outcome.final
     assert state_of(tmp_path / "s")["verdict"] is None
     assert not record_of(outcome).calls["verdict@judge"].asked, "and the judge was not called"
 

@@ -167,8 +167,8 @@ def test_each_side_gets_what_the_other_said_with_ids_and_statuses(tmp_path: Path
     asked = prompts_of(duel(tmp_path))
     assert "Use Redis for user sessions." in asked["r1/challenge@challenger"]  # D3
     assert "C1: Sessions must survive a restart." in asked["r1/challenge@challenger"]
-    assert "D1 (P1, correctness, about C1; raised): No replica" in asked["r2/defense@proposer"]
-    assert "D1 (P1, correctness, about C1; conceded): No replica" in asked["r2/follow-up@challenger"]
+    assert "D1 (challenger, round 1; P1, correctness, about C1; raised): No replica" in asked["r2/defense@proposer"]
+    assert "D1 (challenger, round 1; P1, correctness, about C1; conceded): No replica" in asked["r2/follow-up@challenger"]
     assert "Rule on every open point (D2)" in asked["r2/follow-up@challenger"]
 
 
@@ -278,8 +278,8 @@ def test_an_unknown_id_is_kept_as_unmatched_and_never_becomes_a_new_point(tmp_pa
     assert [p.id for p in outcome.ledger.points] == ["D1", "D2", "D3"]  # C10
     assert [(m.point, m.by) for m in outcome.ledger.unmatched] == [("D8", "proposer"), ("D9", "challenger")]
     judged = prompts_of(outcome)["verdict@judge"]
-    assert "proposer answered D8, which is no point of this debate" in judged
-    assert "challenger answered D9, which is no point of this debate" in judged
+    assert "note: proposer answered D8, which does not exist" in judged
+    assert "note: challenger answered D9, which does not exist" in judged
 
 
 def test_the_checks_are_pure_functions_of_reply_and_ledger() -> None:
@@ -467,7 +467,7 @@ def test_a_summary_that_fails_does_not_end_the_debate(tmp_path: Path, kind: str)
     # Rounds 4 and 5 were argued over less than a summary, so it is no full verdict.
     assert outcome.heading == "VERDICT WITHOUT A SUMMARY" and outcome.exit_code == 3  # C6 D4
     told = prompts_of(outcome)["r4/defense@proposer"].partition("«begin summary of rounds 1 to 2 ")[2]
-    assert "D2 (P1, security" in told and "D1: In round 2 I say to D1: concede it is." in told
+    assert "D2 (challenger, round 1; P1, security" in told and "D1: In round 2 I say to D1: concede it is." in told
     assert any("no summary was written" in note and kind in note for note in outcome.notes)
     assert "no summary was written" in outcome.final
 
@@ -508,7 +508,7 @@ def test_a_walk_back_without_new_evidence_is_told_to_the_challenger_the_judge_an
 ) -> None:
     outcome = duel(tmp_path, walked_back(place), rounds=3)
     assert outcome.ledger.status("D1") == "conceded"  # C12
-    note = "proposer walked back D1 in round 3 without new evidence"
+    note = "note: proposer took its concession back without new evidence in round 3"
     assert note in prompts_of(outcome)["r3/follow-up@challenger"]
     assert note in prompts_of(outcome)["verdict@judge"]
     [rigor] = [line for line in outcome.final.splitlines() if line.startswith("**Rigor**")]
@@ -522,7 +522,7 @@ def test_a_walk_back_with_new_evidence_is_a_rebuttal(workspace: Path, tmp_path: 
     )
     outcome = duel(tmp_path, said, rounds=3)
     assert outcome.ledger.slips == ()  # C12
-    assert "D1 (P1, correctness, about C1; defended)" in prompts_of(outcome)["r3/follow-up@challenger"]
+    assert "D1 (challenger, round 1; P1, correctness, about C1; defended)" in prompts_of(outcome)["r3/follow-up@challenger"]
     assert outcome.ledger.status("D1") == "unresolved"
 
 
@@ -531,7 +531,7 @@ def test_an_objection_dropped_in_silence_is_told_to_the_judge_and_the_reader(tmp
     assert [(s.kind, s.point, s.by, s.round) for s in outcome.ledger.slips] == [
         ("dropped", "D2", "challenger", 2)
     ]  # C12
-    assert "challenger dropped D2 in round 2 without giving a reason" in prompts_of(outcome)["verdict@judge"]
+    assert "note: challenger dropped it without a reason in round 2" in prompts_of(outcome)["verdict@judge"]
     assert "D2 dropped by the challenger" in outcome.final
 
 
@@ -552,7 +552,7 @@ def test_points_go_through_their_lifecycle_and_settled_ones_are_not_asked_again(
     said["r3/follow-up@challenger"] = duels.follow_up(3, {"D3": "dodged"}, [duels.flaw("Last.", 30)])
     outcome = duel(tmp_path, said, rounds=3)
     asked = prompts_of(outcome)
-    assert "D2 (P1, security, about C1; partly accepted)" in asked[FOLLOW_UP]  # C10
+    assert "D2 (challenger, round 1; P1, security, about C1; partly accepted)" in asked[FOLLOW_UP]  # C10
     assert "Answer every open point (D3)" in asked["r3/defense@proposer"]
     ledger = outcome.ledger
     final = {p.id: ledger.final_status(p.id) for p in ledger.points}
@@ -563,8 +563,8 @@ def test_points_go_through_their_lifecycle_and_settled_ones_are_not_asked_again(
 def test_a_challenger_with_two_flaws_on_one_line_is_answered_on_both(tmp_path: Path) -> None:
     both = [duels.flaw("No replica."), duels.flaw("Wrong driver.")]
     outcome = duel(tmp_path, {CHALLENGE: duels.challenge(flaws=both)})
-    assert "D1 (P1, correctness, about C1; raised): No replica." in prompts_of(outcome)[DEFENSE]  # C10
-    assert "D2 (P1, correctness, about C1; raised): Wrong driver." in prompts_of(outcome)[DEFENSE]
+    assert "D1 (challenger, round 1; P1, correctness, about C1; raised): No replica." in prompts_of(outcome)[DEFENSE]  # C10
+    assert "D2 (challenger, round 1; P1, correctness, about C1; raised): Wrong driver." in prompts_of(outcome)[DEFENSE]
 
 
 # C7: fences

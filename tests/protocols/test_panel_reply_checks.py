@@ -336,7 +336,7 @@ def test_a_concession_that_is_walked_back_is_shown_to_all(hold: Hold) -> None:  
     outcome = hold(said, rounds=3)
     assert outcome.ledger.final_status("B1") == "conceded", "a concession is held"
     assert "- concessions walked back: 1 (B1 by the lead in round 3)" in outcome.final
-    assert "walked its concession back without new evidence" in prompt("r3/rebuttal@challenger.1")
+    assert "took its concession back without new evidence" in prompt("r3/rebuttal@challenger.1")
 
 
 def test_new_evidence_may_undo_a_concession(hold: Hold) -> None:  # C12
@@ -410,7 +410,7 @@ def test_later_rounds_hold_the_position_and_what_is_contested_and_no_history(hol
     hold(tradeoff(5), rounds=5)
     late = prompt("r5/confront@lead")
     assert "B1" in late and "B2" not in late, "what is settled or nobody holds on to is gone"
-    assert "round 4: maintain" in late and "round 3: maintain" not in late and "Use Redis for sessions." not in late
+    assert "round 4, maintain" in late and "round 3, maintain" not in late and "Use Redis for sessions." not in late
     sizes = {n: len(prompt(f"r{n}/rebuttal@challenger.1").encode()) for n in range(2, 6)}
     assert max(sizes[n] for n in (3, 4, 5)) - min(sizes[n] for n in (3, 4, 5)) <= 8, sizes
     sizes = {n: len(prompt(f"r{n}/confront@lead").encode()) for n in range(3, 6)}

@@ -418,7 +418,7 @@ def test_a_concession_that_is_walked_back_is_reported(workspace: Path) -> None: 
     assert [(s.kind, s.point, s.by) for s in outcome.ledger.slips] == [("walked back", "W1", "author.2")]
     assert outcome.ledger.status("W1") == "conceded"
     prompt = record().calls["synthesis@synthesizer"].asked[1].prompt
-    assert "note: second walked back W1" in prompt
+    assert "note: second took its concession back without new evidence in round 2" in prompt
 
 
 # the log

@@ -106,7 +106,7 @@ def test_a_weakness_that_rests_on_what_is_absent_is_not_high(  # C11 K5
     severity = "P1" if "high, correctness)" in grade else "P2"
     for key in ("r1/revision@author.2", "synthesis@synthesizer"):
         assert f"W1 ({grade}" in prompt(key), key
-    assert f"W1 (weakness: correctness; {severity}; raised by" in prompt("synthesis@synthesizer")
+    assert f"W1 (first, round 1; {severity}, weakness: correctness, about second; " in prompt("synthesis@synthesizer")
 
 
 def test_a_finding_of_the_verdict_that_rests_on_what_is_absent_is_not_high(workspace: Path) -> None:  # C11 K11

@@ -23,7 +23,7 @@ from rebut.protocols.duel.run import DuelState, Turn, claims, contest, partial a
 from rebut.protocols.shared import UNCONTESTED, prompt_head
 
 name = "ask"
-version = "3"
+version = "4"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

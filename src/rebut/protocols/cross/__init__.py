@@ -5,7 +5,7 @@ from rebut.protocols.cross.run import partial, run
 from rebut.protocols.cross.settings import SEATS, Settings, calls, check, folder, limits, prepare, seats_for
 
 name = "cross"
-version = "2"
+version = "3"
 seats = SEATS
 judge = "judge"
 letter = "F"

@@ -4,7 +4,7 @@ from rebut.protocols.duel.render import artifacts
 from rebut.protocols.duel.run import Settings, calls, partial, prepare, run
 
 name = "duel"
-version = "3"
+version = "4"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

@@ -8,7 +8,9 @@ from typing import Any
 
 from rebut.core.text import cut, encoded, squeeze, tame
 from rebut.core.types import Json, ModelSpec
-from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Point
+from rebut.domain import render as ledgers
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point
+from rebut.domain.render import Vocabulary, bullets, section
 from rebut.domain.worth import TAKEN, Worth, fates
 from rebut.engine.debate import Debate
 from rebut.engine.protocol import Artifact, Ended
@@ -16,65 +18,55 @@ from rebut.protocols.duel import reply_checks
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Opening, Summary
 from rebut.record.record import Call, Record
 
-NOTHING = " (cites nothing)"
+WORDS = Vocabulary(
+    moves={"defend": "rebut", "partly": "trade-off", "resolve": "resolved", "maintain": "unresolved"},
+    needs_evidence=("defend", "partly", "resolve"),
+)
 
 
 def opening(form: Opening, new: Sequence[Entry]) -> str:
-    return f"{form.position}\n\n{_claims(new)}".strip()
+    return f"{form.position}\n\n{ledgers.claims(new)}".strip()
 
 
 def challenge(form: Challenge, new: Sequence[Entry]) -> str:
-    parts = [_points(new)]
-    if form.unsupported:
-        parts.append(f"Called unsupported: {', '.join(form.unsupported)}")
-    parts.append(_list("Alternatives", form.alternatives))
     looked = form.coverage
-    parts.append(
-        _list(
-            "Looked at",
-            [
-                f"correctness: {looked.correctness}",
-                f"security: {looked.security}",
-                f"developer experience: {looked.developer_experience}",
-            ],
-        )
-    )
+    covered = {
+        "correctness": looked.correctness,
+        "security": looked.security,
+        "developer experience": looked.developer_experience,
+    }
     agreed = [f"{a.text} (risk that remains: {a.risk or 'none named'})" for a in form.agreements]
-    parts.append(_list("Agreed", agreed))
+    parts = [
+        ledgers.raised(new, WORDS),
+        f"Called unsupported: {', '.join(form.unsupported)}" if form.unsupported else "",
+        bullets("Alternatives:", form.alternatives),
+        bullets("Looked at:", [f"{field}: {found}" for field, found in covered.items()]),
+        bullets("Agreed:", agreed),
+    ]
     return "\n\n".join(p for p in parts if p)
 
 
 def defense(form: Defense, ledger: Ledger, n: int) -> str:
-    moves = _moves(m for m in ledger.moves if m.by == "proposer" and m.round == n)
-    new = _claims(c for c in ledger.claims if c.by == "proposer" and c.round == n)
+    moves = ledgers.moves((m for m in ledger.moves if m.by == "proposer" and m.round == n), WORDS)
+    new = ledgers.claims(c for c in ledger.claims if c.by == "proposer" and c.round == n)
     return "\n\n".join(p for p in (moves, f"Position now: {form.position}", new) if p)
 
 
 def follow_up(new: Sequence[Entry], ledger: Ledger, n: int) -> str:
-    moves = _moves(m for m in ledger.moves if m.by == "challenger" and m.round == n)
-    return "\n\n".join(p for p in (moves, _points(new)) if p)
+    moves = ledgers.moves((m for m in ledger.moves if m.by == "challenger" and m.round == n), WORDS)
+    return "\n\n".join(p for p in (moves, ledgers.raised(new, WORDS)) if p)
 
 
 def points(ledger: Ledger) -> str:
-    """The ledger as the debaters and the judge see it."""
-    rows = []
-    for p in ledger.points:
-        about = f", about {p.about}" if p.about else ""
-        kind = f"{p.severity}, {p.category}{about}; {ledger.status(p.id)}"
-        rows.append(f"{p.id} ({kind}): {p.text}{_marks(p.evidence) or NOTHING}")
-    for s in ledger.slips:
-        rows.append(f"note: {s.by} {s.kind} {s.point} in round {s.round}" + _why(s.kind))
-    rows += [f"note: {m.by} answered {m.point}, which is no point of this debate" for m in ledger.unmatched]
+    """The ledger as the debaters and the judge see it. What was answered is in the turns that they read beside it."""
+    rows = [*ledgers.points(ledger, WORDS, answers="none"), *ledgers.unmatched(ledger)]
     return "\n".join(rows) or "none was raised"
-
-
-def _why(kind: str) -> str:
-    return " without new evidence" if kind == "walked back" else " without giving a reason"
 
 
 def own_summary(ledger: Ledger, conceded: Sequence[Move]) -> str:
     """What the program can say without a model: the points and the concessions."""
-    return f"{points(ledger)}\n\n{_list('Concessions', [f'{m.point}: {m.reason}' for m in conceded])}".strip()
+    given = bullets("Concessions:", [f"{m.point}: {m.reason}" for m in conceded])
+    return f"{points(ledger)}\n\n{given}".strip()
 
 
 def summary(form: Summary, verbatim: Sequence[str], conceded: Sequence[Move]) -> str:
@@ -88,10 +80,10 @@ def summary(form: Summary, verbatim: Sequence[str], conceded: Sequence[Move]) ->
     parts = [
         f"Proposer: {form.proposer}",
         f"Challenger: {form.challenger}",
-        _list("Concessions, verbatim", kept),
-        _list("Agreed", agreed),
-        _list("Open", form.disagreements),
-        _list("Contradictions", form.contradictions),
+        bullets("Concessions, verbatim:", kept),
+        bullets("Agreed:", agreed),
+        bullets("Open:", form.disagreements),
+        bullets("Contradictions:", form.contradictions),
     ]
     return "\n\n".join(p for p in parts if p)
 
@@ -115,12 +107,11 @@ def unsupported(ledger: Ledger) -> list[str]:
     """What either side asserted and cited nothing for."""
     asserted: list[Claim | Point] = [*ledger.claims, *ledger.points]
     rows = [f"{one.id} ({one.by}, round {one.round}): {one.text}" for one in asserted if not one.evidence]
-    return rows + [f"on {m.point} ({m.by}, round {m.round}): {m.reason}" for m in ledger.moves if _bare(m)]
-
-
-def _bare(move: Move) -> bool:
-    """An answer that needs evidence and brings none; pressing on and giving in need none."""
-    return move.kind in ("defend", "partly", "resolve") and not move.evidence
+    return rows + [
+        f"on {m.point} ({m.by}, round {m.round}): {m.reason}"
+        for m in ledger.moves
+        if m.kind in WORDS.needs_evidence and not m.evidence
+    ]
 
 
 def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, notes: Sequence[str]) -> str:
@@ -143,11 +134,13 @@ def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, note
         f"- **Genuine disagreement**: {decision.genuine_disagreement}\n"
         f"- **Evidence quality**: {decision.evidence_quality}\n"
         f"- **Challenge depth**: {decision.challenge_depth}",
-        _section("Key Agreements", agreed),
-        _section("Key Disagreements", differ),
-        _section("Unresolved Questions", decision.unresolved),
-        _section("Unsupported Claims", unsupported(ledger)),
-        _section("Notes", [*([debate.stopped] if debate.stopped else []), *notes]) if debate.stopped or notes else "",
+        section("### Key Agreements", agreed),
+        section("### Key Disagreements", differ),
+        section("### Unresolved Questions", decision.unresolved),
+        section("### Unsupported Claims", unsupported(ledger)),
+        section("### Notes", [*([debate.stopped] if debate.stopped else []), *notes])
+        if debate.stopped or notes
+        else "",
         f"### Recommendation\n\n{tame(decision.recommendation)}",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -168,39 +161,6 @@ def _head(debate: Debate, ledger: Ledger, rounds: int) -> str:
     rows.append(f"**Rounds**: {rounds}" + ("" if rounds == planned else f" of {planned}"))
     rows.append(f"**Rigor**: Two positions compared under adversarial rules. The program checked: {checked(ledger)}")
     return "## Debate Summary\n\n" + "  \n".join(rows)
-
-
-def _claims(entries: Iterable[Entry]) -> str:
-    rows = [c for c in entries if isinstance(c, Claim)]
-    return "\n".join(f"- {c.id}: {c.text}{_marks(c.evidence) or NOTHING}" for c in rows)
-
-
-def _points(entries: Iterable[Entry]) -> str:
-    rows = [p for p in entries if isinstance(p, Point)]
-    return "\n".join(f"- {p.id} ({p.severity}, {p.category}): {p.text}{_marks(p.evidence) or NOTHING}" for p in rows)
-
-
-def _moves(moves: Iterable[Move]) -> str:
-    verbs = {"defend": "rebut", "partly": "trade-off", "resolve": "resolved", "maintain": "unresolved"}
-    rows = []
-    for m in moves:
-        shown = NOTHING if _bare(m) else _marks(m.evidence)
-        rows.append(f"- {m.point} {verbs.get(m.kind, m.kind)}: {m.reason}{shown}")
-    return "\n".join(rows)
-
-
-def _marks(evidence: Sequence[Evidence]) -> str:
-    return f" — {'; '.join(e.shown for e in evidence)}" if evidence else ""
-
-
-def _list(title: str, items: Sequence[str]) -> str:
-    rows = [f"- {item}" for item in items if item]
-    return f"{title}:\n" + "\n".join(rows) if rows else ""
-
-
-def _section(title: str, items: Sequence[str]) -> str:
-    rows = [f"- {squeeze(item)}" for item in items if item] or ["- none"]
-    return f"### {title}\n\n" + "\n".join(rows)
 
 
 # The duel's state file, `debate/last-debate.json`: a projection of the record in a schema that other tools read.

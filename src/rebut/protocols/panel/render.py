@@ -3,50 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rebut.core.text import squeeze, tame
 from rebut.core.types import Json
-from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point
+from rebut.domain import render as ledgers
+from rebut.domain.ledger import Ledger, Point
+from rebut.domain.render import Vocabulary, bullets, section
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.panel.reply_checks import NAME
 from rebut.protocols.panel.state import Position
 from rebut.record.record import Call, Record
 
-NOTHING = " (cites nothing)"
-LEAD = {"concede": "accept", "partly": "partial", "defend": "reject"}
-OTHERS = {"resolve": "accept", "maintain": "maintain", "withdraw": "accept"}
-SLIPS = {"walked back": "walked its concession back without new evidence", "dropped": "dropped it without a reason"}
+WORDS = Vocabulary(
+    severities=NAME,
+    moves={"resolve": "accept", "withdraw": "accept"},
+    moves_of={"lead": {"concede": "accept", "partly": "partial", "defend": "reject"}},
+)
 Name = Callable[[str], str]
 
 
 def case(position: str, ledger: Ledger, weaknesses: Sequence[str], assumptions: Sequence[str]) -> str:
     """The opening as the challengers see it."""
-    parts = [position, "\n".join(_claim(c) for c in ledger.claims)]
-    parts.append(_list("Weak, by its own account", weaknesses))
-    parts.append(_list("Taken for granted", assumptions))
+    parts = [position, ledgers.claims(ledger.claims)]
+    parts += [bullets("Weak, by its own account:", weaknesses), bullets("Taken for granted:", assumptions)]
     return "\n\n".join(p for p in parts if p)
 
 
 def points(ledger: Ledger, wanted: Sequence[Point], name: Name) -> str:
-    """Points with the last word of each side on them, and nothing older: prompts grow with what is open only."""
-    rows: list[str] = []
-    for p in wanted:
-        voices = " and ".join(name(v) for v in p.voices)
-        about = f", about {p.about}" if p.about else ""
-        status = ledger.status(p.id)
-        kind = f"{voices}; {NAME[p.severity]}, {p.category}{about}; {status}"
-        rows.append(f"{p.id} ({kind}): {p.text}{marks(p.evidence) or NOTHING}")
-        for by in ("lead", *p.voices):
-            said = [m for m in ledger.moves if m.point == p.id and m.by == by]
-            if said:
-                last = said[-1]
-                rows.append(f"   {name(by)}, round {last.round}: {_verb(last)}: {last.reason}{marks(last.evidence)}")
-        for slip in ledger.slips:
-            if slip.point == p.id:
-                rows.append(f"   note: {name(slip.by)} {SLIPS[slip.kind]} in round {slip.round}")
-    return "\n".join(rows) or "none"
+    """Points with the last answer of each side to them, and nothing older: prompts grow with what is open only."""
+    return "\n".join(ledgers.points(ledger, WORDS, only=wanted, name=name)) or "none"
 
 
 def brief(wanted: Sequence[Point], name: Name) -> str:
@@ -59,12 +46,8 @@ def brief(wanted: Sequence[Point], name: Name) -> str:
 def standing(position: Position) -> str:
     """A version of the position with what changed in it."""
     changed = [f"{c.what or c.text} (because of {c.point}, {c.lens})" for c in position.causes]
-    told = _list("Changed since the version before", changed) or "Nothing changed since the version before."
+    told = bullets("Changed since the version before:", changed) or "Nothing changed since the version before."
     return f"{position.text}\n\n{told}"
-
-
-def marks(evidence: Sequence[Evidence]) -> str:
-    return f" — {'; '.join(e.shown for e in evidence)}" if evidence else ""
 
 
 # turns, told from the record alone
@@ -79,19 +62,24 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
     parts: list[str] = []
     if step == "position":
         parts += [tame(str(value.get("position", ""))), f"**Confidence:** {str(value.get('confidence', '')).upper()}"]
-        parts.append("**Reasoning:**\n\n" + "\n".join(_claim(c) for c in ledger.claims if c.by == seat))
+        parts.append("**Reasoning:**\n\n" + ledgers.claims(c for c in ledger.claims if c.by == seat))
         parts += [_bold("Weaknesses", value.get("weaknesses")), _bold("Assumptions", value.get("assumptions"))]
     elif step == "challenge":
         said = f"**Verdict:** {value.get('verdict', '')}, objections {value.get('objection_strength', '')}"
-        parts += [said, tame(str(value.get("summary", ""))), _points(made), _examined(value.get("examined"))]
+        parts += [
+            said,
+            tame(str(value.get("summary", ""))),
+            ledgers.raised(made, WORDS),
+            _examined(value.get("examined")),
+        ]
     elif step in ("confront", "address"):
-        parts += [_moves(moves)]
+        parts += [ledgers.moves(moves, WORDS)]
         if step == "confront":
             parts += [f"**Position now:**\n\n{tame(str(value.get('position', '')))}", _changes(value.get("changes"))]
             parts.append(f"**Confidence:** {str(value.get('confidence', '')).upper()}")
     elif step == "rebuttal":
         parts += [f"**Answer:** {value.get('answer', '')}", tame(str(value.get("summary", "")))]
-        parts += [_moves(moves), _points(made), _examined(value.get("examined"))]
+        parts += [ledgers.moves(moves, WORDS), ledgers.raised(made, WORDS), _examined(value.get("examined"))]
     elif step == "grounds":
         parts += [f"**Why:** {tame(str(value.get('why', '')))}"]
         parts += [f"**What would make the other side right:** {tame(str(value.get('other_right', '')))}"]
@@ -102,49 +90,22 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
     return "\n\n".join(p for p in parts if p)
 
 
-def _claim(c: Claim) -> str:
-    return f"- {c.id}: {squeeze(c.text)}{marks(c.evidence) or NOTHING}"
-
-
-def _points(made: Iterable[Point]) -> str:
-    return "\n".join(
-        f"- {p.id} ({NAME[p.severity]}, {p.category}): {squeeze(p.text)}{marks(p.evidence) or NOTHING}" for p in made
-    )
-
-
-def _moves(moves: Iterable[Move]) -> str:
-    return "\n".join(f"- {m.point} {_verb(m)}: {squeeze(m.reason)}{marks(m.evidence)}" for m in moves)
-
-
-def _verb(move: Move) -> str:
-    return (LEAD if move.by == "lead" else OTHERS).get(move.kind, move.kind)
-
-
-def _examined(rows: Json) -> str:
+def _examined(rows: Any) -> str:
     found = [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
-    return _list(
-        "**Examined:**\n", [f"{r.get('angle', '')}: {r.get('what', '')}: {r.get('found', '')}" for r in found], ""
-    )
+    return _bold("Examined", [f"{r.get('angle', '')}: {r.get('what', '')}: {r.get('found', '')}" for r in found])
 
 
-def _changes(rows: Json) -> str:
-    found = [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
+def _changes(rows: Any) -> str:
     said = []
-    for row in found:
-        ids = row.get("because")
-        said.append(
-            f"{row.get('what', '')} (because of {', '.join(str(i) for i in ids) if isinstance(ids, list) else ids})"
-        )
+    for row in rows if isinstance(rows, list) else ():
+        ids = row.get("because") if isinstance(row, dict) else None
+        because = ", ".join(str(i) for i in ids) if isinstance(ids, list) else ids
+        said += [f"{row.get('what', '')} (because of {because})"] if isinstance(row, dict) else []
     return _bold("What changed", said)
 
 
 def _bold(title: str, items: Any) -> str:
-    return _list(f"**{title}:**\n", [str(i) for i in items] if isinstance(items, list) else [], "")
-
-
-def _list(title: str, items: Sequence[str], colon: str = ":") -> str:
-    rows = [f"- {squeeze(item)}" for item in items if squeeze(item)]
-    return f"{title}{colon}\n" + "\n".join(rows) if rows else ""
+    return section(f"**{title}:**", [str(i) for i in items] if isinstance(items, list) else [], "")
 
 
 # A panel's files in `debates/NNN-slug`: projections of the record, written as the debate goes on, never read back.

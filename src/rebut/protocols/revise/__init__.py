@@ -4,7 +4,7 @@ from rebut.protocols.revise.run import partial, run
 from rebut.protocols.revise.settings import Settings, calls, prepare, seats_for
 
 name = "revise"
-version = "3"
+version = "4"
 seats = {"author": 2, "synthesizer": 1}
 judge = "synthesizer"
 letter = "W"

@@ -129,7 +129,7 @@ def _record(debate: Debate, course: ReviseState) -> str:
             parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(one.of)}", text))
     names = [labels.neutral(n) for n in range(2)]
     neutral = render.LogNames([name.capitalize() for name in names], _renamed(course), reasons=False)
-    parts.append(debate.quote("the debate log", render.section(course, neutral)))
+    parts.append(debate.quote("the debate log", render.log_section(course, neutral)))
     seats = [who.seat for who in course.authors]
     parts.append(debate.quote("the points at issue", render.points(debate.ledger, seats, names)))
     return "".join(f"\n\n{part}" for part in parts)

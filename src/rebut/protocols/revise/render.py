@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rebut.core.text import cut, squeeze, tame
+from rebut.domain import render as ledgers
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless
+from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts, reply_checks
 from rebut.protocols.revise.forms import Critique, Dispute, Objection, Plan, Revision, Verdict
@@ -30,13 +32,21 @@ def critique(
 ) -> str:
     """A critique under the header of its round. One line for each item, so that they can be counted."""
     looked_up = {claim.text: claim.evidence for claim in strengths}
-    strong = [f"{s.text}{_places(looked_up.get(s.text, cited(s.evidence)))}" for s in form.strengths if s.text]
+    strong = [f"{s.text}{ledgers.evidence(looked_up.get(s.text, cited(s.evidence)))}" for s in form.strengths if s.text]
     parts = [
         f"## Critique of {source} (Round {round})",
-        _section("Strengths", strong),
-        _section("Weaknesses", [_objection(o, *placed) for o, placed in _paired(form.weaknesses, weaknesses)]),
-        _section("Disagreements", [_objection(o, *placed) for o, placed in _paired(form.disagreements, disagreements)]),
-        _section("Concessions", [f"{f'{c.id}: ' if c.id else ''}{c.text}" for c in form.concessions if c.text or c.id]),
+        bullets("### Strengths", strong, NONE),
+        bullets("### Weaknesses", [_objection(o, *placed) for o, placed in _paired(form.weaknesses, weaknesses)], NONE),
+        bullets(
+            "### Disagreements",
+            [_objection(o, *placed) for o, placed in _paired(form.disagreements, disagreements)],
+            NONE,
+        ),
+        bullets(
+            "### Concessions",
+            [f"{f'{c.id}: ' if c.id else ''}{c.text}" for c in form.concessions if c.text or c.id],
+            NONE,
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -50,7 +60,7 @@ def _objection(item: Objection, id: str, entry: Entry) -> str:
     severity, lowered = weighed(item.severity, evidence)
     grade = severity if item.impact == "none" else f"{severity}, {item.impact}"
     text = f"{item.text}: {item.why}" if isinstance(item, Dispute) and item.why else item.text
-    return f"{id or 'no such point'} ({grade}{lowered}) {text}{_places(evidence)}"
+    return f"{id or 'no such point'} ({grade}{lowered}) {text}{ledgers.evidence(evidence)}"
 
 
 def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
@@ -68,7 +78,7 @@ def revision(form: Revision, number: int, known: Sequence[str], entered: Sequenc
     defended = [d for d in form.defended if d.id in known]
     listed = f"Addressed critique points [{', '.join(addressed)}]. Defended: [{', '.join(d.id for d in defended)}]."
     top = [f"<!-- Revision v{number}: {listed} -->"]
-    rows = [f"- {d.id}: {squeeze(d.reason)}{_places(marked.get(d.id, cited(d.evidence)))}" for d in defended]
+    rows = [f"- {d.id}: {squeeze(d.reason)}{ledgers.evidence(marked.get(d.id, cited(d.evidence)))}" for d in defended]
     if inner.defense:
         rows += ["", inner.defense]  # what the author wrote there by hand is not lost
     if rows:
@@ -79,29 +89,10 @@ def revision(form: Revision, number: int, known: Sequence[str], entered: Sequenc
 def points(ledger: Ledger, who: Sequence[str], names: Sequence[str]) -> str:
     """The ledger as authors and the synthesizer see it: who raised a point, by the name that the reader knows."""
     called = dict(zip(who, names, strict=True))
-    rows = []
-    for p in ledger.points:
-        voices = " and ".join(called.get(v, v) for v in p.voices)
-        severity = "P2" if p.severity == "P1" and baseless(p.evidence) else p.severity
-        rows.append(f"{p.id} ({p.category}; {severity}; raised by {voices}; {ledger.status(p.id)}): {squeeze(p.text)}")
-        for m in ledger.moves:
-            if m.point == p.id and m.reason:
-                rows.append(f"   {called.get(m.by, m.by)}, round {m.round}, {m.kind}: {squeeze(m.reason)}")
-    for s in ledger.slips:
-        rows.append(f"note: {called.get(s.by, s.by)} {s.kind.replace('dropped', 'dropped without a word')} {s.point}")
+    # What rests on a citation that is absent is not P1, whatever its author said.
+    shown = [replace(p, severity="P2") if p.severity == "P1" and p.struck else p for p in ledger.points]
+    rows = ledgers.points(ledger, only=shown, name=lambda seat: called.get(seat, seat), answers="all")
     return "\n".join(rows) or "none"
-
-
-def _section(title: str, rows: Sequence[str]) -> str:
-    return f"### {title}\n" + ("\n".join(f"- {squeeze(row)}" for row in rows) if rows else NONE)
-
-
-def _places(evidence: Sequence[Evidence]) -> str:
-    shown = []
-    for e in evidence:
-        quoted = f' "{squeeze(e.quote)}"' if e.quote else ""
-        shown.append(f"{e.place}{quoted}" + (f" [{e.mark}]" if e.mark else ""))
-    return f" — {'; '.join(shown)}" if shown else ""
 
 
 # The result of a revision as a file: the plan with its synthesis notes, or the verdict of a review.
@@ -120,14 +111,18 @@ def of_plan(form: Plan, ledger: Ledger, course: ReviseState) -> str:
     notes = [
         "## Synthesis Notes",
         how(course),
-        _list("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted]),
-        _list("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled]),
-        _list("### Unresolved", [f"{named(r.id)}. Tie-break: {r.tie_break or 'none given'}" for r in form.unresolved]),
+        section("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted], NONE),
+        section("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled], NONE),
+        section(
+            "### Unresolved",
+            [f"{named(r.id)}. Tie-break: {r.tie_break or 'none given'}" for r in form.unresolved],
+            NONE,
+        ),
     ]
     if cites := tally(course.result):
         notes.append(f"### Citations\n\nThe plan cites {cites}.")
     if left := [named(id) for id in texts if id not in ruled]:
-        notes.append(_list("### Not accounted for by the synthesizer", left))
+        notes.append(section("### Not accounted for by the synthesizer", left))
     return "\n\n".join([form.document.strip("\n"), *notes]) + "\n"
 
 
@@ -151,11 +146,12 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], course: Revis
         why = f" Severity: {finding.why}" if finding.why else ""
         number = f"{id} " if id else ""
         severity, lowered = weighed(finding.severity, claim.evidence)
-        rows.append(f"{number}[{severity}{lowered}] ({holders[finding.held_by]}) {finding.text}{_cited(claim)}.{why}")
-    parts.append(_list("## Findings", rows))
-    parts.append(_list("## Points of Agreement", form.agreement))
+        text = f"{finding.text}{ledgers.evidence(claim.evidence, CITES_NOTHING)}"
+        rows.append(f"{number}[{severity}{lowered}] ({holders[finding.held_by]}) {text}.{why}")
+    parts.append(section("## Findings", rows, NONE))
+    parts.append(section("## Points of Agreement", form.agreement, NONE))
     split = [f"{d.point}. Tie-break: {d.tie_break or 'none given'}" for d in form.disagreement]
-    parts.append(_list("## Points of Disagreement", split))
+    parts.append(section("## Points of Disagreement", split, NONE))
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
@@ -171,16 +167,6 @@ def how(course: ReviseState) -> str:
     if course.converged:
         return f"Debated for {rounds}; converged: {course.converged}."
     return f"Debated for {rounds}; not converged."
-
-
-def _cited(claim: Claim) -> str:
-    shown = [f"{e.place} [{e.mark}]" if e.mark else e.place for e in claim.evidence]
-    return f" — {'; '.join(shown)}" if shown else " — cites nothing"
-
-
-def _list(title: str, rows: Sequence[str]) -> str:
-    body = "\n".join(f"- {squeeze(row)}" for row in rows if row.strip())
-    return f"{title}\n\n{body or NONE}"
 
 
 # The debate log: the audit trail of a phase. Plan and review share the file, each session owning its section.
@@ -208,7 +194,7 @@ def document(course: ReviseState, naming: LogNames) -> str:
     """The whole log, as if this were its only session."""
     mine, other = course.settings.strategy, course.settings.other
     strategies = {stage.name: mine if stage is course.stage else other for stage in STAGES.values()}
-    return _whole(course.phase, strategies, str(course.planned), {course.stage.name: section(course, naming)})
+    return _whole(course.phase, strategies, str(course.planned), {course.stage.name: log_section(course, naming)})
 
 
 def merged(course: ReviseState, naming: LogNames) -> Callable[[str], str]:
@@ -225,12 +211,14 @@ def merged(course: ReviseState, naming: LogNames) -> Callable[[str], str]:
         rounds = {other.name: _rounds_of(found.get("Max rounds", ""), other), course.stage.name: course.planned}
         said = ", ".join(f"{rounds[stage]} ({stage})" for stage in STAGES)
         shown = str(course.planned) if len(set(rounds.values())) == 1 else said
-        return _whole(course.phase, strategies, shown, {other.name: theirs, course.stage.name: section(course, naming)})
+        return _whole(
+            course.phase, strategies, shown, {other.name: theirs, course.stage.name: log_section(course, naming)}
+        )
 
     return merge
 
 
-def section(course: ReviseState, naming: LogNames) -> str:
+def log_section(course: ReviseState, naming: LogNames) -> str:
     rows = [f"## {course.stage.title}"]
     for played in course.rounds:
         rows += [*_round(course, played, naming), ""]

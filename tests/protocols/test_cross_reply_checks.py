@@ -176,7 +176,7 @@ def test_what_a_judgement_must_hold(changes: Any, complaint: str) -> None:  # J9
 
 def test_a_repeated_finding_must_name_one_that_exists() -> None:  # C10
     reply = CodeCritique.model_validate(crosses.critique(crosses.raised(same_as="F7")))
-    assert "repeats F7, which does not exist" in reply_checks.critique(ledger(point()))(reply)[0]
+    assert "there is no finding F7" in reply_checks.critique(ledger(point()))(reply)[0]
 
 
 @pytest.mark.parametrize(

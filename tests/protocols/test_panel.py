@@ -278,7 +278,7 @@ def test_a_poor_set_of_personas_is_sent_back_once_then_the_built_in_ones_serve( 
     )
     call = record().calls["opening/personas@judge"]
     assert len(call.attempts) == 2 and call.answered and any(wrong in c for c in call.answered.complaints)
-    assert any("the built-in ones served" in note for note in outcome.notes)
+    assert any("the built-in ones are used" in note for note in outcome.notes)
     assert "systems that were sound" in (panels.files(workspace) / "PERSONA_gemini.md").read_text()
 
 

@@ -20,7 +20,7 @@ from rebut.protocols.duel.forms import Opening
 from rebut.protocols.duel.prompts import EVIDENCE_RULE
 from rebut.protocols.duel.render import LONGEST, moved
 from rebut.protocols.duel.run import DuelState, Turn, claims, contest, partial as of_duel
-from rebut.protocols.shared import UNCONTESTED, prompt_head
+from rebut.protocols.shared import UNCONTESTED, aborted, prompt_head
 
 name = "ask"
 version = "4"
@@ -68,7 +68,7 @@ async def run(debate: Debate) -> Outcome:
     try:
         answers = await debate.ask_all("answer", asks)
     except TooFewReplies as error:
-        raise Aborted(f"nobody answered: {error.message}", "Resume when one of them can answer.") from error
+        raise Aborted(f"no model answered: {error.message}", "Resume when one of them can answer.") from error
     texts: dict[str, str] = {}
     for answer in answers.answered:  # in seat order, which gives the claims their ids
         new = await debate.note(f"answer.{answer.who.seat}", claims(answer.value, answer.who.seat))
@@ -103,10 +103,8 @@ async def _compare(debate: Debate, texts: dict[str, str]) -> Comparison:
     try:
         answer = await debate.ask(judge, "comparison", prompt, schema=Comparison)
     except ParticipantFailed as error:
-        raise Aborted(
-            f"the judge ({debate.speaker(judge)}) did not compare the answers: {error.kind}, {error.message}",
-            error.hint or "Both answers are kept. Resume when it can answer, or fork with another --judge.",
-        ) from error
+        hint = "Both answers are kept. Resume when it can answer, or fork with another --judge."
+        raise aborted(debate, judge, "did not compare the answers", error, hint) from error
     return answer.value
 
 

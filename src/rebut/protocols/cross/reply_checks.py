@@ -8,6 +8,7 @@ from rebut.domain.ledger import Ledger
 from rebut.domain.review_result import Decision
 from rebut.protocols.cross import findings
 from rebut.protocols.cross.forms import CodeCritique, Judgement
+from rebut.protocols.shared import unknown
 
 QUIET_ROUNDS = 2
 
@@ -57,15 +58,12 @@ def ending(cause: str, compromised: bool) -> tuple[Decision, bool]:
 def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
     def check(reply: CodeCritique) -> list[str]:
         wrong = []
-        known = {p.id for p in ledger.points}
         for n, found in enumerate(reply.findings, 1):
             if not found.text:
                 wrong.append(f"finding {n} says nothing")
             if found.severity in findings.GRAVE and not found.evidence and not found.same_as:
                 wrong.append(f"finding {n} is {found.severity} and cites nothing: name the place and quote it")
-            if found.same_as and found.same_as not in known:
-                names = ", ".join(sorted(known)) or "none yet"
-                wrong.append(f"finding {n} repeats {found.same_as}, which does not exist; the findings are {names}")
+        wrong += unknown((f.same_as for f in reply.findings if f.same_as), (p.id for p in ledger.points), "finding")
         if reply.agrees and any(f.severity in findings.GRAVE for f in reply.findings):
             wrong.append("`agrees` is true, yet a P1 or P2 is raised: it is one or the other")
         if not reply.agrees and not reply.findings:
@@ -79,7 +77,7 @@ def judgement(ledger: Ledger, n: int) -> Callable[[Judgement], list[str]]:
     def check(reply: Judgement) -> list[str]:
         ruled, known = {w.id for w in reply.findings}, {p.id for p in ledger.points}
         wrong = [f"{p.id} is not weighed" for p in findings.raised_in(ledger, n) if p.id not in ruled]
-        wrong += [f"there is no finding {id}" for id in sorted(ruled - known)]
+        wrong += unknown(sorted(ruled), (p.id for p in ledger.points), "finding")
         wrong += [f"{w.id} is weighed without a reason" for w in reply.findings if not w.reason and w.id in known]
         if not reply.reason:
             wrong.append("the choice has no reason")

@@ -21,6 +21,7 @@ from rebut.protocols.cross.findings import weighed
 from rebut.protocols.cross.forms import CodeCritique
 from rebut.protocols.cross.state import CrossState, contract
 from rebut.protocols.cross.versions import ArtifactVersion
+from rebut.protocols.shared import aborted, describe, ended_by, of_rounds
 
 WHY = {
     "agreed": "the critic agrees",
@@ -104,12 +105,10 @@ async def _critique(r: Round, course: CrossState) -> tuple[Answer[Any], ...]:
     course.unread = bool(answers.failed) and bool(answers.answered)
     for failure in answers.failed:
         part = failure.key.rpartition("/")[2].partition("@")[0].partition(".")[2]
-        course.notes.append(
-            f"round {r.n}: {f'the part {part} of ' if part else ''}the critique is missing ({failure.kind}: "
-            f"{failure.message}), so that part was read by nobody"
-        )
+        missing = f"the part {part} of the critique" if part else "the critique"
+        course.notes.append(f"round {r.n}: {missing} is missing ({describe(failure)}), so that part was not reviewed")
     if not answers.answered:
-        r.stop(f"the critic failed in round {r.n} ({answers.failed[0].kind}: {answers.failed[0].message})")
+        r.stop(ended_by(answers.failed[0], r.n))
     return answers.answered
 
 
@@ -118,11 +117,9 @@ def _without_judge(r: Round, course: CrossState, error: ParticipantFailed) -> st
     if error.kind == "budget":
         r.stop(error.message)
         return "limit"
-    raise Aborted(
-        f"the judge ({r.speaker(r.seat('judge'))}) did not weigh round {r.n}: {error.kind}, {error.message}",
-        error.hint or "Everything said is kept. Resume when it can answer, or fork with another --judge.",
-        data(course, contract(r, course, "failed")),
-    ) from error
+    hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
+    kept = data(course, contract(r, course, "failed"))
+    raise aborted(r, r.seat("judge"), f"did not weigh round {r.n}", error, hint, kept) from error
 
 
 async def _next_version(r: Round, course: CrossState, role: str, task: str) -> bool:
@@ -138,11 +135,11 @@ async def _next_version(r: Round, course: CrossState, role: str, task: str) -> b
 
 
 def ended(debate: Debate, course: CrossState, cause: str) -> Outcome:
-    made = contract(debate, course, cause)
+    made, planned = contract(debate, course, cause), debate.planned(debate.settings.rounds)
     stand_in = debate.stand_in(debate.seat("critic"))
     heading, whole = made.decision.upper(), cause not in ("minutes", "limit", "failed", "settled")
     if not whole:
-        heading += f" AFTER {course.rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS"
+        heading += f" AFTER {of_rounds(course.rounds, planned)}"
     elif cause == "rounds":
         heading += ", NOT CONVERGED"
     if stand_in:
@@ -179,7 +176,7 @@ def ended(debate: Debate, course: CrossState, cause: str) -> Outcome:
             made,
             len(course.versions) - 1,
             "the change" if debate.target.changes else "the text",
-            "" if whole else f"{course.rounds} of {debate.planned(debate.settings.rounds)} rounds",
+            "" if whole else of_rounds(course.rounds, planned).lower(),
         ),
     )
 
@@ -207,7 +204,7 @@ def partial(debate: Debate) -> Outcome:
     made = contract(debate, course, "minutes")
     return Outcome(
         kind="partial",
-        heading=f"NO DECISION YET, {course.rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
+        heading=f"NO DECISION YET, {of_rounds(course.rounds, debate.planned(debate.settings.rounds))}",
         decision=f"{len(made.shown)} findings of P1 and P2 stand so far.",
         basis=f"round {course.rounds}" if course.rounds else "the critique alone" if made.findings else "nothing yet",
         final=made.markdown(),

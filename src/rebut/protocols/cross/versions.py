@@ -15,6 +15,7 @@ from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Ask, Debate
 from rebut.protocols.cross import findings as weighing, prompts, render
 from rebut.protocols.cross.forms import NextPatch, NextText
+from rebut.protocols.shared import describe
 from rebut.workspace.diff import BothTexts, FileChange, meets, parts, written
 from rebut.workspace.targets.target import Target
 
@@ -92,7 +93,7 @@ async def write(
     if answers.failed and _is_program(r, writer):  # it took over meanwhile
         return await _composed(r, writer, now, points)
     if answers.failed:
-        return "; ".join(f"the {f.who.seat} wrote no next version ({f.kind}: {f.message})" for f in answers.failed)
+        return "; ".join(f"the {f.who.seat} wrote no next version ({describe(f)})" for f in answers.failed)
     return await _taken(r, writer, now, answers.answered)
 
 

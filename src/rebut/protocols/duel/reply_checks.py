@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from rebut.core.text import squeeze, tokens
 from rebut.domain.ledger import Ledger, Point, same
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
+from rebut.protocols.shared import unknown
 
 MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a third too high
 
@@ -37,9 +38,8 @@ def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
             if not agreed.risk:
                 wrong.append(f"agreement {n} names no remaining risk")
         called = set(reply.unsupported)
-        claims = {c.id for c in ledger.claims}
-        for id in sorted((called | {f.about for f in reply.flaws if f.about}) - claims):
-            wrong.append(f"there is no claim {id}: the claims are {', '.join(sorted(claims))}")
+        named = called | {f.about for f in reply.flaws if f.about}
+        wrong += unknown(sorted(named), (c.id for c in ledger.claims), "claim")
         for claim in ledger.unsupported:
             if claim.by == "proposer" and claim.id not in called:
                 wrong.append(f"{claim.id} cites nothing and is not called out under `unsupported`")
@@ -52,7 +52,7 @@ def defense(ledger: Ledger) -> Callable[[Defense], list[str]]:
     def check(reply: Defense) -> list[str]:
         answered = {r.id for r in reply.responses if r.argument}
         wrong = [f"{p.id} is not answered: concede, rebut or trade off" for p in ledger.open if p.id not in answered]
-        wrong += _unknown(answered, ledger)
+        wrong += unknown(sorted(answered), (p.id for p in ledger.points))
         if not reply.position:
             wrong.append("the position is empty: say where you stand now")
         return wrong
@@ -64,7 +64,7 @@ def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
     def check(reply: FollowUp) -> list[str]:
         ruled = {r.id for r in reply.rulings}
         wrong = [f"{p.id} is not ruled on" for p in ledger.open if p.id not in ruled]
-        wrong += _unknown(ruled, ledger)
+        wrong += unknown(sorted(ruled), (p.id for p in ledger.points))
         for ruling in reply.rulings:
             if ruling.ruling == "resolved" and not ruling.evidence:
                 wrong.append(f"{ruling.id} is called resolved without evidence: cite what convinced you")
@@ -123,11 +123,3 @@ def _again(flaw: Flaw, ledger: Ledger) -> bool:
     cited = tuple(c.evidence() for c in flaw.evidence)
     repeated = Point(flaw.text, "challenger", 0, category=flaw.category, evidence=cited)
     return any(same(repeated, p) for p in ledger.points if ledger.status(p.id) not in ("resolved", "withdrawn"))
-
-
-def _unknown(ids: set[str], ledger: Ledger) -> list[str]:
-    known = {p.id for p in ledger.points}
-    return [
-        f"there is no point {id}: the open ones are {', '.join(p.id for p in ledger.open)}"
-        for id in sorted(ids - known)
-    ]

@@ -19,7 +19,7 @@ from rebut.engine.protocol import Preparation
 from rebut.protocols.duel import prompts, render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
 from rebut.protocols.duel.render import weighed
-from rebut.protocols.shared import UNCONTESTED, chosen_folder, prompt_head
+from rebut.protocols.shared import UNCONTESTED, aborted, chosen_folder, ended_by, of_rounds, prompt_head
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {
@@ -68,14 +68,14 @@ async def contest(debate: Debate, course: DuelState) -> Outcome:
         opened = course.round(r.n)
         spoke = opened[0] if opened else await (opening(r) if r.n == 1 else defense(r, before))
         if isinstance(spoke, Failure):
-            r.stop(_ended_by(spoke, r.n))
+            r.stop(ended_by(spoke, r.n))
             break
         if not opened:
             course.said.append(spoke)
         r.keep_for_closing(course.size())
         replied = await (challenge(r, spoke, course.own) if r.n == 1 else follow_up(r, before, spoke))
         if isinstance(replied, Failure):
-            r.stop(_ended_by(replied, r.n))
+            r.stop(ended_by(replied, r.n))
             break
         course.said.append(replied)
         r.keep_for_closing(course.size())
@@ -94,11 +94,10 @@ async def opening(r: Round) -> Turn:
     try:
         answer = await r.ask(who, "opening", prompt, schema=Opening, check=reply_checks.opening)
     except ParticipantFailed as error:
-        failed = f"the proposer ({r.speaker(who)}) did not open: {error.kind}, {error.message}"
-        raise Aborted(
-            "debate failed: all tool invocations timed out" if error.kind == "timeout" else failed,
-            error.hint or "Without an opening there is nothing to debate. Resume when it can answer.",
-        ) from error
+        hint = "Without an opening there is nothing to debate. Resume when it can answer."
+        if error.kind == "timeout":
+            raise Aborted("debate failed: all tool invocations timed out", error.hint or hint) from error
+        raise aborted(r, who, "did not open", error, hint) from error
     form = answer.value
     new = await r.note("opening", claims(form, "proposer"))
     return Turn(1, "proposer", render.opening(form, new), form.position)
@@ -218,9 +217,9 @@ async def verdict(debate: Debate, course: DuelState) -> Outcome:
         answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True)
     except ParticipantFailed as error:
         return no_verdict(debate, course, error, data)
-    heading = "VERDICT" if rounds == asked else f"VERDICT AFTER {rounds} OF {asked} ROUNDS"
+    heading = "VERDICT" if rounds == asked else f"VERDICT AFTER {of_rounds(rounds, asked)}"
     if course.closed and ledger.points:
-        heading = f"VERDICT, NOTHING LEFT OPEN AFTER {rounds} OF {asked} ROUNDS"
+        heading = f"VERDICT, NOTHING LEFT OPEN AFTER {of_rounds(rounds, asked)}"
     if not ledger.points:
         heading = f"UNCONTESTED {heading}"  # the challenger spoke and found nothing, not even when sent back
     if course.unsummed:
@@ -246,7 +245,7 @@ async def verdict(debate: Debate, course: DuelState) -> Outcome:
         ),
         notes=tuple(course.notes),
         worth=weighed(
-            debate.answers, ledger, answer.value.winner, "" if rounds == asked else f"{rounds} of {asked} rounds"
+            debate.answers, ledger, answer.value.winner, "" if rounds == asked else of_rounds(rounds, asked).lower()
         ),
     )
 
@@ -254,11 +253,8 @@ async def verdict(debate: Debate, course: DuelState) -> Outcome:
 def no_verdict(debate: Debate, course: DuelState, error: ParticipantFailed, data: dict[str, Json]) -> Outcome:
     """Without money for a judge the program ends the debate without a winner; one that failed can be asked again."""
     if error.kind != "budget":
-        raise Aborted(
-            f"the judge ({debate.speaker(debate.seat('judge'))}) gave no verdict: {error.kind}, {error.message}",
-            error.hint or "Everything said is kept. Resume when it can answer, or fork with another --judge.",
-            data,
-        ) from error
+        hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
+        raise aborted(debate, debate.seat("judge"), "gave no verdict", error, hint, data) from error
     return Outcome(
         kind="no verdict",
         heading="NO VERDICT",
@@ -280,7 +276,7 @@ def partial(debate: Debate) -> Outcome:
     position = str(cases[-1].get("position", "")) if cases else ""
     return Outcome(
         kind="partial",
-        heading=f"NO VERDICT YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
+        heading=f"NO VERDICT YET, {of_rounds(rounds, debate.planned(debate.settings.rounds))}",
         decision=position,
         basis=f"round {rounds}" if rounds else ("the opening alone" if cases else "nothing yet"),
         final=render.without_verdict(debate, rounds, "the deadline came first"),
@@ -302,12 +298,6 @@ def _flaws(flaws: list[Flaw], n: int) -> list[Entry]:
 
 def _exchanges(course: DuelState) -> list[Json]:
     return [{"round": s.round, "role": s.role, "response": s.text} for s in course.said]
-
-
-def _ended_by(failure: Failure, n: int) -> str:
-    if failure.kind == "budget":
-        return failure.message
-    return f"the {failure.who.seat} failed in round {n} ({failure.kind}: {failure.message})"
 
 
 # The minutes of a duel: what was said, and the summary that takes the place of older rounds.

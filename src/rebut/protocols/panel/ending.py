@@ -12,6 +12,7 @@ from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.worth import Worth, fates
 from rebut.engine.debate import Debate
 from rebut.protocols.panel.state import Challenger, PanelState, Position
+from rebut.protocols.shared import of_rounds
 
 ORDER = ("low", "medium", "high")
 
@@ -25,7 +26,7 @@ def outcome(debate: Debate, course: PanelState) -> Outcome:
         kind, heading = "tradeoff", "TRADEOFF"
         heard = of - len(course.missing)
         if debate.stopped:
-            heading = f"TRADEOFF AFTER {course.rounds} OF {asked} ROUNDS"
+            heading = f"TRADEOFF AFTER {of_rounds(course.rounds, asked)}"
         if course.missing:
             heading += f" ({heard} OF {of} HEARD)"
         conclusive = not debate.stopped and not course.missing and not course.unsaid
@@ -115,7 +116,7 @@ def partial(debate: Debate) -> Outcome:
     left = "\n".join(rows) or "- none was raised yet"
     return Outcome(
         kind="partial",
-        heading=f"NO CONSENSUS YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
+        heading=f"NO CONSENSUS YET, {of_rounds(rounds, debate.planned(debate.settings.rounds))}",
         decision=position,
         basis=f"round {rounds}"
         if rounds

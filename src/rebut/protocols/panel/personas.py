@@ -13,6 +13,7 @@ from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Debate, Failure
 from rebut.protocols.panel import prompts
 from rebut.protocols.panel.forms import Persona, Personas
+from rebut.protocols.shared import describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +216,10 @@ async def written(debate: Debate, lenses: Sequence[Lens], notes: list[str]) -> P
         debate.seat("judge"), "personas", prompt, schema=Personas, check=distinct([lens.title for lens in lenses])
     )
     if isinstance(answer, Failure):
-        notes.append(f"no personas were written ({answer.kind}: {answer.message}); the built-in ones served")
+        notes.append(f"no personas were written ({describe(answer)}); the built-in ones are used")
         return built_in(lenses)
     if answer.complaints:
-        notes.append(f"the personas were not distinct enough ({answer.complaints[0]}); the built-in ones served")
+        notes.append(f"the personas were not distinct enough ({answer.complaints[0]}); the built-in ones are used")
         return built_in(lenses, answer.value.domain)
     by_lens = {_plain(p.lens): p for p in answer.value.personas}
     return Personas(domain=_line(answer.value.domain, 80), personas=[by_lens[_plain(lens.title)] for lens in lenses])

@@ -18,6 +18,7 @@ from rebut.protocols.panel.forms import (
     Opening,
     Rebuttal,
 )
+from rebut.protocols.shared import unknown
 
 STRENGTHS = ("minor", "moderate", "strong")
 NAME = {"P1": "strong", "P2": "moderate", "P3": "minor"}
@@ -115,10 +116,8 @@ def challenge(ledger: Ledger, looks_for: Sequence[str]) -> Callable[[Challenge],
             wrong.append(f"the verdict is {reply.verdict}, and no point says why")
         if reply.objection_strength != strength_of(reply):
             wrong.append(f"objection_strength is {reply.objection_strength}, but one point is {strength_of(reply)}")
-        claims = {c.id for c in ledger.claims}
-        about = {p.about for p in reply.points if p.about}
-        wrong += [f"there is no claim {id}: the claims are {_listed(claims)}" for id in sorted(about - claims)]
-        return wrong
+        about = sorted({p.about for p in reply.points if p.about})
+        return wrong + unknown(about, (c.id for c in ledger.claims), "claim")
 
     return check
 
@@ -130,7 +129,7 @@ def confrontation(ledger: Ledger, points: Sequence[Point], before: str) -> Calla
             wrong.append("the position is empty: give it whole, as it stands now")
         known = ledger.ids()
         named = {id for change in reply.changes for id in change.because}
-        wrong += [f"a change names {id}, which is no point of this debate" for id in sorted(named - known)]
+        wrong += unknown(sorted(named - known), (p.id for p in ledger.points))
         if unexplained(reply, before, known):
             wrong.append("the position changed, and `changes` names no point that changed it")
         for one in reply.responses:
@@ -153,7 +152,7 @@ def responses(ledger: Ledger, points: Sequence[Point]) -> Callable[[Confrontatio
         wrong = [
             f"{p.id} is not answered: accept, partial or reject, with a reason" for p in points if p.id not in answered
         ]
-        return wrong + _unknown((r.id for r in reply.responses), ledger)
+        return wrong + unknown((r.id for r in reply.responses), (p.id for p in ledger.points))
 
     return check
 
@@ -163,7 +162,7 @@ def rebuttal(ledger: Ledger, seat: str, looks_for: Sequence[str], doubted: bool)
         mine = [p for p in ledger.points if holds(ledger, p, seat)]
         ruled = {r.id for r in reply.rulings}
         wrong = [f"{p.id} is yours and is not ruled on" for p in mine if p.id not in ruled]
-        wrong += _unknown((r.id for r in reply.rulings), ledger)
+        wrong += unknown((r.id for r in reply.rulings), (p.id for p in ledger.points))
         foreign = [p.id for p in ledger.points if p.id in ruled and seat not in p.voices]
         wrong += [f"{id} is somebody else's point: rule on your own" for id in foreign]
         for one in reply.rulings:
@@ -208,11 +207,6 @@ def mapping(parties: Sequence[str]) -> Callable[[Assumptions], list[str]]:
 def checkable(question: str, how: str) -> bool:
     """A question that somebody can go and answer."""
     return question.rstrip().endswith("?") and bool(how.strip())
-
-
-def _unknown(ids: Iterable[str], ledger: Ledger) -> list[str]:
-    known = [p.id for p in ledger.points]
-    return [f"there is no point {id}: the points are {_listed(known)}" for id in dict.fromkeys(ids) if id not in known]
 
 
 def _listed(names: Iterable[str]) -> str:

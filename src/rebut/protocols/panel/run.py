@@ -35,7 +35,7 @@ from rebut.protocols.panel.forms import (
 )
 from rebut.protocols.panel.personas import LENSES, assigned
 from rebut.protocols.panel.state import Cause, Challenger, PanelState, Position, names
-from rebut.protocols.shared import prompt_head
+from rebut.protocols.shared import aborted, describe, prompt_head
 
 
 async def run(debate: Debate) -> Outcome:
@@ -83,10 +83,8 @@ async def touched(debate: Debate, course: PanelState, key: str) -> dict[str, str
 
 
 def lead_failed(debate: Debate, error: ParticipantFailed, what: str) -> Aborted:
-    return Aborted(
-        f"the lead ({debate.speaker(debate.seat('lead'))}) {what}: {error.kind}, {error.message}",
-        error.hint or "Without the lead there is no position to test. Resume when it can answer.",
-    )
+    hint = "Without the lead there is no position to test. Resume when it can answer."
+    return aborted(debate, debate.seat("lead"), what, error, hint)
 
 
 def told(c: Challenger, prompt: str) -> str:
@@ -294,14 +292,8 @@ async def address(debate: Debate, course: PanelState) -> None:
 
 
 def _failed(c: Challenger, failure: Failure, course: PanelState, n: int) -> None:
-    c.stand, c.why = (
-        ("unknown", "its reply could not be read") if failure.raw else ("failed", f"{failure.kind}: {failure.message}")
-    )
-    said = (
-        "could not be read and is kept as it came"
-        if failure.raw
-        else f"did not come ({failure.kind}: {failure.message})"
-    )
+    c.stand, c.why = ("unknown", "its reply could not be read") if failure.raw else ("failed", describe(failure))
+    said = "could not be read and is kept as it came" if failure.raw else f"did not come ({describe(failure)})"
     course.notes.append(f"the answer of {c.shown} in round {n} {said}")
 
 
@@ -327,7 +319,7 @@ async def rebut(r: Round, course: PanelState) -> bool:
     for c, answer in zip(asked, got, strict=True):
         if isinstance(answer, Failure):
             c.silent += 1
-            c.why = f"{answer.kind}: {answer.message}"
+            c.why = describe(answer)
             course.notes.append(
                 f"{c.shown} gave no rebuttal in round {r.n} ({answer.kind}): its objection stays unresolved"
             )
@@ -463,9 +455,7 @@ async def _map(debate: Debate, course: PanelState, parties: list[str]) -> None:
         debate.seat("judge"), "map", prompt, schema=Assumptions, check=reply_checks.mapping(parties), closing=True
     )
     if isinstance(answer, Failure):
-        course.notes.append(
-            f"nobody mapped the assumptions ({answer.kind}: {answer.message}); each party's own are listed"
-        )
+        course.notes.append(f"the assumptions were not mapped ({describe(answer)}); each party's own are listed")
         course.mapped = own(course)
         return
     known = {p.casefold(): p for p in parties}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.core.errors import ParticipantFailed
 from rebut.core.types import Json
 from rebut.domain.forms import Form, cited
 from rebut.domain.ledger import Claim, Ledger
@@ -24,7 +24,7 @@ from rebut.protocols.revise.forms import Plan, Verdict
 from rebut.protocols.revise.prompts import Labels, shared
 from rebut.protocols.revise.render import of_plan, of_verdict, tally
 from rebut.protocols.revise.state import ReviseState
-from rebut.protocols.shared import LONG
+from rebut.protocols.shared import LONG, aborted, of_rounds
 
 F = TypeVar("F", bound=Form)
 
@@ -83,10 +83,8 @@ async def _ask(debate: Debate, course: ReviseState, schema: type[F], check: Call
     except ParticipantFailed as error:
         if error.kind == "budget":
             raise NoMoney(error.message) from error
-        raise Aborted(
-            f"the synthesizer ({debate.speaker(who)}) gave no {course.stage.name}: {error.kind}, {error.message}",
-            error.hint or "Everything written is kept. Resume when it can answer, or fork with --seat synthesizer=….",
-        ) from error
+        hint = "Every document is kept. Resume when it can answer, or fork with --seat synthesizer=…."
+        raise aborted(debate, who, f"gave no {course.stage.name}", error, hint) from error
     return again.value
 
 
@@ -168,11 +166,11 @@ def heading(course: ReviseState, contested: bool) -> str:
     done, budget = course.complete, course.planned
     if course.cut_short:
         stale = ", ONE VERSION STALE" if course.stale else ""
-        return f"{word} AFTER {done} OF {budget} ROUNDS{stale}"
+        return f"{word} AFTER {of_rounds(done, budget)}{stale}"
     if not contested:
         word = f"UNCONTESTED {word}"
     if course.converged:
-        return f"{word}, CONVERGED AFTER {done} OF {budget} ROUNDS"
+        return f"{word}, CONVERGED AFTER {of_rounds(done, budget)}"
     return f"{word} AFTER {done} ROUND{'' if done == 1 else 'S'}"
 
 
@@ -202,7 +200,7 @@ def no_synthesis(course: ReviseState, why: str) -> Outcome:
     texts = [f"# {course.files.names[n]}\n\n{versions[-1].text}" for n, versions in enumerate(course.versions)]
     return Outcome(
         kind="no synthesis",
-        heading=f"NO SYNTHESIS, {course.complete} OF {course.planned} ROUNDS",
+        heading=f"NO SYNTHESIS, {of_rounds(course.complete, course.planned)}",
         conclusive=False,
         stopped=why,
         final="\n\n".join(texts) + "\n",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger, Point, Severity
 from rebut.protocols.revise.forms import Critique, Draft, Plan, Revision, Verdict
+from rebut.protocols.shared import unknown
 
 
 def draft(reply: Draft) -> list[str]:
@@ -34,7 +35,7 @@ def critique(ledger: Ledger, critic: str) -> Callable[[Critique], list[str]]:
                 elif not item.evidence:
                     wrong.append(f"{kind} {n} names no place: a section of the document, or a file and line")
         named = spoken_of(reply)
-        wrong += _unknown(named, ledger)
+        wrong += unknown(sorted(named), (p.id for p in ledger.points))
         wrong += [
             f"{id} was defended: press it again (`same_as`) or concede it" for id in unspoken(ledger, critic, reply)
         ]
@@ -69,7 +70,7 @@ def revision(ledger: Ledger, required: Sequence[str], before: str) -> Callable[[
         wrong += [f"{id} is both addressed and defended" for id in sorted(addressed & defended)]
         wrong += [f"{a.id} is said to be addressed, but not how" for a in reply.addressed if not a.change]
         wrong += [f"{d.id} is defended without a reason" for d in reply.defended if not d.reason]
-        wrong += _unknown(addressed | defended, ledger)
+        wrong += unknown(sorted(addressed | defended), (p.id for p in ledger.points))
         same = squeeze(parts(reply.document).document) == squeeze(parts(before).document)
         if addressed and same:
             wrong.append("points are said to be addressed, and the document is word for word as it was")
@@ -88,7 +89,7 @@ def plan(ledger: Ledger) -> Callable[[Plan], list[str]]:
         wrong += [f"{id} is accounted for more than once" for id, count in ruled.items() if count > 1]
         wrong += [f"{r.id} is overruled without a reason" for r in reply.overruled if not r.why]
         wrong += [f"{u.id} is unresolved without a tie-break" for u in reply.unresolved if not u.tie_break]
-        return wrong + _unknown(ruled, ledger)
+        return wrong + unknown(sorted(ruled), (p.id for p in ledger.points))
 
     return check
 
@@ -103,12 +104,6 @@ def verdict(ledger: Ledger) -> Callable[[Verdict], list[str]]:
         return wrong
 
     return check
-
-
-def _unknown(ids: Iterable[str], ledger: Ledger) -> list[str]:
-    known = [p.id for p in ledger.points]
-    there = f"the points are {', '.join(known)}" if known else "there is no point yet"
-    return [f"there is no point {id}: {there}" for id in sorted(set(ids) - set(known))]
 
 
 # The headings of a document: what a revision must keep, and what stands under each. Pure functions.

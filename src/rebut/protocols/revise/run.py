@@ -26,7 +26,7 @@ from rebut.protocols.revise.prompts import Labels, fitted, shared
 from rebut.protocols.revise.reply_checks import DISAGREEMENT, WEAKNESS, parts
 from rebut.protocols.revise.settings import STAGES, Settings
 from rebut.protocols.revise.state import LOG, Critiqued, DocumentVersion, Revised, ReviseState, RoundSoFar, of_names
-from rebut.protocols.shared import LONG, ask_twice, told
+from rebut.protocols.shared import LONG, ask_twice, describe, of_rounds
 from rebut.workspace.targets.git_change import is_own
 
 
@@ -135,7 +135,7 @@ def partial(debate: Debate) -> Outcome:
     still = [f"- {p.id}: {p.text}" for p in debate.ledger.open]
     return Outcome(
         kind="partial",
-        heading=f"NO {settings.stage.upper()} YET, {done} OF {debate.planned(settings.rounds)} ROUNDS",
+        heading=f"NO {settings.stage.upper()} YET, {of_rounds(done, debate.planned(settings.rounds))}",
         basis=basis,
         final="\n".join(["### Points at issue", "", *(still or ["- none"])]) + "\n",
         data={"stage": settings.stage, "strategy": settings.strategy, "rounds_completed": done},
@@ -161,7 +161,7 @@ async def written(debate: Debate, course: ReviseState) -> None:
         raise _aborted(course, error.message) from error
     drafts = dict(zip(missing, got, strict=True))
     if all(isinstance(one, Failure) for one in got) and len(missing) == len(course.authors):
-        raise _aborted(course, "; ".join(told(one) for one in got if isinstance(one, Failure)))
+        raise _aborted(course, "; ".join(describe(one) for one in got if isinstance(one, Failure)))
     for n, text in enumerate(found):
         name = course.files.version(n, 1)
         if text is not None:
@@ -172,7 +172,7 @@ async def written(debate: Debate, course: ReviseState) -> None:
             continue
         one = drafts[n]
         if isinstance(one, Failure):
-            course.missing[n] = told(one)
+            course.missing[n] = describe(one)
             continue
         text = parts(one.value.document).document.strip("\n") + "\n"
         [path] = await r.write_files(Artifact(course.path(name), text))
@@ -351,7 +351,7 @@ def _revision_prompt(r: Round, course: ReviseState, by: int, critique: Critiqued
 
 
 def _failed(played: RoundSoFar, step: str, by: int, failure: Failure) -> None:
-    played.failed[step, by] = told(failure)
+    played.failed[step, by] = describe(failure)
     if failure.kind == "budget":
         played.forbidden.add(by)
 

@@ -131,16 +131,16 @@ RULES = {
         "concede": r"concede: .*say how your position changes",
         "rebut": r"rebut: .*with evidence",
         "trade-off": r"trade-off: .*why your way is still better, with evidence",
-        "no restating": r"Saying the same again is no answer",
+        "no restating": r"Repeating yourself is not an answer",
         "engagement": r"each argument must meet the point",
     },
     "r2/follow-up@challenger": {
         "a role and a round": r"CHALLENGER in round 2",
         "suspicion": r"Start from doubt",
         "dodges called out": r"dodged: .*avoids the point, or brings no evidence",
-        "concessions held": r"conceded is conceded: note any attempt to take it back without new evidence",
+        "concessions held": r"A concession is final: note any attempt to take it back without new evidence",
         "no reframing": r"presents your challenge as agreement without meeting its substance, reject",
-        "new weaknesses of the position now": r"position as it stands now and raise what is newly wrong",
+        "new weaknesses of the position now": r"current position and raise what is newly wrong",
         "new or certified": r"at least one of two things: name a new weakness, or certify .* with the evidence",
         "agreement needs a reason": r'"I agree now" is not a reason',
     },
@@ -148,8 +148,8 @@ RULES = {
         "one side": r"Pick one side\. There is no draw",
         "reasons by id": r"reasons by the ids",
         "absent counts against": r"marked absent counts against",
-        "found is not true": r'"Found" means only that the words stand there',
-        "concessions stand": r"A concession stands",
+        "found is not true": r'"Found" means only that the quoted words are at that place',
+        "concessions stand": r"A concession counts, even if its author",
         "one thing to do": r"one thing that the reader can do now",
         "unresolved is a shortfall": r"Unresolved questions are where the debate fell short",
     },
@@ -168,7 +168,8 @@ def test_each_side_gets_what_the_other_said_with_ids_and_statuses(tmp_path: Path
     assert "Use Redis for user sessions." in asked["r1/challenge@challenger"]  # D3
     assert "C1: Sessions must survive a restart." in asked["r1/challenge@challenger"]
     assert "D1 (challenger, round 1; P1, correctness, about C1; raised): No replica" in asked["r2/defense@proposer"]
-    assert "D1 (challenger, round 1; P1, correctness, about C1; conceded): No replica" in asked["r2/follow-up@challenger"]
+    later = asked["r2/follow-up@challenger"]
+    assert "D1 (challenger, round 1; P1, correctness, about C1; conceded): No replica" in later
     assert "Rule on every open point (D2)" in asked["r2/follow-up@challenger"]
 
 
@@ -182,7 +183,7 @@ COVERAGE = {"correctness": "a", "security": "b", "developer_experience": "c"}
 
 FAULTS = [
     (OPENING, duels.opening(position=""), "the position is empty"),
-    (OPENING, duels.opening(claims=[]), "no claim is made"),
+    (OPENING, duels.opening(claims=[]), "there is no claim"),
     (CHALLENGE, duels.challenge(flaws=[]), "no flaw is named"),
     (CHALLENGE, duels.challenge(flaws=[duels.flaw(" ")]), "no flaw is named"),
     (CHALLENGE, duels.challenge(alternatives=[]), "no alternative is proposed"),
@@ -219,11 +220,11 @@ FAULTS = [
     (DEFENSE, duels.defense(2) | {"position": ""}, "the position is empty"),
     (DEFENSE, duels.defense(2, {"D1": "concede", "D2": "rebut", "D8": "rebut"}), "there is no point D8"),
     (FOLLOW_UP, duels.follow_up(2, {}, [duels.flaw("New.", 9)]), "D2 is not ruled on"),
-    (FOLLOW_UP, duels.follow_up(2, ALL_RULED), "neither a new weakness is named nor an earlier one certified"),
+    (FOLLOW_UP, duels.follow_up(2, ALL_RULED), "name a new weakness, or certify an earlier point"),
     (
         FOLLOW_UP,
         duels.follow_up(2, ALL_RULED, [duels.flaw("The replica, once more.", 1)]),
-        "neither a new weakness is named nor an earlier one certified",
+        "name a new weakness, or certify an earlier point",
     ),
     (
         FOLLOW_UP,
@@ -234,7 +235,7 @@ FAULTS = [
         FOLLOW_UP,
         duels.follow_up(2, {})
         | {"rulings": [{"id": "D2", "ruling": "resolved", "reason": "fine", "evidence": [duels.cite("")]}]},
-        "neither a new weakness is named nor an earlier one certified",
+        "name a new weakness, or certify an earlier point",
     ),
     (FOLLOW_UP, duels.follow_up(2, ALL_RULED | {"D9": "unresolved"}, [duels.flaw("New.", 9)]), "there is no point D9"),
 ]
@@ -379,7 +380,7 @@ def test_what_a_summary_holds_reaches_the_debaters(tmp_path: Path) -> None:
 def test_a_concession_in_other_words_is_sent_back_and_then_left_out_with_a_note(tmp_path: Path) -> None:
     invented = duels.summary(4, ["I was wrong about everything."])
     outcome = duel(tmp_path, {"r4/summary@judge": invented}, rounds=4)
-    assert "never said in these words: 'I was wrong about everything.'" in sent_back(outcome, "r4/summary@judge")  # D4
+    assert "never made in these words: 'I was wrong about everything.'" in sent_back(outcome, "r4/summary@judge")  # D4
     told = prompts_of(outcome)["r4/defense@proposer"]
     assert "I was wrong about everything." not in told
     assert "D1: In round 2 I say to D1: concede it is." in told, "what was really conceded is put back from the ledger"
@@ -522,7 +523,8 @@ def test_a_walk_back_with_new_evidence_is_a_rebuttal(workspace: Path, tmp_path: 
     )
     outcome = duel(tmp_path, said, rounds=3)
     assert outcome.ledger.slips == ()  # C12
-    assert "D1 (challenger, round 1; P1, correctness, about C1; defended)" in prompts_of(outcome)["r3/follow-up@challenger"]
+    asked = prompts_of(outcome)["r3/follow-up@challenger"]
+    assert "D1 (challenger, round 1; P1, correctness, about C1; defended)" in asked
     assert outcome.ledger.status("D1") == "unresolved"
 
 
@@ -563,8 +565,9 @@ def test_points_go_through_their_lifecycle_and_settled_ones_are_not_asked_again(
 def test_a_challenger_with_two_flaws_on_one_line_is_answered_on_both(tmp_path: Path) -> None:
     both = [duels.flaw("No replica."), duels.flaw("Wrong driver.")]
     outcome = duel(tmp_path, {CHALLENGE: duels.challenge(flaws=both)})
-    assert "D1 (challenger, round 1; P1, correctness, about C1; raised): No replica." in prompts_of(outcome)[DEFENSE]  # C10
-    assert "D2 (challenger, round 1; P1, correctness, about C1; raised): Wrong driver." in prompts_of(outcome)[DEFENSE]
+    asked = prompts_of(outcome)[DEFENSE]  # C10
+    assert "D1 (challenger, round 1; P1, correctness, about C1; raised): No replica." in asked
+    assert "D2 (challenger, round 1; P1, correctness, about C1; raised): Wrong driver." in asked
 
 
 # C7: fences

@@ -51,7 +51,7 @@ def test_whoever_reads_a_document_sees_what_became_of_its_citations(workspace: P
     text = prompt(key)
     assert 'src/session.py:2 "ttl = 3600": found' in text
     assert 'src/nope.py:9 "forever": absent' in text
-    assert f'rests on what is absent: "2. {BARE}"' in text
+    assert f'rests on an absent citation: "2. {BARE}"' in text
     assert "not \\\n" not in text and "that they prove anything" in text, "found never reads as true"
 
 

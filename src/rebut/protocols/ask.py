@@ -36,12 +36,12 @@ __all__ = ["Settings", "calls", "closing_tokens", "judge", "letter", "name", "pa
 
 
 class Comparison(Form):
-    """Whether two answers choose the same. Reasons may differ; what would be done decides."""
+    """Whether two answers make the same choice. Reasons may differ; what the reader would do decides."""
 
     first: str = Field(description="what the first answer would have the reader do, in one sentence")
     second: str = Field(description="what the second answer would have the reader do, in one sentence")
-    same: bool = Field(description="true only if somebody who follows either would do the same")
-    reason: str = Field(description="what makes them the same, or where they part")
+    same: bool = Field(description="true only if a reader would do the same thing by following either answer")
+    reason: str = Field(description="what makes them the same, or where they differ")
     recommendation: str = Field(default="", description="for the same choice: that choice, as one thing to do now")
 
 
@@ -184,10 +184,10 @@ def debated(ended: Outcome, compared: Comparison, ledger: Ledger, answers: Mappi
     )
 
 
-# The words of asking: the question to each, alone, and to the judge.
+# the prompts, and the notices on a result that was not debated
 
-ANSWER = """You are asked a question that an engineer has to decide. Others are asked the same; none of you sees what
-the others say.
+ANSWER = """You are asked a question that an engineer has to decide. Another model is asked the same question; neither
+of you sees the other's answer.
 
 $rule
 
@@ -198,7 +198,8 @@ $topic$context
 Choose. Take one clear position, do not describe both sides, do not leave the decision to the reader. Break your reasons
 into claims, each able to stand or fall alone, each with its evidence."""
 
-COMPARE = """Two engineers answered a question, each without seeing the other's answer. Say whether they chose the same.
+COMPARE = """Two engineers answered a question, each without seeing the other's answer. Say whether they made the same
+choice.
 
 $fences
 
@@ -206,12 +207,12 @@ $topic
 
 $answers
 
-Compare what the reader would do, not how it is said: two answers that recommend one thing for different reasons chose
-the same; two that share most reasons and would do different things did not. Conditions count: "yes" and "yes, but only
-if", where the condition is not met today, are different choices. When in doubt they are different."""
+Compare what the reader would do, not how it is said: two answers that recommend the same thing for different reasons
+made the same choice; two that share most reasons and would do different things did not. Conditions count: "yes" and
+"yes, but only if", where the condition is not met today, are different choices. When in doubt they are different."""
 
-ONE_ANSWER = """[WARN] Only one of two gave an answer, so nothing was compared. It is one model's view, unchecked by
-another."""
+ONE_ANSWER = """[WARN] Only one of two models answered, so there was nothing to compare. This is one model's view, not
+checked by another."""
 
-AGREED = """Two models chose the same without seeing each other's answer. Nobody contested it: that is no consensus
-after a debate, and two models can share a mistake."""
+AGREED = """Two models made the same choice without seeing each other's answer. It was not contested: this is not a
+consensus after a debate, and two models can share a mistake."""

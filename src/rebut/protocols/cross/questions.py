@@ -31,10 +31,10 @@ def artifact(r: Round, version: ArtifactVersion, part: Target, *, text: bool = T
         parts.append("The change:\n\n" + r.quote("diff", part.diff))
     files = whole_files(replace(part, changes=_changes(r.target, version, part))).text
     if files:
-        parts.append("The changed files as they stand now, with line numbers:\n\n" + r.quote("files", files))
+        parts.append("The changed files in their new version, with line numbers:\n\n" + r.quote("files", files))
     if version.patch:
         parts.append(
-            f"Version {version.n} is under review. What it changed of the first one:\n\n"
+            f"Version {version.n} is under review. Its changes to version 1:\n\n"
             + r.quote("changes of this version", version.patch)
         )
     if text and version.text:
@@ -62,7 +62,7 @@ def for_judge(r: Round, version: ArtifactVersion) -> str:
     if tokens(whole) <= 2 * DIFF_TOKENS:
         return whole
     changes = version.change(r.target)
-    return "The change is too large to be shown whole. The lines around what is cited:\n\n" + r.quote(
+    return "The change is too large to be shown as a whole. The lines around each citation:\n\n" + r.quote(
         "cited lines", render.cited(r.ledger, changes)
     )
 
@@ -89,14 +89,14 @@ async def critique(r: Round, course: CrossState) -> Answers[Any]:
 
 
 def _context(r: Round) -> str:
-    return f"\n\nMore files to read and to cite:\n\n{r.quote('files', r.context)}" if r.context else ""
+    return f"\n\nMore files that you can read and cite:\n\n{r.quote('files', r.context)}" if r.context else ""
 
 
 def _before(r: Round, course: CrossState) -> str:
     if not r.ledger.points:
         return ""
     said = r.quote("earlier findings", render.weighed(r.ledger, r.ledger.points))
-    parts = [f"\n\nWhat was found in earlier rounds:\n\n{said}"]
+    parts = [f"\n\nThe findings of earlier rounds:\n\n{said}"]
     if course.rebuttal:
         parts.append("The answer to the last critique:\n\n" + r.quote("rebuttal", course.rebuttal))
     return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""What ends a review, and what can be checked of its replies. Pure functions over the ledger and the replies."""
+"""Checks of the replies in a review, and the rules that end it. Pure functions of the ledger and the replies."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
         wrong = []
         for n, found in enumerate(reply.findings, 1):
             if not found.text:
-                wrong.append(f"finding {n} says nothing")
+                wrong.append(f"finding {n} is empty")
             if found.severity in findings.GRAVE and not found.evidence and not found.same_as:
                 wrong.append(f"finding {n} is {found.severity} and cites nothing: name the place and quote it")
         wrong += unknown((f.same_as for f in reply.findings if f.same_as), (p.id for p in ledger.points), "finding")
         if reply.agrees and any(f.severity in findings.GRAVE for f in reply.findings):
-            wrong.append("`agrees` is true, yet a P1 or P2 is raised: it is one or the other")
+            wrong.append("`agrees` is true, but a P1 or P2 is raised: it is one or the other")
         if not reply.agrees and not reply.findings:
-            wrong.append("`agrees` is false and no finding is named: say what stands in the way")
+            wrong.append("`agrees` is false, but there is no finding: say what is wrong")
         return wrong
 
     return check
@@ -82,7 +82,7 @@ def judgement(ledger: Ledger, n: int) -> Callable[[Judgement], list[str]]:
         if not reply.reason:
             wrong.append("the choice has no reason")
         if reply.choice == "D" and not reply.rebuttal:
-            wrong.append("D is chosen and there is no rebuttal to attach")
+            wrong.append("the choice is D, but there is no rebuttal")
         return wrong
 
     return check

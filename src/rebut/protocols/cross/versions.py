@@ -170,9 +170,9 @@ def _applies(r: Debate) -> Any:
 def _is_whole(now: ArtifactVersion) -> Any:
     def check(reply: NextText) -> list[str]:
         if not reply.text:
-            return ["the text is empty: give the whole of it"]
+            return ["the text is empty: give the whole text"]
         short = len(reply.text) < len(now.text) // 4 and len(now.text) > 2000
-        return ["the text is less than a quarter of what it was: give the whole of it, not a part"] if short else []
+        return ["the text is less than a quarter of what it was: give all of it, not a part"] if short else []
 
     return check
 

@@ -38,9 +38,9 @@ def challenge(form: Challenge, new: Sequence[Entry]) -> str:
     agreed = [f"{a.text} (risk that remains: {a.risk or 'none named'})" for a in form.agreements]
     parts = [
         ledgers.raised(new, WORDS),
-        f"Called unsupported: {', '.join(form.unsupported)}" if form.unsupported else "",
+        f"Claims without evidence: {', '.join(form.unsupported)}" if form.unsupported else "",
         bullets("Alternatives:", form.alternatives),
-        bullets("Looked at:", [f"{field}: {found}" for field, found in covered.items()]),
+        bullets("Examined:", [f"{field}: {found}" for field, found in covered.items()]),
         bullets("Agreed:", agreed),
     ]
     return "\n\n".join(p for p in parts if p)
@@ -60,7 +60,7 @@ def follow_up(new: Sequence[Entry], ledger: Ledger, n: int) -> str:
 def points(ledger: Ledger) -> str:
     """The ledger as the debaters and the judge see it. What was answered is in the turns that they read beside it."""
     rows = [*ledgers.points(ledger, WORDS, answers="none"), *ledgers.unmatched(ledger)]
-    return "\n".join(rows) or "none was raised"
+    return "\n".join(rows) or "none"
 
 
 def own_summary(ledger: Ledger, conceded: Sequence[Move]) -> str:
@@ -93,13 +93,13 @@ def checked(ledger: Ledger) -> str:
     marks = ledger.marks()
     total = sum(marks.values())
     said = ", ".join(f"{n} {name}" for name, n in sorted(marks.items()))
-    looked = f"{total - marks.get('uncheckable', 0)} of {total} citations looked up ({said})"
+    looked = f"{total - marks.get('uncheckable', 0)} of {total} citations checked ({said})"
     slips = [f"{s.point} {s.kind} by the {s.by}" for s in ledger.slips]
     bare = sum(1 for p in ledger.points if not p.evidence)
     return (
-        f"{looked if total else 'no citation was made'}; {len(ledger.unsupported)} of {len(ledger.claims)} claims and "
+        f"{looked if total else 'nothing was cited'}; {len(ledger.unsupported)} of {len(ledger.claims)} claims and "
         f"{bare} of {len(ledger.points)} points cite nothing; "
-        f"concessions held: {'; '.join(slips) if slips else 'none was walked back or dropped'}."
+        f"concessions: {'; '.join(slips) if slips else 'none was walked back, and no point was dropped'}."
     )
 
 

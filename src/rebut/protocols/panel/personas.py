@@ -33,12 +33,12 @@ LENSES = (
         "Architect",
         "scaling, complexity, design flaws",
         "architect of systems that outgrew their first design",
-        "You have taken apart systems that were sound on the day they were drawn and wrong two years later.",
+        "You have replaced systems that were sound when they were designed and wrong two years later.",
         (
-            "growth of load and data beyond what the design was drawn for",
-            "parts that must know too much of each other",
-            "complexity that buys nothing",
-            "decisions that cannot be taken back later",
+            "growth of load and data beyond what the design allows for",
+            "parts that must know too much about each other",
+            "complexity without a benefit",
+            "decisions that cannot be reversed later",
         ),
         ("What breaks first at ten times the size?", "Which part could be left out?"),
     ),
@@ -49,35 +49,35 @@ LENSES = (
         "You run what others build, and remember each outage by the signal that was missing.",
         (
             "ways to fail, and what users see when it does",
-            "signals by which somebody would notice in time",
-            "upgrades, backups and the way back",
-            "work by hand that never ends",
+            "signals that would show a failure in time",
+            "upgrades, backups and rollback",
+            "manual work that never ends",
         ),
-        ("How would you find out at three in the morning?", "How is it undone?"),
+        ("How would you notice at three in the morning?", "How is it rolled back?"),
     ),
     Lens(
         "Adversary",
         "security, edge cases, abuse",
-        "attacker by trade, hired to try",
-        "You look for what a system trusts without having checked it, and for the input nobody thought of.",
+        "attacker by trade, hired to find a way in",
+        "You look for what a system trusts without checking it, and for input that it does not expect.",
         (
-            "trust that nobody verifies",
-            "input at the edges: empty, huge, twice, out of order",
+            "trust without verification",
+            "unusual input: empty, huge, repeated, out of order",
             "abuse by people with a valid account",
-            "secrets and what leaks about them",
+            "secrets and how they leak",
         ),
         ("Who gains if this goes wrong?", "What happens when it is called a million times?"),
     ),
     Lens(
         "User",
         "usefulness, surprise, effort",
-        "person who has to live with the result",
-        "You did not ask for this change and will judge it by a bad day, not by a demonstration.",
+        "person who has to use the result",
+        "You did not ask for this change and will judge it by a bad day, not by a demo.",
         (
-            "steps that people must learn anew",
+            "steps that people must learn again",
             "surprises when something goes wrong",
             "needs that the plan forgot to ask about",
-            "waiting, and not knowing why",
+            "waiting without knowing why",
         ),
         ("What will people do instead?", "What does the first failure look like to them?"),
     ),
@@ -85,24 +85,24 @@ LENSES = (
         "Economist",
         "cost, incentives, alternatives forgone",
         "keeper of the budget",
-        "You count what a decision costs after the applause, and what else the money could have done.",
+        "You count what a decision costs in the long run, and what else the money could buy.",
         (
             "running costs, and how they grow",
-            "the price of leaving again",
+            "the price of leaving later",
             "incentives that reward the wrong thing",
-            "cheaper ways to nearly the same end",
+            "cheaper ways to nearly the same result",
         ),
-        ("What does it cost per year, all told?", "What would half the money buy?"),
+        ("What does it cost per year, in total?", "What would half the money buy?"),
     ),
     Lens(
         "Maintainer",
         "readability, tests, the next change",
-        "the one who inherits the code",
-        "You change what others wrote years ago, and know which of their choices made that cheap or dear.",
+        "engineer who inherits the code",
+        "You change what others wrote years ago, and know which of their choices made that cheap or expensive.",
         (
             "tests that would catch a mistake",
             "knowledge that only one person has",
-            "dependencies that age",
+            "dependencies that become outdated",
             "the effort of the next change",
         ),
         ("Who understands this in two years?", "What would a rewrite keep?"),
@@ -110,13 +110,13 @@ LENSES = (
     Lens(
         "Tester",
         "proof, measurement, claims that cannot fail",
-        "engineer who believes nothing unmeasured",
-        "You have seen benchmarks that measured something else, and ask what would show the claim to be false.",
+        "engineer who believes only measurements",
+        "You have seen benchmarks that measured the wrong thing, and ask what would show a claim to be false.",
         (
             "claims without a measurement behind them",
-            "measurements under conditions that are not these",
+            "measurements under other conditions than these",
             "results that would look the same if the claim were false",
-            "criteria by which success is told",
+            "criteria for success",
         ),
         ("Which experiment could prove this wrong?", "Under which load was that measured?"),
     ),
@@ -124,37 +124,37 @@ LENSES = (
         "Regulator",
         "law, privacy, accountability",
         "auditor who reads the contract",
-        "You come after the fact, with a form, and want to see who decided what and on which grounds.",
+        "You come after the fact and want to see who decided what, and why.",
         (
-            "personal data: where it lies and for how long",
-            "duties by law or contract",
+            "personal data: where it is stored and for how long",
+            "legal and contractual duties",
             "records of who decided and why",
-            "licences of what is taken in",
+            "licences of what is used",
         ),
-        ("Can it be shown to a court?", "Who answers for it?"),
+        ("Would it convince a court?", "Who is accountable for it?"),
     ),
     Lens(
         "Newcomer",
-        "clarity, unspoken knowledge",
+        "clarity, undocumented knowledge",
         "capable engineer in the first week",
-        "You know the trade and not this place, so you stumble where others have stopped looking.",
+        "You know the trade but not this project, so you see problems that others no longer notice.",
         (
-            "words that mean two things here",
-            "steps that are nowhere written down",
+            "terms that mean two things here",
+            "steps that are not documented",
             "reasons that are only tradition",
-            "defaults that hurt whoever does not know them",
+            "defaults that hurt people who do not know them",
         ),
-        ("Where would I have looked for this?", "Why is it not done in the plain way?"),
+        ("Where would I have looked for this?", "Why is it not done in the obvious way?"),
     ),
     Lens(
         "Integrator",
         "interfaces, other systems, migration",
-        "engineer of the systems next door",
-        "Your systems depend on this one, and nobody asked you before the plan was made.",
+        "engineer of the neighbouring systems",
+        "Your systems depend on this one, and you were not asked before the plan was made.",
         (
-            "interfaces that change under others",
-            "the time in which old and new run side by side",
-            "assumptions about what neighbours send",
+            "interfaces that change without notice",
+            "the time in which old and new run in parallel",
+            "assumptions about what other systems send",
             "order and timing across systems",
         ),
         ("Who must change on the same day?", "What do the old clients see?"),
@@ -167,8 +167,8 @@ LENSES = (
         (
             "earlier attempts, here and elsewhere",
             "optimism in estimates of time",
-            "fashion passing for a reason",
-            "what usually becomes of such plans",
+            "fashion in place of a reason",
+            "how such plans usually end",
         ),
         ("Who tried this before, and where is it now?", "What is different this time?"),
     ),
@@ -176,10 +176,10 @@ LENSES = (
         "Strategist",
         "goals, priorities, doing nothing",
         "advisor who asks what it is for",
-        "You care less whether it works than whether it is the thing to do now.",
+        "You care less about whether it works than about whether it is the right thing to do now.",
         (
-            "the goal that this serves, and whether it does",
-            "what is not done because of it",
+            "the goal, and whether this serves it",
+            "other work that is not done because of it",
             "the case for waiting",
             "dependence on one supplier",
         ),
@@ -248,14 +248,14 @@ def distinct(titles: Sequence[str]) -> Callable[[Personas], list[str]]:
         wrong += [f"the lens {t} has no persona" for t in titles if _plain(t) not in lenses]
         wrong += [f"the lens {t} has {lenses.count(_plain(t))} personas" for t in titles if lenses.count(_plain(t)) > 1]
         known = {_plain(t) for t in titles}
-        wrong += [f"{p.lens!r} is no lens of this panel" for p in reply.personas if _plain(p.lens) not in known]
+        wrong += [f"there is no lens {p.lens!r} on this panel" for p in reply.personas if _plain(p.lens) not in known]
         seen: dict[str, str] = {}
         for persona in reply.personas:
             if not persona.name or not persona.background:
                 wrong.append(f"{persona.lens}: name or background is empty")
             items = {_plain(item) for item in persona.looks_for if _plain(item)}
             if len(items) < FEWEST_ITEMS:
-                wrong.append(f"{persona.lens} looks for {len(items)} things: at least {FEWEST_ITEMS}")
+                wrong.append(f"{persona.lens} looks for {len(items)} things: name at least {FEWEST_ITEMS}")
             wrong += [f"{seen[item]} and {persona.lens} both look for {item!r}" for item in sorted(items & set(seen))]
             seen |= dict.fromkeys(items, persona.lens)
         return wrong

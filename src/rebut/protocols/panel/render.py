@@ -14,6 +14,7 @@ from rebut.domain.render import Vocabulary, bullets, section
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.panel.reply_checks import NAME
 from rebut.protocols.panel.state import Position
+from rebut.record.events import Fact
 from rebut.record.record import Call, Record
 
 WORDS = Vocabulary(
@@ -27,7 +28,7 @@ Name = Callable[[str], str]
 def case(position: str, ledger: Ledger, weaknesses: Sequence[str], assumptions: Sequence[str]) -> str:
     """The opening as the challengers see it."""
     parts = [position, ledgers.claims(ledger.claims)]
-    parts += [bullets("Weak, by its own account:", weaknesses), bullets("Taken for granted:", assumptions)]
+    parts += [bullets("Weaknesses, as the lead sees them:", weaknesses), bullets("Assumptions:", assumptions)]
     return "\n\n".join(p for p in parts if p)
 
 
@@ -46,7 +47,7 @@ def brief(wanted: Sequence[Point], name: Name) -> str:
 def standing(position: Position) -> str:
     """A version of the position with what changed in it."""
     changed = [f"{c.what or c.text} (because of {c.point}, {c.lens})" for c in position.causes]
-    told = bullets("Changed since the version before:", changed) or "Nothing changed since the version before."
+    told = bullets("Changes since the previous version:", changed) or "Nothing changed since the previous version."
     return f"{position.text}\n\n{told}"
 
 
@@ -121,10 +122,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
         return []
     folder = str(place.value)
     out = [Artifact(f"{folder}/context.md", _context(ended, state))]
-    if "laid#files" not in record.facts:  # written once: from here on, what becomes of them is looked at, not mended
-        fact = record.facts.get("persona-files")
-        texts = fact.value if fact and isinstance(fact.value, dict) else {}
-        out += [Artifact(f"{folder}/{name}", str(text)) for name, text in texts.items()]
+    out += [Artifact(f"{folder}/{name}", text) for name, text in _new_personas(record).items()]
     names = {str(c["seat"]): (str(c["name"]), str(c["shown"])) for c in _challengers(state)}
     for call in record.calls.values():
         n, step, seat = _parts(call.key)
@@ -134,6 +132,21 @@ def artifacts(ended: Ended) -> list[Artifact]:
     out.append(Artifact(f"{folder}/transcript.md", _transcript(ended, names)))
     out.append(Artifact(f"{folder}/state.json", json.dumps(_state(ended, state), indent=2, ensure_ascii=False) + "\n"))
     return out
+
+
+def _new_personas(record: Record) -> dict[str, str]:
+    """The files of the personas, until they are first checked: from then on a file that was changed is reported.
+
+    A session that an earlier version began has them written again in the words of this one.
+    """
+    texts: dict[str, str] = {}
+    for line in record.lines:
+        match line.event:
+            case Fact(key="persona-files", value=dict() as value):
+                texts = {name: str(text) for name, text in value.items()}
+            case Fact(key=key) if key.endswith("#files"):
+                texts = {}
+    return texts
 
 
 def state_of(record: Record) -> Mapping[str, Any] | None:

@@ -1,4 +1,4 @@
-"""What can be checked of a panel's replies, and what follows from them. Pure functions, all of it."""
+"""Checks of the replies in a panel, and what follows from the replies. Pure functions."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ def agrees_now(form: Rebuttal, mine: Sequence[Point], looks_for: Sequence[str], 
 
 
 def opening(reply: Opening) -> list[str]:
-    wrong = [] if reply.position else ["the position is empty: take a clear one"]
+    wrong = [] if reply.position else ["the position is empty: take a clear position"]
     if not any(c.text for c in reply.reasoning):
-        wrong.append("no reasoning is given: say what the position rests on, one claim each")
+        wrong.append("there is no reasoning: say what the position rests on, one claim each")
     if not any(reply.weaknesses):
         wrong.append("no weakness is named: say where the position is weakest")
     if not any(reply.assumptions):
-        wrong.append("no assumption is named: say what must be so for the position to hold")
+        wrong.append("no assumption is named: say what must be true for the position to hold")
     return wrong
 
 
@@ -109,11 +109,9 @@ def challenge(ledger: Ledger, looks_for: Sequence[str]) -> Callable[[Challenge],
     def check(reply: Challenge) -> list[str]:
         wrong = []
         if doubtful(reply, looks_for):
-            wrong.append(
-                "you agree, but `examined` names nothing that belongs to your own list: say what you looked at"
-            )
+            wrong.append("you agree, but `examined` names nothing from your own list: say what you examined")
         if reply.verdict != "agree" and not any(p.text for p in reply.points):
-            wrong.append(f"the verdict is {reply.verdict}, and no point says why")
+            wrong.append(f"the verdict is {reply.verdict}, but no point says why")
         if reply.objection_strength != strength_of(reply):
             wrong.append(f"objection_strength is {reply.objection_strength}, but one point is {strength_of(reply)}")
         about = sorted({p.about for p in reply.points if p.about})
@@ -126,16 +124,16 @@ def confrontation(ledger: Ledger, points: Sequence[Point], before: str) -> Calla
     def check(reply: Confrontation) -> list[str]:
         wrong = responses(ledger, points)(reply)
         if not reply.position:
-            wrong.append("the position is empty: give it whole, as it stands now")
+            wrong.append("the position is empty: give your whole current position")
         known = ledger.ids()
         named = {id for change in reply.changes for id in change.because}
         wrong += unknown(sorted(named - known), (p.id for p in ledger.points))
         if unexplained(reply, before, known):
-            wrong.append("the position changed, and `changes` names no point that changed it")
+            wrong.append("the position changed, but `changes` names no point that caused it")
         for one in reply.responses:
             if one.move != "reject" and one.id in known and one.id not in named:
                 done = "accepted" if one.move == "accept" else "accepted in part"
-                wrong.append(f"{one.id} is {done}, and no change is because of it: change something, or reject it")
+                wrong.append(f"{one.id} is {done}, but it causes no change: change something, or reject it")
         return wrong
 
     return check
@@ -164,17 +162,17 @@ def rebuttal(ledger: Ledger, seat: str, looks_for: Sequence[str], doubted: bool)
         wrong = [f"{p.id} is yours and is not ruled on" for p in mine if p.id not in ruled]
         wrong += unknown((r.id for r in reply.rulings), (p.id for p in ledger.points))
         foreign = [p.id for p in ledger.points if p.id in ruled and seat not in p.voices]
-        wrong += [f"{id} is somebody else's point: rule on your own" for id in foreign]
+        wrong += [f"{id} is another expert's point: rule on your own" for id in foreign]
         for one in reply.rulings:
             if one.ruling == "accept" and thin(one.reason, one.evidence):
-                wrong.append(f"{one.id} is dropped without a reason: say what convinced you")
+                wrong.append(f"{one.id} is accepted without a reason: say what convinced you")
         held = [r.id for r in reply.rulings if r.ruling != "accept"]
         if reply.answer == "accept" and held:
             wrong.append(f"the answer is accept, but {_listed(held)} is not")
         if reply.answer != "accept" and reply.rulings and not held and not any(p.text for p in reply.points):
             wrong.append(f"the answer is {reply.answer}, but every point is accepted and none is new")
         if doubted and not mine and reply.answer == "accept" and not engaged(reply.examined, looks_for):
-            wrong.append("`examined` still names nothing that belongs to your own list")
+            wrong.append("`examined` still names nothing from your own list")
         return wrong
 
     return check
@@ -184,7 +182,9 @@ def grounds(reply: Grounds) -> list[str]:
     wrong = [] if reply.why else ["`why` is empty"]
     wrong += [] if reply.other_right else ["`other_right` is empty: say what would make the other side right"]
     wrong += [] if any(reply.assumptions) else ["no assumption is named"]
-    return wrong + ([] if any(c.question for c in reply.cruxes) else ["nothing is named that would change your mind"])
+    return wrong + (
+        [] if any(c.question for c in reply.cruxes) else ["no crux is named: say what would change your mind"]
+    )
 
 
 def mapping(parties: Sequence[str]) -> Callable[[Assumptions], list[str]]:
@@ -196,9 +196,9 @@ def mapping(parties: Sequence[str]) -> Callable[[Assumptions], list[str]]:
             wrong.append("no assumption is listed")
         for one in reply.assumptions:
             if not one.held_by:
-                wrong.append(f"nobody holds {one.text!r:.60}")
+                wrong.append(f"no party holds {one.text!r:.60}")
             odd = [p for p in (*one.held_by, *one.denied_by) if p.casefold() not in known]
-            wrong += [f"{p!r} is no party: the parties are {_listed(parties)}" for p in odd]
+            wrong += [f"there is no party {p!r}: the parties are {_listed(parties)}" for p in odd]
         return wrong
 
     return check

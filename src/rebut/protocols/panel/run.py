@@ -479,4 +479,4 @@ def own(course: PanelState) -> list[Json]:
 def _told(g: dict[str, Json]) -> str:
     rows = g["assumptions"] if isinstance(g["assumptions"], list) else []
     listed = "\n".join(f"- {a}" for a in rows)
-    return f"Why: {g['why']}\nThe other side is right if: {g['other_right']}\nTaken to be so:\n{listed}"
+    return f"Why: {g['why']}\nThe other side is right if: {g['other_right']}\nAssumptions:\n{listed}"

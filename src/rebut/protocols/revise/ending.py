@@ -96,7 +96,7 @@ def _prompt(debate: Debate, course: ReviseState, *, first: bool = False) -> str:
     return fill(
         template,
         **shared(debate, rule=False),
-        argued=", after their authors argued about them" if argued else "",
+        argued=", after their authors debated them" if argued else "",
         versions=_versions(debate, course, first),
         record=_record(debate, course) if argued else "",
         rulings=_rulings(course, ledger),

@@ -328,7 +328,8 @@ def shown(debate: Debate, label: str, claims: Sequence[Claim]) -> str:
     if not claims:
         return ""
     rows = [_row(one) for one in places(claims)]
-    bare = [f'rests on what is absent: "{cut(claim.text, STATEMENT)}"' for claim in claims if baseless(claim.evidence)]
+    struck = [claim for claim in claims if baseless(claim.evidence)]
+    bare = [f'rests on an absent citation: "{cut(claim.text, STATEMENT)}"' for claim in struck]
     return f"\n\n{prompts.LOOKED_UP}\n\n" + debate.quote(f"places that {label} cites", "\n".join([*rows, *bare]))
 
 

@@ -1,4 +1,4 @@
-"""What can be checked of the replies. Each check says what is wrong, for the one send-back; pure functions."""
+"""Checks of the replies in a revision, the headings of documents, and when a debate has converged. Pure functions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def critique(ledger: Ledger, critic: str) -> Callable[[Critique], list[str]]:
         named = spoken_of(reply)
         wrong += unknown(sorted(named), (p.id for p in ledger.points))
         wrong += [
-            f"{id} was defended: press it again (`same_as`) or concede it" for id in unspoken(ledger, critic, reply)
+            f"{id} was defended: raise it again (`same_as`) or concede it" for id in unspoken(ledger, critic, reply)
         ]
         return wrong
 
@@ -59,21 +59,21 @@ def revision(ledger: Ledger, required: Sequence[str], before: str) -> Callable[[
 
     def check(reply: Revision) -> list[str]:
         if not reply.document:
-            return ["the document is empty: the whole of it is asked for, also where nothing changes"]
+            return ["the document is empty: give the whole document, including what does not change"]
         wrong = difference(was, headings(reply.document))
         addressed, defended = {a.id for a in reply.addressed}, {d.id for d in reply.defended}
         wrong += [
-            f"{id} is not answered: address it or defend against it"
+            f"{id} is not answered: put it under `addressed` or `defended`"
             for id in required
             if id not in addressed | defended
         ]
         wrong += [f"{id} is both addressed and defended" for id in sorted(addressed & defended)]
-        wrong += [f"{a.id} is said to be addressed, but not how" for a in reply.addressed if not a.change]
+        wrong += [f"{a.id} is addressed, but the change is not described" for a in reply.addressed if not a.change]
         wrong += [f"{d.id} is defended without a reason" for d in reply.defended if not d.reason]
         wrong += unknown(sorted(addressed | defended), (p.id for p in ledger.points))
         same = squeeze(parts(reply.document).document) == squeeze(parts(before).document)
         if addressed and same:
-            wrong.append("points are said to be addressed, and the document is word for word as it was")
+            wrong.append("points are addressed, but the document is word for word the same")
         return wrong
 
     return check
@@ -100,7 +100,7 @@ def verdict(ledger: Ledger) -> Callable[[Verdict], list[str]]:
         wrong += [f"finding {n} is empty" for n, f in enumerate(reply.findings, 1) if not f.text]
         wrong += [f"disagreement {n} has no tie-break" for n, d in enumerate(reply.disagreement, 1) if not d.tie_break]
         said = " ".join(d.point for d in reply.disagreement).replace(":", " ").replace(",", " ").split()
-        wrong += [f"{p.id} is still open, and nothing is said to decide it" for p in ledger.open if p.id not in said]
+        wrong += [f"{p.id} is still open: say what decides it" for p in ledger.open if p.id not in said]
         return wrong
 
     return check
@@ -181,7 +181,7 @@ def difference(was: Sequence[str], now: Sequence[str]) -> list[str]:
             out.append(f"the heading {heading!r} {'is not where it was' if moved else 'is gone'}")
         elif mark == "+ " and heading not in was:
             out.append(f"the heading {heading!r} is new")
-    return out or ["the headings are not in the order that they had"]
+    return out or ["the headings are in another order than before"]
 
 
 def changed(was: str, now: str) -> tuple[int, int]:

@@ -216,7 +216,7 @@ def test_a_critique_is_rendered_in_its_structure_with_ids_and_marks(workspace: P
         "### Strengths\n- The goal is plain. — § Goal [located]\n\n"
         "### Weaknesses\n"
         '- W1 (high, correctness) No lock is taken. — src/session.py:2 "ttl = 3600" [found]\n'
-        "- W2 (low) No rollback. — src/session.py:900 [absent]\n\n"
+        "- W2 (low) No rollback. — src/session.py:900 [absent, the file ends at line 39]\n\n"
         "### Disagreements\n- W3 (medium, security) The store: mine needs no server — § Goal [located]\n\n"
         "### Concessions\n- Its checks are better.\n"
     )
@@ -532,7 +532,7 @@ def test_a_review_verdict_has_assessments_findings_agreement_and_tie_breaks(work
         "Debated for 1 of 1 round; not converged.\n\n"
         "## Final Assessments\n\n### claude (review_v2.md)\n\nIt can go in.\n\n"
         "### codex (review_codex_v2.md)\n\nIt can go in with a change.\n\n"
-        "## Findings\n\n- C7 [medium] (both) The ttl is fixed. — src/session.py:2 [found]. "
+        '## Findings\n\n- C7 [medium] (both) The ttl is fixed. — src/session.py:2 "ttl = 60" [found]. '
         "Severity: one said high, one said low\n\n"
         "## Points of Agreement\n\n- The ttl is fixed.\n\n"
         "## Points of Disagreement\n\n- W1: whether it holds. Tie-break: the line shows it\n"

@@ -79,7 +79,7 @@ def weighed(made: ReviewResult, versions: int, what: str, caveat: str = "") -> W
     changed = _changes(made.findings, versions)
     kept = made.decision == "Keep Original"
     if made.decision == "Stopped":
-        changed.insert(0, "nobody decided")
+        changed.insert(0, "no decision")
     elif not kept:
         changed.insert(0, "not as it stood")
     return Worth(

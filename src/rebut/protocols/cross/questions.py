@@ -67,12 +67,12 @@ def for_judge(r: Round, version: ArtifactVersion) -> str:
     )
 
 
-async def critique(r: Round, course: CrossState) -> Answers[Any]:
+async def critique(r: Round, state: CrossState) -> Answers[Any]:
     """All parts of the critique, side by side."""
-    target, version, critic = r.target, course.now, r.seat("critic")
+    target, version, critic = r.target, state.now, r.seat("critic")
     check, asks = reply_checks.critique(r.ledger), list[Ask[Any]]()
     shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
-    shared |= {"context": _context(r), "before": _before(r, course), "again": prompts.AGAIN if r.ledger.points else ""}
+    shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if r.ledger.points else ""}
     if target.kind != "proposal":
         parts = split(replace(target, text=""), DIFF_TOKENS)
         for n, part in enumerate(parts, 1):
@@ -92,17 +92,17 @@ def _context(r: Round) -> str:
     return f"\n\nMore files that you can read and cite:\n\n{r.quote('files', r.context)}" if r.context else ""
 
 
-def _before(r: Round, course: CrossState) -> str:
+def _before(r: Round, state: CrossState) -> str:
     if not r.ledger.points:
         return ""
     said = r.quote("earlier findings", render.weighed(r.ledger, r.ledger.points))
     parts = [f"\n\nThe findings of earlier rounds:\n\n{said}"]
-    if course.rebuttal:
-        parts.append("The answer to the last critique:\n\n" + r.quote("rebuttal", course.rebuttal))
+    if state.rebuttal:
+        parts.append("The answer to the last critique:\n\n" + r.quote("rebuttal", state.rebuttal))
     return "\n\n".join(parts)
 
 
-async def enter(r: Round, course: CrossState, replies: Sequence[CodeCritique], agreed: bool) -> None:
+async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], agreed: bool) -> None:
     """The findings of a round, and what becomes of those that were not raised again."""
     await r.note("critique", [_point(f, "critic", r.n) for reply in replies for f in reply.findings if f.text])
     pressed = {p.id for p in weighing.raised_in(r.ledger, r.n)}
@@ -110,9 +110,9 @@ async def enter(r: Round, course: CrossState, replies: Sequence[CodeCritique], a
     for p in r.ledger.points:
         if p.round == r.n or p.id in pressed or r.ledger.status(p.id) in weighing.OVER:
             continue
-        if course.changed:
-            entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {course.now.n}"))
-        elif agreed and course.rebuttal and review_result.ruling(r.ledger, p) != "valid":
+        if state.changed:
+            entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.now.n}"))
+        elif agreed and state.rebuttal and review_result.ruling(r.ledger, p) != "valid":
             # What the judge holds to be valid stands for as long as no version mends it, whoever loses interest in it.
             entries.append(Move(p.id, "withdraw", "critic", r.n, "the critic agrees after the answer to it"))
         elif Slip("dropped", p.id, "critic", r.n - 1) not in r.ledger.slips:
@@ -126,8 +126,8 @@ def _point(f: Raised, by: str, n: int) -> Point:
     return Point(f.text, by, n, f.severity, f.category, evidence, same_as=f.same_as, action=f.action, fix=f.fix)
 
 
-async def judge(r: Round, course: CrossState, said: str) -> Answer[Judgement]:
-    who, version = r.seat("judge"), course.now
+async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
+    who, version = r.seat("judge"), state.now
     fresh = weighing.raised_in(r.ledger, r.n)
     earlier = [p for p in r.ledger.points if p not in fresh]
     before = "Findings of earlier rounds:\n\n" + r.quote("earlier findings", render.weighed(r.ledger, earlier))
@@ -153,11 +153,9 @@ async def judge(r: Round, course: CrossState, said: str) -> Answer[Judgement]:
     return answer
 
 
-async def rebuttal(r: Round, course: CrossState, said: str) -> str:
+async def rebuttal(r: Round, state: CrossState, said: str) -> str:
     """The judge's answer to the critique, where its word on it came without one and somebody else chose to rebut."""
-    prompt = fill(
-        prompts.REBUTTAL, fences=FENCES, artifact=for_judge(r, course.now), critique=r.quote("critique", said)
-    )
+    prompt = fill(prompts.REBUTTAL, fences=FENCES, artifact=for_judge(r, state.now), critique=r.quote("critique", said))
     return (await r.ask(r.seat("judge"), "rebuttal", prompt, schema=Rebuttal)).value.text
 
 

@@ -1,4 +1,4 @@
-"""The course of a review: its versions, what the judge recommended, and what is attached for the next round."""
+"""The state of a review: its versions, what the judge recommended, and what is attached for the next round."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class CrossState:
         return bool(self.history) and self.history[-1].round == self.now.round
 
 
-def contract(debate: Debate, course: CrossState, cause: str) -> ReviewResult:
+def contract(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
     """The ending, from what the ledger and the judge's history hold."""
-    decision, converged = reply_checks.ending(cause, course.compromised)
-    ledger, judge = debate.ledger, course.last
-    final = course.now
+    decision, converged = reply_checks.ending(cause, state.compromised)
+    ledger, judge = debate.ledger, state.last
+    final = state.now
     if decision == "Keep Original":
         # What only a later version mended stands in the original.
-        final, ledger = course.versions[0], findings.unmended(ledger)
+        final, ledger = state.versions[0], findings.unmended(ledger)
     left = [p for p in ledger.points if findings.stands(ledger, p) and not p.struck]
     grave = [p for p in left if findings.is_grave(ledger, p)]
     # What an accepted or a last version mends, nobody has looked at again: it is said to be open.
@@ -63,36 +63,36 @@ def contract(debate: Debate, course: CrossState, cause: str) -> ReviewResult:
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
     actions = list(judge.next_actions) if judge else []
-    unseen = final.n > 1 and final.round == course.rounds
+    unseen = final.n > 1 and final.round == state.rounds
     actions += [f"Look at version {final.n}: nobody has reviewed it since it was written."] if unseen else []
     actions += [f"{p.id}: {p.action}" for p in grave if p.action and not unseen]
     return ReviewResult(
         session=debate.session,
         target=debate.target.kind,
-        rounds=course.rounds,
+        rounds=state.rounds,
         converged=converged,
         decision=decision,
-        artifact=reference(debate.target, final, decision, course),
+        artifact=reference(debate.target, final, decision, state),
         folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
         content=final.text if final.n > 1 else "",
         patch=final.patch,
-        findings=findings_of(ledger, fixed=mending.mended(ledger, course.versions, final)),
-        history=tuple(course.history),
+        findings=findings_of(ledger, fixed=mending.mended(ledger, state.versions, final)),
+        history=tuple(state.history),
         unresolved=tuple(dict.fromkeys(unresolved)),
         next_actions=tuple(dict.fromkeys(actions)),
         stopped_by=cause,
     )
 
 
-def reference(target: Target, final: ArtifactVersion, decision: str, course: CrossState) -> str:
+def reference(target: Target, final: ArtifactVersion, decision: str, state: CrossState) -> str:
     """Where the final artifact is."""
     what = "the change" if target.changes else "the text"
-    if decision == "Accept Opposite" and not course.accepted:
+    if decision == "Accept Opposite" and not state.accepted:
         return f"not written: {what} as it was, with the critic's findings to be carried out by hand"
     if final.n == 1:
         return f"{what} as it was ({target.scope or 'artifact.md'})"
     patch = f"artifact-v{final.n}.patch" if decision == "Stopped" else "final.patch"
     parts = [f"{patch}, on top of the change that was reviewed"] if final.patch else []
-    parts += [f"artifact-v{final.n}.md"] if final.text and final.text != course.versions[0].text else []
+    parts += [f"artifact-v{final.n}.md"] if final.text and final.text != state.versions[0].text else []
     told = ", which nobody decided for" if decision == "Stopped" else ""
     return f"version {final.n}{told}: {'; '.join(parts) or 'nothing was changed'}"

@@ -1,4 +1,4 @@
-"""The course of a panel: reach the challengers, open, challenge at once, confront and rebut until all is said."""
+"""The state of a panel: reach the challengers, open, challenge at once, confront and rebut until all is said."""
 
 from __future__ import annotations
 
@@ -39,28 +39,28 @@ from rebut.protocols.shared import aborted, describe, prompt_head
 
 
 async def run(debate: Debate) -> Outcome:
-    course = await seated(debate)
-    debate.minutes = course
-    await open_up(debate, course)
+    state = await seated(debate)
+    debate.minutes = state
+    await open_up(debate, state)
     for r in debate.rounds(debate.settings.rounds):
         if r.n == 1:
-            await challenge(r, course)
-        elif not hearing(course):
+            await challenge(r, state)
+        elif not hearing(state):
             r.stop(f"whoever still dissents answered nothing {SILENCE} times")  # the lead would speak to nobody
             break
-        elif not await confront(r, course) or not await rebut(r, course):
+        elif not await confront(r, state) or not await rebut(r, state):
             break
-        course.rounds = r.n
-        await publish(r, course, "state")
-        if not course.dissenters:
+        state.rounds = r.n
+        await publish(r, state, "state")
+        if not state.dissenters:
             break
-    if not course.rounds:
+    if not state.rounds:
         raise Aborted(f"the challengers were never asked: {debate.stopped}", "Raise the limit, then resume.")
-    if course.rounds == 1 and not course.dissenters:
-        await address(debate, course)
-    if course.dissenters:
-        await extract(debate, course)
-    return ending.outcome(debate, course)
+    if state.rounds == 1 and not state.dissenters:
+        await address(debate, state)
+    if state.dissenters:
+        await extract(debate, state)
+    return ending.outcome(debate, state)
 
 
 # Parts that the steps of a panel share: what each prompt begins with, what goes into the ledger, files.
@@ -68,16 +68,16 @@ async def run(debate: Debate) -> Outcome:
 MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
 
 
-async def publish(debate: Debate, course: PanelState, key: str) -> None:
+async def publish(debate: Debate, state: PanelState, key: str) -> None:
     """Keep where the panel stands, and write its files as they are by now."""
-    state = course.to_json()
-    await debate.once(key, lambda: state, of=state)
+    data = state.to_json()
+    await debate.once(key, lambda: data, of=data)
     await debate.publish()
 
 
-async def touched(debate: Debate, course: PanelState, key: str) -> dict[str, str]:
+async def touched(debate: Debate, state: PanelState, key: str) -> dict[str, str]:
     """What is wrong with a persona's file, looked at once and then on record."""
-    expected = {c.seat: (c.file, personas.sha(c.text)) for c in course.challengers}
+    expected = {c.seat: (c.file, personas.sha(c.text)) for c in state.challengers}
     found = await debate.once(key + "#files", lambda: dict(personas.spoilt(debate.folder, expected)), cls="limit")
     return {str(seat): str(why) for seat, why in found.items()} if isinstance(found, dict) else {}
 
@@ -121,49 +121,49 @@ async def seated(debate: Debate) -> PanelState:
     own = names(seats)
     files = personas.file_names([one.file for one in found], own)
     built = personas.built_in(lenses).personas
-    course = PanelState(
+    state = PanelState(
         [
             Challenger(who, name, lens.title, persona, file=file, tool_file=one.file, reads=one.reads)
             for who, name, lens, persona, file, one in zip(seats, own, lenses, built, files, found, strict=True)
         ]
     )
-    for c, one in zip(course.challengers, found, strict=True):
-        _reached(c, one, course)
-    return course
+    for c, one in zip(state.challengers, found, strict=True):
+        _reached(c, one, state)
+    return state
 
 
-def _reached(c: Challenger, one: Reach, course: PanelState) -> None:
+def _reached(c: Challenger, one: Reach, state: PanelState) -> None:
     if one.problem:
         c.stand, c.why = "failed", one.problem
-        course.notes.append(f"{c.shown} cannot be reached: {one.problem}")
+        state.notes.append(f"{c.shown} cannot be reached: {one.problem}")
     elif not one.reads:
-        course.notes.append(f"{c.shown} does not read {c.file}; its persona goes into each prompt")
+        state.notes.append(f"{c.shown} does not read {c.file}; its persona goes into each prompt")
 
 
-async def open_up(debate: Debate, course: PanelState) -> None:
+async def open_up(debate: Debate, state: PanelState) -> None:
     """The personas and the lead's opening, made side by side; then every persona's file is laid."""
     scope = debate.scope("opening")
-    lenses = [next(lens for lens in LENSES if lens.title == c.lens) for c in course.challengers]
+    lenses = [next(lens for lens in LENSES if lens.title == c.lens) for c in state.challengers]
     done = await asyncio.gather(
-        personas.written(scope, lenses, course.notes), _opening(scope), return_exceptions=True
+        personas.written(scope, lenses, state.notes), _opening(scope), return_exceptions=True
     )  # both are on record before the failure of one leaves
     for result in done:
         if isinstance(result, BaseException):
             raise result
     cast, form = done
     assert isinstance(cast, Personas) and isinstance(form, Opening)
-    course.domain = cast.domain
-    for c, persona in zip(course.challengers, cast.personas, strict=True):
+    state.domain = cast.domain
+    for c, persona in zip(state.challengers, cast.personas, strict=True):
         c.persona, c.text = persona, personas.text(persona, cast.domain)
         c.who = replace(c.who, persona=c.text if c.reads else "")
     await scope.note("position", [Claim(a.text, "lead", 1, cited(a.evidence)) for a in form.reasoning if a.text])
-    course.positions.append(Position(1, 0, form.position, form.confidence))
-    course.weaknesses, course.assumptions = list(form.weaknesses), list(form.assumptions)
-    laid = {c.file: c.text for c in course.challengers}
+    state.positions.append(Position(1, 0, form.position, form.confidence))
+    state.weaknesses, state.assumptions = list(form.weaknesses), list(form.assumptions)
+    laid = {c.file: c.text for c in state.challengers}
     await debate.once("persona-files", lambda: dict(laid), of=dict(laid))
-    await publish(debate, course, "state")
-    wrong = await touched(debate, course, "laid")
-    if wrong and len(wrong) == len(course.challengers):
+    await publish(debate, state, "state")
+    wrong = await touched(debate, state, "laid")
+    if wrong and len(wrong) == len(state.challengers):
         raise Aborted(f"no persona file could be written: {next(iter(wrong.values()))}", f"Look at {debate.folder}.")
 
 
@@ -185,14 +185,12 @@ async def _opening(scope: Debate) -> Opening:
 # The rounds of a panel: all challenge at once, the lead confronts what is contested, or answers remarks in brief.
 
 
-async def challenge(r: Round, course: PanelState) -> None:
+async def challenge(r: Round, state: PanelState) -> None:
     """All challengers at once."""
-    here = [c for c in course.challengers if c.stand != "failed"]
-    case = r.quote(
-        "the lead's case", render.case(course.position.text, r.ledger, course.weaknesses, course.assumptions)
-    )
+    here = [c for c in state.challengers if c.stand != "failed"]
+    case = r.quote("the lead's case", render.case(state.position.text, r.ledger, state.weaknesses, state.assumptions))
     prompt = fill(prompts.CHALLENGE, **prompt_head(r, prompts.EVIDENCE_RULE), case=case)
-    wrong = await touched(r, course, "personas")
+    wrong = await touched(r, state, "personas")
     asks = [
         Ask(
             c.who,
@@ -207,7 +205,7 @@ async def challenge(r: Round, course: PanelState) -> None:
     entries: list[Entry] = []
     for c, answer in zip(here, got, strict=True):
         if isinstance(answer, Failure):
-            _failed(c, answer, course, r.n)
+            _failed(c, answer, state, r.n)
             continue
         form, looks_for = answer.value, personas.items(c.persona)
         c.verdict, c.strength = form.verdict, reply_checks.strength_of(form)
@@ -219,28 +217,28 @@ async def challenge(r: Round, course: PanelState) -> None:
             concern = "agreed without naming what it examined" if c.doubted else gravest(form.points, form.summary)
             c.objects(strength, form.summary, concern)
             if c.doubted:
-                course.notes.append(
+                state.notes.append(
                     f"{c.shown} agreed in round 1 and named nothing it examined: counted as partial, moderate"
                 )
         entries += raised(c, form.points, r.n)
-    course.at_once = len(course.validated)
+    state.at_once = len(state.validated)
     await r.note("challenge", entries)
 
 
-async def confront(r: Round, course: PanelState) -> bool:
+async def confront(r: Round, state: PanelState) -> bool:
     """The lead answers what is contested; False when a limit left no room for that."""
-    contested = reply_checks.contested(r.ledger, (c.seat for c in course.dissenters))
+    contested = reply_checks.contested(r.ledger, (c.seat for c in state.dissenters))
     points = contested + [p for p in reply_checks.unanswered(r.ledger) if p not in contested]
     if not points:
         return True  # only agreements that showed no work: there is nothing to answer
-    before = course.position
+    before = state.position
     prompt = fill(
         prompts.CONFRONT,
         **prompt_head(r, prompts.EVIDENCE_RULE),
         after=str(r.n - 1),
         version=str(before.version),
         position=r.quote("your position", before.text),
-        points=r.quote("the contested points", render.points(r.ledger, points, course.lens_of)),
+        points=r.quote("the contested points", render.points(r.ledger, points, state.lens_of)),
         open=", ".join(p.id for p in points),
     )
     check = reply_checks.confrontation(r.ledger, points, before.text)
@@ -254,20 +252,20 @@ async def confront(r: Round, course: PanelState) -> bool:
     form = answer.value
     await r.note("confront", answered(form.responses, r.n))
     causes = [
-        Cause(id, " and ".join(course.lens_of(v) for v in point.voices), point.text, change.what)
+        Cause(id, " and ".join(state.lens_of(v) for v in point.voices), point.text, change.what)
         for change in form.changes
         for id in dict.fromkeys(change.because)
         if (point := r.ledger.point(id))
     ]
     text = form.position or before.text
     unexplained = reply_checks.unexplained(form, before.text, r.ledger.ids())
-    course.positions.append(Position(before.version + 1, r.n - 1, text, form.confidence, tuple(causes), unexplained))
+    state.positions.append(Position(before.version + 1, r.n - 1, text, form.confidence, tuple(causes), unexplained))
     if unexplained:
-        course.notes.append(f"v{before.version + 1} of the position names no point that changed it")
+        state.notes.append(f"v{before.version + 1} of the position names no point that changed it")
     return True
 
 
-async def address(debate: Debate, course: PanelState) -> None:
+async def address(debate: Debate, state: PanelState) -> None:
     """After a fast exit: minor remarks are answered in brief. The position that was accepted stays as it is."""
     points = reply_checks.unanswered(debate.ledger)
     if not points:
@@ -278,23 +276,23 @@ async def address(debate: Debate, course: PanelState) -> None:
         rule=prompts.EVIDENCE_RULE,
         fences=FENCES,
         topic=debate.quote("topic", debate.topic),
-        position=debate.quote("your position", course.position.text),
-        points=debate.quote("the remarks", render.points(debate.ledger, points, course.lens_of)),
+        position=debate.quote("your position", state.position.text),
+        points=debate.quote("the remarks", render.points(debate.ledger, points, state.lens_of)),
         open=", ".join(p.id for p in points),
     )
     answer = await scope.try_ask(
         debate.seat("lead"), "address", prompt, schema=Brief, check=reply_checks.responses(debate.ledger, points)
     )
     if isinstance(answer, Failure):
-        course.notes.append(f"the lead did not answer the minor remarks ({answer.kind})")
+        state.notes.append(f"the lead did not answer the minor remarks ({answer.kind})")
         return
     await scope.note("address", answered(answer.value.responses, 1))
 
 
-def _failed(c: Challenger, failure: Failure, course: PanelState, n: int) -> None:
+def _failed(c: Challenger, failure: Failure, state: PanelState, n: int) -> None:
     c.stand, c.why = ("unknown", "its reply could not be read") if failure.raw else ("failed", describe(failure))
     said = "could not be read and is kept as it came" if failure.raw else f"did not come ({describe(failure)})"
-    course.notes.append(f"the answer of {c.shown} in round {n} {said}")
+    state.notes.append(f"the answer of {c.shown} in round {n} {said}")
 
 
 # Rebuttals: those who dissent, and only they, judge what the lead answered.
@@ -303,16 +301,16 @@ SILENCE = 2
 """Rebuttals in a row that may be missing before a dissenter is not asked any more."""
 
 
-def hearing(course: PanelState) -> list[Challenger]:
+def hearing(state: PanelState) -> list[Challenger]:
     """Those who dissent and can still be expected to answer."""
-    return [c for c in course.dissenters if c.silent < SILENCE]
+    return [c for c in state.dissenters if c.silent < SILENCE]
 
 
-async def rebut(r: Round, course: PanelState) -> bool:
+async def rebut(r: Round, state: PanelState) -> bool:
     """Only those who dissent; False when none of them is left to hear."""
-    asked = hearing(course)
-    wrong = await touched(r, course, "personas")
-    asks = [_rebuttal(r, course, c, wrong.get(c.seat, "")) for c in asked]
+    asked = hearing(state)
+    wrong = await touched(r, state, "personas")
+    asks = [_rebuttal(r, state, c, wrong.get(c.seat, "")) for c in asked]
     got = await r.ask_all("rebuttal", asks, need=0)
     before = {c.seat: [p for p in r.ledger.points if reply_checks.holds(r.ledger, p, c.seat)] for c in asked}
     entries: list[Entry] = []
@@ -320,7 +318,7 @@ async def rebut(r: Round, course: PanelState) -> bool:
         if isinstance(answer, Failure):
             c.silent += 1
             c.why = describe(answer)
-            course.notes.append(
+            state.notes.append(
                 f"{c.shown} gave no rebuttal in round {r.n} ({answer.kind}): its objection stays unresolved"
             )
             if answer.kind == "budget":
@@ -329,7 +327,7 @@ async def rebut(r: Round, course: PanelState) -> bool:
         c.silent, c.why = 0, ""
         others = {p.id for p in r.ledger.points if c.seat not in p.voices}
         entries += _ruled(c, answer.value, before[c.seat], others, r.n)
-        _stands(c, answer.value, before[c.seat], course.position.version)
+        _stands(c, answer.value, before[c.seat], state.position.version)
     await r.note("rebuttal", entries)
     if asked and all(isinstance(answer, Failure) for answer in got):
         r.stop(r.stopped or f"no dissenter answered in round {r.n}")
@@ -337,18 +335,18 @@ async def rebut(r: Round, course: PanelState) -> bool:
     return bool(asked)
 
 
-def _rebuttal(r: Round, course: PanelState, c: Challenger, refused: str) -> Ask[Rebuttal]:
+def _rebuttal(r: Round, state: PanelState, c: Challenger, refused: str) -> Ask[Rebuttal]:
     mine = [p for p in r.ledger.points if reply_checks.holds(r.ledger, p, c.seat)]
-    all_open = reply_checks.contested(r.ledger, (d.seat for d in course.dissenters))
+    all_open = reply_checks.contested(r.ledger, (d.seat for d in state.dissenters))
     others = [p for p in all_open if p not in mine]
     prompt = fill(
         prompts.REBUT,
         **prompt_head(r, prompts.EVIDENCE_RULE),
         round=str(r.n),
-        version=str(course.position.version),
-        position=r.quote("the lead's position", render.standing(course.position)),
-        points=r.quote("your open points", render.points(r.ledger, mine, course.lens_of)),
-        others=f"Contested by others:\n\n{r.quote('points of others', render.brief(others, course.lens_of))}"
+        version=str(state.position.version),
+        position=r.quote("the lead's position", render.standing(state.position)),
+        points=r.quote("your open points", render.points(r.ledger, mine, state.lens_of)),
+        others=f"Contested by others:\n\n{r.quote('points of others', render.brief(others, state.lens_of))}"
         if others
         else "",
         open=", ".join(p.id for p in mine) or "none",
@@ -400,26 +398,26 @@ def _stands(c: Challenger, form: Rebuttal, mine: Sequence[Point], version: int) 
 LEAD = "Lead"
 
 
-async def extract(debate: Debate, course: PanelState) -> None:
+async def extract(debate: Debate, state: PanelState) -> None:
     """Ask the lead and everyone who still dissents, all at once; then map what each takes to be so."""
-    lead, open_points = debate.seat("lead"), reply_checks.contested(debate.ledger, (c.seat for c in course.dissenters))
+    lead, open_points = debate.seat("lead"), reply_checks.contested(debate.ledger, (c.seat for c in state.dissenters))
     shared = {
         "fences": FENCES,
         "topic": debate.quote("topic", debate.topic),
-        "version": str(course.position.version),
-        "position": debate.quote("the position", course.position.text),
-        "points": debate.quote("the contested points", render.points(debate.ledger, open_points, course.lens_of)),
+        "version": str(state.position.version),
+        "position": debate.quote("the position", state.position.text),
+        "points": debate.quote("the contested points", render.points(debate.ledger, open_points, state.lens_of)),
     }
     first = fill(prompts.GROUNDS, **shared, who="the LEAD of the panel", side=prompts.SIDE_LEAD)
     asks = [Ask(lead, first, Grounds, reply_checks.grounds)]
-    for c in course.dissenters:
+    for c in state.dissenters:
         prompt = fill(prompts.GROUNDS, **shared, who=f"the {c.lens} on it", side=prompts.SIDE_CHALLENGER)
         asks.append(Ask(c.who, told(c, prompt), Grounds, reply_checks.grounds))
-    parties = {"lead": LEAD, **{c.seat: c.lens for c in course.dissenters}}
+    parties = {"lead": LEAD, **{c.seat: c.lens for c in state.dissenters}}
     for answer in await debate.scope("assumptions").ask_all("grounds", asks, need=0):
         if isinstance(answer, Failure):
-            course.notes.append(f"{parties[answer.who.seat]} did not say why it disagrees ({answer.kind})")
-            course.unsaid = course.unsaid or (answer.message if answer.kind == "budget" else course.notes[-1])
+            state.notes.append(f"{parties[answer.who.seat]} did not say why it disagrees ({answer.kind})")
+            state.unsaid = state.unsaid or (answer.message if answer.kind == "budget" else state.notes[-1])
             continue
         form = answer.value
         cruxes: list[Json] = [
@@ -427,7 +425,7 @@ async def extract(debate: Debate, course: PanelState) -> None:
             for x in form.cruxes
             if x.question
         ]
-        course.grounds.append(
+        state.grounds.append(
             {
                 "party": parties[answer.who.seat],
                 "seat": answer.who.seat,
@@ -437,16 +435,16 @@ async def extract(debate: Debate, course: PanelState) -> None:
                 "cruxes": cruxes,
             }
         )
-    if len(course.grounds) > 1:
-        await _map(debate, course, list(parties.values()))
-    elif course.grounds:
+    if len(state.grounds) > 1:
+        await _map(debate, state, list(parties.values()))
+    elif state.grounds:
         await debate.skip("map", "only one party said what it takes to be so, and there is nothing to set it against")
-        course.mapped = own(course)
+        state.mapped = own(state)
 
 
-async def _map(debate: Debate, course: PanelState, parties: list[str]) -> None:
+async def _map(debate: Debate, state: PanelState, parties: list[str]) -> None:
     said = "\n\n".join(
-        debate.quote(f"what the {g['party']} says", _told(g)) for g in course.grounds if isinstance(g, dict)
+        debate.quote(f"what the {g['party']} says", _told(g)) for g in state.grounds if isinstance(g, dict)
     )
     prompt = fill(
         prompts.MAP, fences=FENCES, topic=debate.quote("topic", debate.topic), grounds=said, parties=", ".join(parties)
@@ -455,22 +453,22 @@ async def _map(debate: Debate, course: PanelState, parties: list[str]) -> None:
         debate.seat("judge"), "map", prompt, schema=Assumptions, check=reply_checks.mapping(parties), closing=True
     )
     if isinstance(answer, Failure):
-        course.notes.append(f"the assumptions were not mapped ({describe(answer)}); each party's own are listed")
-        course.mapped = own(course)
+        state.notes.append(f"the assumptions were not mapped ({describe(answer)}); each party's own are listed")
+        state.mapped = own(state)
         return
     known = {p.casefold(): p for p in parties}
-    course.core = answer.value.core_disagreement
+    state.core = answer.value.core_disagreement
     for one in answer.value.assumptions:
         held = [known[p.casefold()] for p in one.held_by if p.casefold() in known]
         denied = [known[p.casefold()] for p in one.denied_by if p.casefold() in known]
         if one.text:
-            course.mapped.append({"text": one.text, "held_by": list(held), "denied_by": list(denied)})
+            state.mapped.append({"text": one.text, "held_by": list(held), "denied_by": list(denied)})
 
 
-def own(course: PanelState) -> list[Json]:
+def own(state: PanelState) -> list[Json]:
     """Without a judge: what each party itself said it takes to be so."""
     out: list[Json] = []
-    for g in course.grounds:
+    for g in state.grounds:
         if isinstance(g, dict) and isinstance(g["assumptions"], list):
             out += [{"text": a, "held_by": [g["party"]], "denied_by": []} for a in g["assumptions"]]
     return out

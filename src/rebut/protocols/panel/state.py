@@ -1,4 +1,4 @@
-"""The course of a panel: its challengers and where each stands, the position's versions with their causes."""
+"""The state of a panel: its challengers and where each stands, the position's versions with their causes."""
 
 from __future__ import annotations
 

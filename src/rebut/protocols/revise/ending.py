@@ -33,31 +33,31 @@ class NoMoney(Exception):
     """A limit leaves no room for the closing call."""
 
 
-async def synthesized(debate: Debate, course: ReviseState) -> tuple[str, str]:
+async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
     """The result, and what it comes to in a sentence.
 
     Raises `NoMoney`, or `Aborted` when the synthesizer fails twice: then resume asks it again.
     """
     ledger = debate.ledger
-    if course.stage.name == "plan":
-        plan = await _ask(debate, course, Plan, reply_checks.plan(ledger))
+    if state.stage.name == "plan":
+        plan = await _ask(debate, state, Plan, reply_checks.plan(ledger))
         debate.take_up({}, plan.document)
-        course.result = await render.looked_up(
-            debate, "synthesis@synthesizer", "synthesizer", course.complete, plan.document
+        state.result = await render.looked_up(
+            debate, "synthesis@synthesizer", "synthesizer", state.complete, plan.document
         )
-        return of_plan(plan, ledger, course), plan.summary
-    form = await _ask(debate, course, Verdict, reply_checks.verdict(ledger))
+        return of_plan(plan, ledger, state), plan.summary
+    form = await _ask(debate, state, Verdict, reply_checks.verdict(ledger))
     debate.take_up({}, "")  # findings are about the change, not about a document
-    claims = [Claim(f.text, "synthesizer", course.complete, cited(f.evidence)) for f in form.findings if f.text]
+    claims = [Claim(f.text, "synthesizer", state.complete, cited(f.evidence)) for f in form.findings if f.text]
     placed = await debate.enter("synthesis@synthesizer", claims)
-    course.result = tuple(claim for _, claim in placed if isinstance(claim, Claim))
-    return of_verdict(form, placed, course), f"{form.decision}: {form.summary}"
+    state.result = tuple(claim for _, claim in placed if isinstance(claim, Claim))
+    return of_verdict(form, placed, state), f"{form.decision}: {form.summary}"
 
 
-async def baseline(debate: Debate, course: ReviseState) -> str:
+async def baseline(debate: Debate, state: ReviseState) -> str:
     """What the synthesizer makes of the first drafts alone; empty if it could not be asked."""
-    prompt, who = _prompt(debate, course, first=True), debate.seat("synthesizer")
-    if course.stage.name == "plan":
+    prompt, who = _prompt(debate, state, first=True), debate.seat("synthesizer")
+    if state.stage.name == "plan":
         check = reply_checks.plan(Ledger())
         plan = await debate.try_ask(who, "baseline", prompt, schema=Plan, check=check, max_output=LONG)
         return "" if isinstance(plan, Failure) else plan.value.document
@@ -66,11 +66,11 @@ async def baseline(debate: Debate, course: ReviseState) -> str:
     if isinstance(verdict, Failure):
         return ""
     claims = [Claim(f.text, "", 0, cited(f.evidence)) for f in verdict.value.findings if f.text]
-    return of_verdict(verdict.value, [("", claim) for claim in claims], course)
+    return of_verdict(verdict.value, [("", claim) for claim in claims], state)
 
 
-async def _ask(debate: Debate, course: ReviseState, schema: type[F], check: Callable[[F], list[str]]) -> F:
-    who, prompt = debate.seat("synthesizer"), _prompt(debate, course)
+async def _ask(debate: Debate, state: ReviseState, schema: type[F], check: Callable[[F], list[str]]) -> F:
+    who, prompt = debate.seat("synthesizer"), _prompt(debate, state)
     got = await debate.try_ask(who, "synthesis", prompt, schema=schema, check=check, closing=True, max_output=LONG)
     if not isinstance(got, Failure):
         return got.value
@@ -84,41 +84,41 @@ async def _ask(debate: Debate, course: ReviseState, schema: type[F], check: Call
         if error.kind == "budget":
             raise NoMoney(error.message) from error
         hint = "Every document is kept. Resume when it can answer, or fork with --seat synthesizer=…."
-        raise aborted(debate, who, f"gave no {course.stage.name}", error, hint) from error
+        raise aborted(debate, who, f"gave no {state.stage.name}", error, hint) from error
     return again.value
 
 
-def _prompt(debate: Debate, course: ReviseState, *, first: bool = False) -> str:
+def _prompt(debate: Debate, state: ReviseState, *, first: bool = False) -> str:
     """`first` for what would have come of the first drafts alone."""
-    argued = course.settings.debates and not first
+    argued = state.settings.debates and not first
     ledger = debate.ledger if argued else Ledger()
-    template = prompts.SYNTHESIZE_PLAN if course.stage.name == "plan" else prompts.SYNTHESIZE_REVIEW
+    template = prompts.SYNTHESIZE_PLAN if state.stage.name == "plan" else prompts.SYNTHESIZE_REVIEW
     return fill(
         template,
         **shared(debate, rule=False),
         argued=", after their authors debated them" if argued else "",
-        versions=_versions(debate, course, first),
-        record=_record(debate, course) if argued else "",
-        rulings=_rulings(course, ledger),
+        versions=_versions(debate, state, first),
+        record=_record(debate, state) if argued else "",
+        rulings=_rulings(state, ledger),
     )
 
 
-def _versions(debate: Debate, course: ReviseState, first: bool) -> str:
-    labels, out = Labels(course.settings, course.files), []
-    for author, versions in enumerate(course.versions):
+def _versions(debate: Debate, state: ReviseState, first: bool) -> str:
+    labels, out = Labels(state.settings, state.files), []
+    for author, versions in enumerate(state.versions):
         version = versions[0] if first else versions[-1]
-        if author in course.stale and not first:
-            out.append(fill(prompts.STALE, round=str(course.rounds[-1].n)))
+        if author in state.stale and not first:
+            out.append(fill(prompts.STALE, round=str(state.rounds[-1].n)))
         label = labels.ordinal(author)
         out.append(debate.quote(label, version.text) + render.shown(debate, label, version.claims))
     return "\n\n".join(out)
 
 
-def _record(debate: Debate, course: ReviseState) -> str:
+def _record(debate: Debate, state: ReviseState) -> str:
     """All critiques, the log and the ledger, without anybody's name unless names are to be shown."""
-    labels = Labels(course.settings, course.files)
+    labels = Labels(state.settings, state.files)
     files, parts = labels.neutral_files(), []
-    for played in course.rounds:
+    for played in state.rounds:
         for by in sorted(played.critiques):
             one = played.critiques[by]
             text = render.critique(
@@ -126,19 +126,19 @@ def _record(debate: Debate, course: ReviseState) -> str:
             )
             parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(one.of)}", text))
     names = [labels.neutral(n) for n in range(2)]
-    neutral = render.LogNames([name.capitalize() for name in names], _renamed(course), reasons=False)
-    parts.append(debate.quote("the debate log", render.log_section(course, neutral)))
-    seats = [who.seat for who in course.authors]
+    neutral = render.LogNames([name.capitalize() for name in names], _renamed(state), reasons=False)
+    parts.append(debate.quote("the debate log", render.log_section(state, neutral)))
+    seats = [who.seat for who in state.authors]
     parts.append(debate.quote("the points at issue", render.points(debate.ledger, seats, names)))
     return "".join(f"\n\n{part}" for part in parts)
 
 
-def _renamed(course: ReviseState) -> render.Told:
+def _renamed(state: ReviseState) -> render.Told:
     """A file's name for the synthesizer: the one that it would have if its author had no name."""
-    labels = Labels(course.settings, course.files)
-    ours, theirs = course.files.all(course.planned), labels.neutral_files().all(course.planned)
+    labels = Labels(state.settings, state.files)
+    ours, theirs = state.files.all(state.planned), labels.neutral_files().all(state.planned)
     known = dict(zip(ours, theirs, strict=True))
-    id_free = {Path(course.path(name)).name: told for name, told in known.items()}
+    id_free = {Path(state.path(name)).name: told for name, told in known.items()}
 
     def told(path: str) -> str:
         name = Path(path).name
@@ -148,8 +148,8 @@ def _renamed(course: ReviseState) -> render.Told:
     return told
 
 
-def _rulings(course: ReviseState, ledger: Ledger) -> str:
-    if course.stage.name == "plan":
+def _rulings(state: ReviseState, ledger: Ledger) -> str:
+    if state.stage.name == "plan":
         ids = ", ".join(p.id for p in ledger.points)
         return fill(prompts.RULINGS_PLAN, points=ids) if ids else prompts.NO_RULINGS
     ids = ", ".join(p.id for p in ledger.open)
@@ -159,118 +159,118 @@ def _rulings(course: ReviseState, ledger: Ledger) -> str:
 # How a revision ends: each way with a heading of its own, so that a degraded one never reads as a whole one.
 
 
-def heading(course: ReviseState, contested: bool) -> str:
-    word = "PLAN" if course.stage.name == "plan" else "REVIEW VERDICT"
-    if not course.settings.debates:
+def heading(state: ReviseState, contested: bool) -> str:
+    word = "PLAN" if state.stage.name == "plan" else "REVIEW VERDICT"
+    if not state.settings.debates:
         return f"{word} OUT OF TWO DRAFTS, NOT DEBATED"
-    done, budget = course.complete, course.planned
-    if course.cut_short:
-        stale = ", ONE VERSION STALE" if course.stale else ""
+    done, budget = state.complete, state.planned
+    if state.cut_short:
+        stale = ", ONE VERSION STALE" if state.stale else ""
         return f"{word} AFTER {of_rounds(done, budget)}{stale}"
     if not contested:
         word = f"UNCONTESTED {word}"
-    if course.converged:
+    if state.converged:
         return f"{word}, CONVERGED AFTER {of_rounds(done, budget)}"
     return f"{word} AFTER {done} ROUND{'' if done == 1 else 'S'}"
 
 
 def ended(
-    debate: Debate, course: ReviseState, text: str, decision: str, figures: Figures, notes: Sequence[str] = ()
+    debate: Debate, state: ReviseState, text: str, decision: str, figures: Figures, notes: Sequence[str] = ()
 ) -> Outcome:
-    debated = course.settings.debates
+    debated = state.settings.debates
     page, rows = (figures.markdown(), figures.rows()) if debated else ("", ())
     return Outcome(
         kind="synthesis",
-        heading=heading(course, bool(debate.ledger.points or debate.ledger.unplaced)),
+        heading=heading(state, bool(debate.ledger.points or debate.ledger.unplaced)),
         decision=decision,
-        conclusive=not course.cut_short and not notes,
-        stopped=course.cut_short,
+        conclusive=not state.cut_short and not notes,
+        stopped=state.cut_short,
         final=f"{text}\n{page}" if page else text,
-        data=told(course),
+        data=told(state),
         notes=tuple(notes),
-        rows=(*rows, *_where(course)),
-        worth=figures.worth(course.files.names, "it ended early" if course.cut_short else "")
+        rows=(*rows, *_where(state)),
+        worth=figures.worth(state.files.names, "it ended early" if state.cut_short else "")
         if debated
         else Worth(caveat="the drafts were not debated", keys=DRAFTS),
     )
 
 
-def no_synthesis(course: ReviseState, why: str) -> Outcome:
+def no_synthesis(state: ReviseState, why: str) -> Outcome:
     """The money for the closing call was not there: both documents stand side by side."""
-    texts = [f"# {course.files.names[n]}\n\n{versions[-1].text}" for n, versions in enumerate(course.versions)]
+    texts = [f"# {state.files.names[n]}\n\n{versions[-1].text}" for n, versions in enumerate(state.versions)]
     return Outcome(
         kind="no synthesis",
-        heading=f"NO SYNTHESIS, {of_rounds(course.complete, course.planned)}",
+        heading=f"NO SYNTHESIS, {of_rounds(state.complete, state.planned)}",
         conclusive=False,
         stopped=why,
         final="\n\n".join(texts) + "\n",
-        data=told(course),
-        rows=_where(course),
+        data=told(state),
+        rows=_where(state),
         worth=Worth(caveat="there is no synthesis to hold the drafts against", keys=DRAFTS),
     )
 
 
-def one_sided(course: ReviseState) -> Outcome:
-    [there] = [versions[-1] for versions in course.versions if versions]
-    word = course.stage.name.upper()
+def one_sided(state: ReviseState) -> Outcome:
+    [there] = [versions[-1] for versions in state.versions if versions]
+    word = state.stage.name.upper()
     return Outcome(
         kind="one-sided",
         heading=f"ONE-SIDED {word}, 1 OF 2 AUTHORS",
         conclusive=False,
-        stopped=course.cut_short,
-        final=f"[WARN] Only one of two authors wrote a {course.stage.name}; nobody examined it.\n\n{there.text}",
-        data=told(course),
-        rows=_where(course),
+        stopped=state.cut_short,
+        final=f"[WARN] Only one of two authors wrote a {state.stage.name}; nobody examined it.\n\n{there.text}",
+        data=told(state),
+        rows=_where(state),
         worth=Worth(caveat="only one of two authors wrote, so nothing was debated", keys=DRAFTS),
     )
 
 
-def single(course: ReviseState, notes: Sequence[str]) -> Outcome:
+def single(state: ReviseState, notes: Sequence[str]) -> Outcome:
     return Outcome(
         kind="single",
         heading="SINGLE REVIEW, NOT DEBATED",
         conclusive=not notes,
-        final=course.latest(0).text,
-        data=told(course),
+        final=state.latest(0).text,
+        data=told(state),
         notes=tuple(notes),
-        rows=_where(course),
+        rows=_where(state),
     )
 
 
-def told(course: ReviseState) -> dict[str, Json]:
+def told(state: ReviseState) -> dict[str, Json]:
     return {
-        "stage": course.stage.name,
-        "strategy": course.settings.strategy,
-        "phase": course.phase,
-        "rounds_completed": course.complete,
-        "converged": course.converged,
-        "stale": [course.files.names[author] for author in sorted(course.stale)],
+        "stage": state.stage.name,
+        "strategy": state.settings.strategy,
+        "phase": state.phase,
+        "rounds_completed": state.complete,
+        "converged": state.converged,
+        "stale": [state.files.names[author] for author in sorted(state.stale)],
         "taken_up": [
-            course.files.version(author, 1)
-            for author, versions in enumerate(course.versions)
+            state.files.version(author, 1)
+            for author, versions in enumerate(state.versions)
             if versions and versions[0].taken_up
         ],
     }
 
 
-def _where(course: ReviseState) -> tuple[tuple[str, str], ...]:
-    up = [f"{v[0].path.rpartition('/')[2]} was there and was taken up" for v in course.versions if v and v[0].taken_up]
-    folder = "/".join(course.folder.parts[-3:])
-    if course.settings.shared and course.settings.place:
-        folder = str(course.folder)
-    latest = [versions[-1].path for versions in course.versions if versions]
+def _where(state: ReviseState) -> tuple[tuple[str, str], ...]:
+    up = [f"{v[0].path.rpartition('/')[2]} was there and was taken up" for v in state.versions if v and v[0].taken_up]
+    folder = "/".join(state.folder.parts[-3:])
+    if state.settings.shared and state.settings.place:
+        folder = str(state.folder)
+    latest = [versions[-1].path for versions in state.versions if versions]
     # One document is the result itself where there was no other to set beside it.
-    path = course.result_path or (latest[0] if len(latest) == 1 else "")
+    path = state.result_path or (latest[0] if len(latest) == 1 else "")
     # Nobody knows by heart where a session lies, so that what was asked for is named in full there.
-    rows = [("result", f"{folder}/{path.rpartition('/')[2]}" if course.settings.shared else path)] if path else []
-    inside = "" if course.settings.shared else ", in the session's own folder"
-    return (*_cited(course), *rows, ("files", "; ".join([folder + inside, *up])))
+    rows = [("result", f"{folder}/{path.rpartition('/')[2]}" if state.settings.shared else path)] if path else []
+    inside = "" if state.settings.shared else ", in the session's own folder"
+    return (*_cited(state), *rows, ("files", "; ".join([folder + inside, *up])))
 
 
-def _cited(course: ReviseState) -> tuple[tuple[str, str], ...]:
+def _cited(state: ReviseState) -> tuple[tuple[str, str], ...]:
     """What the last version of each document cites; the result's first, where there is one."""
-    named = [("result", course.result)]
-    named += [(course.files.names[n], versions[-1].claims) for n, versions in enumerate(course.versions) if versions]
+    named = [("result", state.result)]
+    named += [(state.files.names[n], versions[-1].claims) for n, versions in enumerate(state.versions) if versions]
     rows = [f"{name} cites {cites}" for name, claims in named if (cites := tally(claims))]
     return tuple(("citations" if not n else "", row) for n, row in enumerate(rows))
 
@@ -333,13 +333,13 @@ class Figures:
         return "## Was It Worth It\n\n" + "\n".join(body) + "\n"
 
 
-def counted(ledger: Ledger, course: ReviseState, baseline: str = "") -> Figures:
+def counted(ledger: Ledger, state: ReviseState, baseline: str = "") -> Figures:
     conceded, defended = ledger.having("conceded", "partly accepted", "resolved"), ledger.having("defended")
     withdrawn = ledger.having("withdrawn")
     changed = []
-    for author, versions in enumerate(course.versions):
+    for author, versions in enumerate(state.versions):
         if len(versions) > 1:
-            changed.append((course.files.names[author], *reply_checks.changed(versions[0].text, versions[-1].text)))
+            changed.append((state.files.names[author], *reply_checks.changed(versions[0].text, versions[-1].text)))
     rest = len(ledger.points) - len(conceded) - len(defended) - len(withdrawn)
     return Figures(len(ledger.points), len(conceded), len(defended), len(withdrawn), rest, tuple(changed), baseline)
 

@@ -100,7 +100,7 @@ def points(ledger: Ledger, who: Sequence[str], names: Sequence[str]) -> str:
 POINT = 100
 
 
-def of_plan(form: Plan, ledger: Ledger, course: ReviseState) -> str:
+def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
     """The plan, then what became of each point."""
     texts = {p.id: cut(p.text, POINT) for p in ledger.points}
     ruled = set(form.ruled())
@@ -110,7 +110,7 @@ def of_plan(form: Plan, ledger: Ledger, course: ReviseState) -> str:
 
     notes = [
         "## Synthesis Notes",
-        how(course),
+        how(state),
         section("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted], NONE),
         section("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled], NONE),
         section(
@@ -119,27 +119,27 @@ def of_plan(form: Plan, ledger: Ledger, course: ReviseState) -> str:
             NONE,
         ),
     ]
-    if cites := tally(course.result):
+    if cites := tally(state.result):
         notes.append(f"### Citations\n\nThe plan cites {cites}.")
     if left := [named(id) for id in texts if id not in ruled]:
         notes.append(section("### Not accounted for by the synthesizer", left))
     return "\n\n".join([form.document.strip("\n"), *notes]) + "\n"
 
 
-def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], course: ReviseState) -> str:
+def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: ReviseState) -> str:
     """The verdict of a review: assessments, findings, agreement, disagreement."""
     parts = [
         "# Review Verdict",
         f"**Decision**: {form.decision}",
         tame(form.summary),
-        how(course),
+        how(state),
         "## Final Assessments",
     ]
     for author, said in enumerate((form.first, form.second)):
-        name, version = course.files.names[author], course.latest(author)
-        stale = f", stale: {course.stale[author]}" if author in course.stale else ""
+        name, version = state.files.names[author], state.latest(author)
+        stale = f", stale: {state.stale[author]}" if author in state.stale else ""
         parts += [f"### {name} ({Path(version.path).name}{stale})", tame(said) or "None given."]
-    holders = {"both": "both", "first": course.files.names[0], "second": course.files.names[1]}
+    holders = {"both": "both", "first": state.files.names[0], "second": state.files.names[1]}
     rows = []
     for finding, (id, claim) in zip([f for f in form.findings if f.text], placed, strict=True):
         assert isinstance(claim, Claim)
@@ -155,17 +155,17 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], course: Revis
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def how(course: ReviseState) -> str:
+def how(state: ReviseState) -> str:
     """How the result came about, in a sentence or two: a degraded debate never reads as a whole one."""
-    if not course.settings.debates:
+    if not state.settings.debates:
         return "Made out of two drafts at once; nothing was debated."
-    done, budget = course.complete, course.planned
+    done, budget = state.complete, state.planned
     rounds = f"{done} of {budget} round{'' if budget == 1 else 's'}"
-    if course.cut_short:
-        stale = [f"the version of {course.files.names[a]} is stale" for a in course.stale]
-        return f"The debate was cut short after {rounds}: {'; '.join([squeeze(course.cut_short), *stale])}."
-    if course.converged:
-        return f"Debated for {rounds}; converged: {course.converged}."
+    if state.cut_short:
+        stale = [f"the version of {state.files.names[a]} is stale" for a in state.stale]
+        return f"The debate was cut short after {rounds}: {'; '.join([squeeze(state.cut_short), *stale])}."
+    if state.converged:
+        return f"Debated for {rounds}; converged: {state.converged}."
     return f"Debated for {rounds}; not converged."
 
 
@@ -190,44 +190,44 @@ class LogNames:
         return f"failed ({squeeze(why)})" if self.reasons else "failed"
 
 
-def document(course: ReviseState, naming: LogNames) -> str:
+def document(state: ReviseState, naming: LogNames) -> str:
     """The whole log, as if this were its only session."""
-    mine, other = course.settings.strategy, course.settings.other
-    strategies = {stage.name: mine if stage is course.stage else other for stage in STAGES.values()}
-    return _whole(course.phase, strategies, str(course.planned), {course.stage.name: log_section(course, naming)})
+    mine, other = state.settings.strategy, state.settings.other
+    strategies = {stage.name: mine if stage is state.stage else other for stage in STAGES.values()}
+    return _whole(state.phase, strategies, str(state.planned), {state.stage.name: log_section(state, naming)})
 
 
-def merged(course: ReviseState, naming: LogNames) -> Callable[[str], str]:
+def merged(state: ReviseState, naming: LogNames) -> Callable[[str], str]:
     """What becomes of a log that holds the other stage's section already: ours is put into it, theirs stays."""
 
     def merge(there: str) -> str:
-        other = REVIEW if course.stage is PLAN else PLAN
+        other = REVIEW if state.stage is PLAN else PLAN
         theirs = _section_of(there, other)
         if not theirs:
-            return document(course, naming)
+            return document(state, naming)
         found = {match["name"]: match["value"] for match in CONFIGURED.finditer(there)}
-        was = found.get(f"{other.name.capitalize()} strategy", course.settings.other)
-        strategies = {course.stage.name: course.settings.strategy, other.name: was}
-        rounds = {other.name: _rounds_of(found.get("Max rounds", ""), other), course.stage.name: course.planned}
+        was = found.get(f"{other.name.capitalize()} strategy", state.settings.other)
+        strategies = {state.stage.name: state.settings.strategy, other.name: was}
+        rounds = {other.name: _rounds_of(found.get("Max rounds", ""), other), state.stage.name: state.planned}
         said = ", ".join(f"{rounds[stage]} ({stage})" for stage in STAGES)
-        shown = str(course.planned) if len(set(rounds.values())) == 1 else said
+        shown = str(state.planned) if len(set(rounds.values())) == 1 else said
         return _whole(
-            course.phase, strategies, shown, {other.name: theirs, course.stage.name: log_section(course, naming)}
+            state.phase, strategies, shown, {other.name: theirs, state.stage.name: log_section(state, naming)}
         )
 
     return merge
 
 
-def log_section(course: ReviseState, naming: LogNames) -> str:
-    rows = [f"## {course.stage.title}"]
-    for played in course.rounds:
-        rows += [*_round(course, played, naming), ""]
-    if course.over:
-        rows += _outcome(course, naming)
+def log_section(state: ReviseState, naming: LogNames) -> str:
+    rows = [f"## {state.stage.title}"]
+    for played in state.rounds:
+        rows += [*_round(state, played, naming), ""]
+    if state.over:
+        rows += _outcome(state, naming)
     return "\n".join(rows).rstrip("\n")
 
 
-def _round(course: ReviseState, played: RoundSoFar, naming: LogNames) -> list[str]:
+def _round(state: ReviseState, played: RoundSoFar, naming: LogNames) -> list[str]:
     rows, notes = [f"### Round {played.n}"], list[str]()
     for by, name in enumerate(naming.authors):
         head = f"{name} critique of {naming.authors[1 - by]}"
@@ -243,8 +243,8 @@ def _round(course: ReviseState, played: RoundSoFar, naming: LogNames) -> list[st
         elif why := played.failed.get(("revision", by)):
             rows.append(f"- {name} revision: {naming.failed(why)}")
     if played.complete:
-        state = f"converged — {played.convergence}" if played.convergence else "not converged"
-        rows.append(f"- Convergence check: {state}")
+        found = f"converged — {played.convergence}" if played.convergence else "not converged"
+        rows.append(f"- Convergence check: {found}")
     return rows + [f"- Note: {squeeze(note)}" for note in notes]
 
 
@@ -257,20 +257,20 @@ def _changes(made: Revised) -> str:
     return cut(made.form.summary or "none told", SUMMARY)
 
 
-def _outcome(course: ReviseState, naming: LogNames) -> list[str]:
-    early = course.converged if course.complete < course.planned else ""
-    told = naming.reasons or course.settled or not course.cut_short
-    why = (course.cut_short if told else "an author failed") or early
-    rows = ["### Outcome", f"- Rounds completed: {course.complete} of {course.planned}"]
+def _outcome(state: ReviseState, naming: LogNames) -> list[str]:
+    early = state.converged if state.complete < state.planned else ""
+    told = naming.reasons or state.settled or not state.cut_short
+    why = (state.cut_short if told else "an author failed") or early
+    rows = ["### Outcome", f"- Rounds completed: {state.complete} of {state.planned}"]
     rows.append(f"- Early termination: {f'yes — {squeeze(why)}' if why else 'no'}")
     for author, name in enumerate(naming.authors):
-        if author in course.missing:
-            rows.append(f"- Final {name} version: none, {naming.failed(course.missing[author])}")
+        if author in state.missing:
+            rows.append(f"- Final {name} version: none, {naming.failed(state.missing[author])}")
             continue
-        stale = f" (stale: {squeeze(course.stale[author])})" if author in course.stale else ""
-        rows.append(f"- Final {name} version: {naming.path(course.latest(author).path)}{stale}")
+        stale = f" (stale: {squeeze(state.stale[author])})" if author in state.stale else ""
+        rows.append(f"- Final {name} version: {naming.path(state.latest(author).path)}{stale}")
     for author, name in enumerate(naming.authors):
-        claims = () if author in course.missing else course.latest(author).claims
+        claims = () if author in state.missing else state.latest(author).claims
         if any(one.mark == "absent" for one in places(claims)):
             rows.append(f"- Note: the final {name} version cites {tally(claims)}")
     return rows

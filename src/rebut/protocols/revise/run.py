@@ -1,4 +1,4 @@
-"""The course of a revision: drafts, then rounds of critique and revision until they converge, then a synthesis."""
+"""The state of a revision: drafts, then rounds of critique and revision until they converge, then a synthesis."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from rebut.workspace.targets.git_change import is_own
 
 
 async def run(debate: Debate) -> Outcome:
-    course = await begun(debate)
-    await written(debate, course)
-    if course.settings.strategy == "single":
-        return single(course, _unread(debate))
-    if course.missing:
-        return await _one_sided(debate, course)
-    debate.keep_for_closing(course.size())
-    if course.settings.debates:
-        await _argued(debate, course)
+    state = await begun(debate)
+    await written(debate, state)
+    if state.settings.strategy == "single":
+        return single(state, _unread(debate))
+    if state.missing:
+        return await _one_sided(debate, state)
+    debate.keep_for_closing(state.size())
+    if state.settings.debates:
+        await _argued(debate, state)
     try:
-        text, decision = await ending.synthesized(debate, course)
+        text, decision = await ending.synthesized(debate, state)
     except ending.NoMoney as error:
-        return no_synthesis(course, str(error))
+        return no_synthesis(state, str(error))
     except Aborted:
-        await _logged(debate, course)
+        await _logged(debate, state)
         raise
-    [course.result_path] = await debate.write_files(Artifact(course.path(course.files.result), text))
-    figures = ending.counted(debate.ledger, course, await _baseline(debate, course, text))
-    return ended(debate, course, text, decision, figures, _unread(debate))
+    [state.result_path] = await debate.write_files(Artifact(state.path(state.files.result), text))
+    figures = ending.counted(debate.ledger, state, await _baseline(debate, state, text))
+    return ended(debate, state, text, decision, figures, _unread(debate))
 
 
 async def begun(debate: Debate) -> ReviseState:
@@ -63,53 +63,53 @@ async def begun(debate: Debate) -> ReviseState:
     return ReviseState(settings, stage, files, await folders.taken(debate), authors)
 
 
-async def _argued(debate: Debate, course: ReviseState) -> None:
-    for r in debate.rounds(course.settings.rounds, least=0):
-        await play(r, course)
-        debate.keep_for_closing(course.size())
-        course.added = debate.planned(0)
-        if course.cut_short or course.converged or debate.stopped or r.n == course.planned:
+async def _argued(debate: Debate, state: ReviseState) -> None:
+    for r in debate.rounds(state.settings.rounds, least=0):
+        await play(r, state)
+        debate.keep_for_closing(state.size())
+        state.added = debate.planned(0)
+        if state.cut_short or state.converged or debate.stopped or r.n == state.planned:
             break
-        await _logged(debate, course)
-    course.added = debate.planned(0)
-    course.cut_short = course.cut_short or debate.stopped
-    course.settled = debate.settled
-    course.over = True
-    await _logged(debate, course)
+        await _logged(debate, state)
+    state.added = debate.planned(0)
+    state.cut_short = state.cut_short or debate.stopped
+    state.settled = debate.settled
+    state.over = True
+    await _logged(debate, state)
 
 
-async def _one_sided(debate: Debate, course: ReviseState) -> Outcome:
-    [missing] = course.missing
-    course.cut_short = f"{course.files.names[missing]} wrote no {course.stage.name} ({course.missing[missing]})"
-    course.over = True
-    if course.settings.debates:
-        await _logged(debate, course)
-    return one_sided(course)
+async def _one_sided(debate: Debate, state: ReviseState) -> Outcome:
+    [missing] = state.missing
+    state.cut_short = f"{state.files.names[missing]} wrote no {state.stage.name} ({state.missing[missing]})"
+    state.over = True
+    if state.settings.debates:
+        await _logged(debate, state)
+    return one_sided(state)
 
 
-async def _baseline(debate: Debate, course: ReviseState, result: str) -> str:
-    if not course.settings.baseline or not course.settings.debates:
+async def _baseline(debate: Debate, state: ReviseState, result: str) -> str:
+    if not state.settings.baseline or not state.settings.debates:
         return ""
-    if not any(played.critiques for played in course.rounds):
+    if not any(played.critiques for played in state.rounds):
         await debate.skip("baseline", "nobody criticized the first drafts, so they alone gave this result")
         return "the same: no critique came between"
-    text = await ending.baseline(debate, course)
+    text = await ending.baseline(debate, state)
     if not text:
         return "asked for, but the synthesizer did not write one"
     await debate.write_files(Artifact("baseline.md", text))
     return ending.compared(text, result.partition("\n## Synthesis Notes\n")[0])
 
 
-async def _logged(debate: Debate, course: ReviseState) -> None:
-    names = [name[:1].upper() + name[1:] for name in course.files.names]
-    naming = render.LogNames(names, lambda path: _short(path, course))
-    path = course.path(LOG)
-    await debate.write_files(Artifact(path, render.document(course, naming), render.merged(course, naming)))
+async def _logged(debate: Debate, state: ReviseState) -> None:
+    names = [name[:1].upper() + name[1:] for name in state.files.names]
+    naming = render.LogNames(names, lambda path: _short(path, state))
+    path = state.path(LOG)
+    await debate.write_files(Artifact(path, render.document(state, naming), render.merged(state, naming)))
 
 
-def _short(path: str, course: ReviseState) -> str:
+def _short(path: str, state: ReviseState) -> str:
     """From the folder that holds `.kiln`: what the log says must be true on every machine."""
-    name = "/".join(course.folder.parts[-3:])
+    name = "/".join(state.folder.parts[-3:])
     return f"{name}/{path.rpartition('/')[2]}"
 
 
@@ -147,51 +147,51 @@ def partial(debate: Debate) -> Outcome:
 LARGEST = 400_000
 
 
-async def written(debate: Debate, course: ReviseState) -> None:
+async def written(debate: Debate, state: ReviseState) -> None:
     """Fill in version 1 of each author, or why there is none. Without any, there is nothing to go on with."""
     r = debate.scope("r0")
-    found = [await _taken_up(r, course, n) for n in range(len(course.authors))]
+    found = [await _taken_up(r, state, n) for n in range(len(state.authors))]
     missing = [n for n, text in enumerate(found) if text is None]
-    prompt = fill(prompts.DRAFT_PLAN if course.stage.name == "plan" else prompts.DRAFT_REVIEW, **shared(r))
-    asks = [Ask(course.authors[n], prompt, Draft, reply_checks.draft, max_output=LONG) for n in missing]
-    course.versions = [[] for _ in course.authors]
+    prompt = fill(prompts.DRAFT_PLAN if state.stage.name == "plan" else prompts.DRAFT_REVIEW, **shared(r))
+    asks = [Ask(state.authors[n], prompt, Draft, reply_checks.draft, max_output=LONG) for n in missing]
+    state.versions = [[] for _ in state.authors]
     try:
-        got = await ask_twice(r, "draft", asks, need=1 if len(missing) == len(course.authors) else 0)
+        got = await ask_twice(r, "draft", asks, need=1 if len(missing) == len(state.authors) else 0)
     except TooFewReplies as error:
-        raise _aborted(course, error.message) from error
+        raise _aborted(state, error.message) from error
     drafts = dict(zip(missing, got, strict=True))
-    if all(isinstance(one, Failure) for one in got) and len(missing) == len(course.authors):
-        raise _aborted(course, "; ".join(describe(one) for one in got if isinstance(one, Failure)))
+    if all(isinstance(one, Failure) for one in got) and len(missing) == len(state.authors):
+        raise _aborted(state, "; ".join(describe(one) for one in got if isinstance(one, Failure)))
     for n, text in enumerate(found):
-        name = course.files.version(n, 1)
+        name = state.files.version(n, 1)
         if text is not None:
-            path = course.path(name)
+            path = state.path(name)
             if debate.is_fork:  # it was taken up in another phase, and a phase holds all that its debate began with
                 [path] = await r.write_files(Artifact(path, text))
-            course.versions[n].append(DocumentVersion(1, text, path, True, await _cited(r, course, n, text)))
+            state.versions[n].append(DocumentVersion(1, text, path, True, await _cited(r, state, n, text)))
             continue
         one = drafts[n]
         if isinstance(one, Failure):
-            course.missing[n] = describe(one)
+            state.missing[n] = describe(one)
             continue
         text = parts(one.value.document).document.strip("\n") + "\n"
-        [path] = await r.write_files(Artifact(course.path(name), text))
-        course.versions[n].append(DocumentVersion(1, text, path, claims=await _cited(r, course, n, text)))
+        [path] = await r.write_files(Artifact(state.path(name), text))
+        state.versions[n].append(DocumentVersion(1, text, path, claims=await _cited(r, state, n, text)))
 
 
-async def _cited(r: Debate, course: ReviseState, author: int, text: str) -> tuple[Claim, ...]:
-    seat = course.authors[author].seat
+async def _cited(r: Debate, state: ReviseState, author: int, text: str) -> tuple[Claim, ...]:
+    seat = state.authors[author].seat
     r.take_up({}, text)
     return await render.looked_up(r, f"draft@{seat}", seat, 0, parts(text).document)
 
 
-async def _taken_up(r: Debate, course: ReviseState, author: int) -> str | None:
+async def _taken_up(r: Debate, state: ReviseState, author: int) -> str | None:
     """A draft that is there already, read once: later versions of the file are not looked at."""
-    if course.settings.strategy == "single" or not course.settings.shared:
+    if state.settings.strategy == "single" or not state.settings.shared:
         return None
-    name = course.files.version(author, 1)
+    name = state.files.version(author, 1)
     value = await r.once(
-        f"taken-up@{course.authors[author].seat}", lambda: _read(course.folder / name), of=name, cls="input"
+        f"taken-up@{state.authors[author].seat}", lambda: _read(state.folder / name), of=name, cls="input"
     )
     return value if isinstance(value, str) else None
 
@@ -218,10 +218,10 @@ def _read(path: Path) -> str | None:
     return text if text.strip() else None
 
 
-def _aborted(course: ReviseState, why: str) -> Aborted:
-    many = "neither author wrote" if len(course.authors) > 1 else "the author did not write"
+def _aborted(state: ReviseState, why: str) -> Aborted:
+    many = "neither author wrote" if len(state.authors) > 1 else "the author did not write"
     return Aborted(
-        f"{many} a {course.stage.name}: {why}",
+        f"{many} a {state.stage.name}: {why}",
         "Without one there is nothing to go on with. Resume when they can answer.",
     )
 
@@ -229,59 +229,59 @@ def _aborted(course: ReviseState, why: str) -> Aborted:
 # One round: both authors critique each other's document, then both revise their own.
 
 
-async def play(r: Round, course: ReviseState) -> None:
+async def play(r: Round, state: ReviseState) -> None:
     """Play a round as far as it goes. It goes no further than the first step in which an author fails."""
     played = RoundSoFar(r.n)
-    course.rounds.append(played)
-    await critiques(r, course, played)
-    if _cut_short(course, played, "critique"):
+    state.rounds.append(played)
+    await critiques(r, state, played)
+    if _cut_short(state, played, "critique"):
         return
     critiqued = r.ledger
     if r.settled_before("revision"):
         r.settle(f"in round {r.n}, before its revisions")  # the critiques go to the synthesis as they are
         return
-    await revisions(r, course, played)
-    if _cut_short(course, played, "revision"):
+    await revisions(r, state, played)
+    if _cut_short(state, played, "revision"):
         return
     forms = [one.form for one in played.critiques.values()]
     played.convergence = reply_checks.reached(
         critiqued,
         r.n,
-        [who.seat for who in course.authors],
+        [who.seat for who in state.authors],
         weaknesses=sum(1 for form in forms for w in form.weaknesses if w.text),
         weightiest=min((d.grade for form in forms for d in form.disagreements if d.text), default="P3"),
     )
 
 
-async def critiques(r: Round, course: ReviseState, played: RoundSoFar) -> None:
+async def critiques(r: Round, state: ReviseState, played: RoundSoFar) -> None:
     before = r.ledger
     asks = []
-    for by, who in enumerate(course.authors):
+    for by, who in enumerate(state.authors):
         check = reply_checks.critique(before, who.seat)
-        asks.append(Ask(who, _critique_prompt(r, course, by), Critique, check))
+        asks.append(Ask(who, _critique_prompt(r, state, by), Critique, check))
     for by, got in enumerate(await ask_twice(r, "critique", asks)):
         if isinstance(got, Failure):
             _failed(played, "critique", by, got)
             continue
-        me, them = course.authors[by].seat, course.authors[1 - by].seat
+        me, them = state.authors[by].seat, state.authors[1 - by].seat
         form = got.value
         entries = critique(form, me, them, r.n, before)
-        r.take_up({}, course.latest(1 - by).text)  # the document that this critique cites sections of
+        r.take_up({}, state.latest(1 - by).text)  # the document that this critique cites sections of
         placed = await r.enter(f"critique@{me}", entries)
         weak = sum(1 for w in form.weaknesses if w.text)
         against = sum(1 for d in form.disagreements if d.text)
         points = placed[:weak], placed[weak : weak + against]
         strong = [entry for _, entry in placed if isinstance(entry, Claim)]
-        text = render.critique(form, *points, course.files.source(1 - by), r.n, strong)
-        [path] = await r.write_files(Artifact(course.path(course.files.critique(1 - by, r.n)), text))
+        text = render.critique(form, *points, state.files.source(1 - by), r.n, strong)
+        [path] = await r.write_files(Artifact(state.path(state.files.critique(1 - by, r.n)), text))
         played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints, strong)
 
 
-def _critique_prompt(r: Round, course: ReviseState, by: int) -> str:
-    labels = Labels(course.settings, course.files)
+def _critique_prompt(r: Round, state: ReviseState, by: int) -> str:
+    labels = Labels(state.settings, state.files)
     theirs = labels.theirs(1 - by)
-    due = ", ".join(reply_checks.due(r.ledger, course.authors[by].seat)) or "none"
-    seats = [who.seat for who in course.authors]
+    due = ", ".join(reply_checks.due(r.ledger, state.authors[by].seat)) or "none"
+    seats = [who.seat for who in state.authors]
     names = ["you" if n == by else "the other" for n in range(2)]
     points = r.quote("the points so far", render.points(r.ledger, seats, names))
     return fill(
@@ -290,8 +290,8 @@ def _critique_prompt(r: Round, course: ReviseState, by: int) -> str:
         noun=labels.noun,
         round=str(r.n),
         theirs=theirs,
-        own=_document(r, labels.mine, course.latest(by)),
-        other=_document(r, theirs, course.latest(1 - by)),
+        own=_document(r, labels.mine, state.latest(by)),
+        other=_document(r, theirs, state.latest(1 - by)),
         before="" if not r.ledger.points else "\n" + fill(prompts.BEFORE, points=points, due=due) + "\n",
     )
 
@@ -301,39 +301,39 @@ def _document(r: Round, label: str, version: DocumentVersion) -> str:
     return r.quote(label, version.text) + render.shown(r, label, version.claims)
 
 
-async def revisions(r: Round, course: ReviseState, played: RoundSoFar) -> None:
+async def revisions(r: Round, state: ReviseState, played: RoundSoFar) -> None:
     asks = []
-    for by, who in enumerate(course.authors):
+    for by, who in enumerate(state.authors):
         critique = played.critiques[1 - by]
         required = list(dict.fromkeys(id for id, _ in critique.weaknesses if id))
-        check = reply_checks.revision(r.ledger, required, course.latest(by).text)
-        asks.append(Ask(who, _revision_prompt(r, course, by, critique, required), Revision, check, max_output=LONG))
+        check = reply_checks.revision(r.ledger, required, state.latest(by).text)
+        asks.append(Ask(who, _revision_prompt(r, state, by, critique, required), Revision, check, max_output=LONG))
     known = [p.id for p in r.ledger.points]
     got = await ask_twice(r, "revision", asks)
     for by, one in enumerate(got):
         if isinstance(one, Failure):
             _failed(played, "revision", by, one)
         else:
-            await _revised(r, course, played, by, one, known)
+            await _revised(r, state, played, by, one, known)
 
 
 async def _revised(
-    r: Round, course: ReviseState, played: RoundSoFar, by: int, got: Answer[Revision], known: Sequence[str]
+    r: Round, state: ReviseState, played: RoundSoFar, by: int, got: Answer[Revision], known: Sequence[str]
 ) -> None:
-    number, seat = course.latest(by).number + 1, course.authors[by].seat
+    number, seat = state.latest(by).number + 1, state.authors[by].seat
     text, document = render.revision(got.value, number, known), reply_checks.parts(got.value.document).document
     r.take_up({}, text)
     fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
     placed = await r.enter(f"revision@{seat}", [*revision(got.value, seat, r.n), *fresh])
     text = render.revision(got.value, number, known, [entry for _, entry in placed])
-    [path] = await r.write_files(Artifact(course.path(course.files.version(by, number)), text))
+    [path] = await r.write_files(Artifact(state.path(state.files.version(by, number)), text))
     version = DocumentVersion(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
-    course.versions[by].append(version)
+    state.versions[by].append(version)
     played.revisions[by] = Revised(by, got.value, version, got.complaints)
 
 
-def _revision_prompt(r: Round, course: ReviseState, by: int, critique: Critiqued, required: Sequence[str]) -> str:
-    labels, own = Labels(course.settings, course.files), course.latest(by)
+def _revision_prompt(r: Round, state: ReviseState, by: int, critique: Critiqued, required: Sequence[str]) -> str:
+    labels, own = Labels(state.settings, state.files), state.latest(by)
     text = render.critique(
         critique.form, critique.weaknesses, critique.disagreements, labels.mine, r.n, critique.strengths
     )
@@ -356,17 +356,17 @@ def _failed(played: RoundSoFar, step: str, by: int, failure: Failure) -> None:
         played.forbidden.add(by)
 
 
-def _cut_short(course: ReviseState, played: RoundSoFar, step: str) -> bool:
+def _cut_short(state: ReviseState, played: RoundSoFar, step: str) -> bool:
     """Whether an author failed in this step; then its latest version is marked, and the rounds are over."""
     failed = [by for kind, by in played.failed if kind == step]
     if not failed:
         return False
-    names = " and ".join(course.files.names[by] for by in failed)
+    names = " and ".join(state.files.names[by] for by in failed)
     why = "; ".join(dict.fromkeys(played.failed[step, by] for by in failed))
-    course.cut_short = f"no {step} by {names} in round {played.n} ({why})"
+    state.cut_short = f"no {step} by {names} in round {played.n} ({why})"
     behind = step == "revision" or failed[0] not in played.forbidden
     if len(failed) == 1 and behind:
-        course.stale[failed[0]] = f"no {step} in round {played.n}"
+        state.stale[failed[0]] = f"no {step} in round {played.n}"
     return True
 
 

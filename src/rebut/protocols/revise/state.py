@@ -1,4 +1,4 @@
-"""The course of a revision: who writes, what stands after each round, and why it ended."""
+"""The state of a revision: who writes, what stands after each round, and why it ended."""
 
 from __future__ import annotations
 

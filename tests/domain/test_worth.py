@@ -97,7 +97,7 @@ def test_a_review_is_held_against_the_change_as_it_stood_and_the_critic_alone(tm
         "r1/judgement@judge": crosses.judgement("E", {"F1": "invalid P1", "F2": "valid P2", "F3": "valid P1"}),
     }
     worth = account_of(crosses.review(crosses.repository(tmp_path / "work"), said))
-    assert worth.first == "the change as it stood; the critic alone raised 3 findings (3 P1)"
+    assert worth.first == "the change as it was; the critic alone raised 3 findings (3 P1)"
     assert dict(worth.points) == {"valid": 1, "invalid": 1, "struck": 1} and worth.noun == "finding"
     assert worth.changed == ("no decision", "F2 P1 to P2") and worth.same is None
     assert (worth.alone.calls, worth.debate.calls) == (1, 1)

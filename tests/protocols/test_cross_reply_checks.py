@@ -9,7 +9,7 @@ import pytest
 
 from rebut.domain import review_result
 from rebut.domain.ledger import Evidence, Ledger, Move, Point, Slip
-from rebut.protocols.cross import findings, reply_checks
+from rebut.protocols.cross import ending, findings, reply_checks
 from rebut.protocols.cross.forms import CodeCritique, Judgement
 
 
@@ -58,7 +58,7 @@ QUIET = ledger(point(1, line=1))
     ],
 )  # fmt: skip
 def test_what_ends_a_review(held: Ledger, n: int, limit: int, choice: str, cause: str) -> None:  # J11
-    assert reply_checks.cause(held, n, limit, choice) == cause
+    assert ending.cause(held, n, limit, choice) == cause
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_ends_a_review(held: Ledger, n: int, limit: int, choice: str, cause
     ],
 )
 def test_what_an_ending_decides(cause: str, compromised: bool, decision: str, converged: bool) -> None:  # J11
-    assert reply_checks.ending(cause, compromised) == (decision, converged)
+    assert ending.decision(cause, compromised) == (decision, converged)
 
 
 PHRASES = [

@@ -1,4 +1,4 @@
-"""How what was said is put: to the judge, to the critic of the next round, and on the pages that stay."""
+"""The text of a review: findings for prompts and for the decider, and the page of a round."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def weighed(ledger: Ledger, points: Sequence[Point]) -> str:
 
 
 def _status(ledger: Ledger, id: str) -> str:
-    """What the judge holds of a finding, and whether it is over."""
+    """The judge's ruling on a finding, and whether the finding is over."""
     point = ledger.point(id)
     assert point is not None
     word, status = ruling(ledger, point), ledger.status(id)
@@ -51,7 +51,7 @@ def concerns(replies: Sequence[CodeCritique], points: Sequence[Point]) -> str:
 
 
 def page(n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledger: Ledger, agreed: bool) -> str:
-    """`round-N-critique.md`: what the critic said, and what became of it."""
+    """`round-N-critique.md`: the critique, and the judge's ruling on each finding."""
     found = [f"{ledgers.point_line(p)}{_judged(ledger, p)}" for p in points]
     parts = [
         f"# Round {n}: critique",
@@ -70,7 +70,7 @@ def page(n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledge
 
 
 def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
-    """The lines around what is cited, for a judge to whom the whole change would be too much."""
+    """The lines around each citation, for a change that is too large to be shown as a whole."""
     texts = {c.path: c.after for c in changes if c.after is not None}
     out: dict[str, str] = {}
     for point in ledger.points:
@@ -83,7 +83,7 @@ def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
 
 
 def table(findings: Sequence[ReviewFinding]) -> tuple[tuple[str, ...], ...]:
-    """A round's findings for a person who decides: one row each, below a head."""
+    """The findings of a round for a person who decides: a header, then one row each."""
     head = ("id", "sev", "where", "finding", "quote", "judge")
     rows = []
     for f in findings:

@@ -1,58 +1,13 @@
-"""Checks of the replies in a review, and the rules that end it. Pure functions of the ledger and the replies."""
+"""Checks of the replies in a review. Each returns what is wrong, which is sent back once; pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from rebut.domain.ledger import Ledger
-from rebut.domain.review_result import Decision
 from rebut.protocols.cross import findings
 from rebut.protocols.cross.forms import CodeCritique, Judgement
 from rebut.protocols.shared import unknown
-
-QUIET_ROUNDS = 2
-
-
-# what ends it
-
-
-def agrees(replies: Sequence[CodeCritique]) -> bool:
-    """The critic says so in the field for it, in every part, and raises nothing grave in the same breath.
-
-    Its prose is never searched: "must not be approved" is no approval.
-    """
-    grave = any(f.severity in findings.GRAVE for reply in replies for f in reply.findings if f.text)
-    return bool(replies) and all(reply.agrees for reply in replies) and not grave
-
-
-def is_quiet(ledger: Ledger, n: int) -> bool:
-    """Whether a round brought no new P1 or P2: new by its id, weighed by the judge."""
-    return not any(p.round == n and findings.is_grave(ledger, p) for p in ledger.points)
-
-
-def cause(ledger: Ledger, n: int, limit: int, choice: str) -> str:
-    """Why the review ends after a round that was judged; empty if it goes on."""
-    if choice in ("A", "B", "E"):
-        return choice
-    if n >= QUIET_ROUNDS and all(is_quiet(ledger, n - back) for back in range(QUIET_ROUNDS)):
-        return "quiet"
-    return "rounds" if n >= limit else ""
-
-
-def ending(cause: str, compromised: bool) -> tuple[Decision, bool]:
-    """What a cause of ending decides, and whether that is convergence. `compromised`: there was a C before."""
-    if cause == "A":
-        return "Keep Original", True
-    if cause == "B":
-        return "Accept Opposite", True
-    if cause == "E":
-        return "Stopped", False
-    if cause in ("agreed", "quiet"):
-        return ("Compromise" if compromised else "Keep Original"), True
-    return ("Compromise" if compromised else "Stopped"), False
-
-
-# what a reply must hold
 
 
 def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
@@ -86,3 +41,12 @@ def judgement(ledger: Ledger, n: int) -> Callable[[Judgement], list[str]]:
         return wrong
 
     return check
+
+
+def agrees(replies: Sequence[CodeCritique]) -> bool:
+    """Whether the critic agrees: by the field `agrees` of every part, and without raising a P1 or P2.
+
+    Its prose is never searched: "must not be approved" is not an approval.
+    """
+    grave = any(f.severity in findings.GRAVE for reply in replies for f in reply.findings if f.text)
+    return bool(replies) and all(reply.agrees for reply in replies) and not grave

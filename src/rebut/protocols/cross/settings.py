@@ -1,4 +1,4 @@
-"""What a cross review can be told, and what follows from it."""
+"""The settings of a cross review, its seats and limits, and the folder of its files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DIFF_TOKENS = 40_000
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How much of everything an intensity stands for."""
+    """The rounds and limits of an intensity."""
 
     rounds: int
     minutes: float
@@ -46,7 +46,7 @@ PROFILES: Mapping[str, Profile] = {
 
 
 class Settings(BaseModel):
-    """What a cross review can be told."""
+    """The settings of a cross review."""
 
     intensity: Literal["quick", "standard", "extensive"] = Field(
         default="standard", description="how many rounds, and how long"

@@ -379,7 +379,7 @@ def test_one_that_fails_leaves_the_rest_unharmed_and_stays_in_the_denominator(
 def test_each_kind_of_failure_is_logged_and_the_others_go_on(hold: Hold, kind: str) -> None:  # H12
     outcome = hold(first() | {"r1/challenge@challenger.1": {"fail": kind}})
     assert outcome.heading == "PARTIAL CONSENSUS (2 of 3)"
-    assert any(f"did not come ({kind}" in note for note in outcome.notes)
+    assert any(f"is missing ({kind}" in note for note in outcome.notes)
 
 
 def test_a_slow_challenger_is_cut_off_at_its_time_and_the_rest_stands(hold: Hold) -> None:  # H5 H12

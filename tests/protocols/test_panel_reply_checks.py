@@ -152,7 +152,7 @@ def test_a_first_agreement_that_shows_no_work_is_sent_back_then_counts_as_partia
     outcome = hold(said)
     assert why("r1/challenge@challenger.1") == ["ask", "send-back"]
     assert asked("r2/confront") == [] and asked("r2/rebuttal") == ["challenger.1"]
-    assert "named nothing it examined: counted as partial, moderate" in " ".join(outcome.notes)
+    assert "without naming what it examined: counted as partial, moderate" in " ".join(outcome.notes)
     assert outcome.heading == "CONSENSUS" and "**Rounds to consensus:** 2" in outcome.final
     assert "must show it now" in prompt("r2/rebuttal@challenger.1")
 
@@ -218,7 +218,7 @@ def test_a_position_that_changes_without_naming_a_point_is_sent_back_once_and_th
     assert why("r2/confront@lead") == ["ask", "send-back"]
     assert any("names no point that caused it" in c for c in complaints("r2/confront@lead"))
     assert outcome.data["position_history"][1]["unexplained"] is True
-    assert "Changed, and no point was named that changed it" in outcome.final
+    assert "Changed, and no point was named as the cause" in outcome.final
 
 
 def test_the_same_words_need_no_cause(hold: Hold) -> None:  # H7

@@ -1,8 +1,8 @@
 """One position against several expert challengers at once, to a consensus or an honest trade-off."""
 
 from rebut.engine.protocol import MANY
+from rebut.protocols.panel.artifacts import artifacts
 from rebut.protocols.panel.ending import partial
-from rebut.protocols.panel.render import artifacts
 from rebut.protocols.panel.run import run
 from rebut.protocols.panel.settings import Settings, calls, check, folder, limits
 

@@ -1,15 +1,15 @@
-"""The end of a panel: consensus, partial consensus or trade-off, in the fixed format, with its audit trail."""
+"""How a panel ends: consensus, partial consensus or trade-off, in a fixed format; and what the debate changed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rebut.core.text import cut, squeeze, tame
+from rebut.core.text import squeeze, tame
 from rebut.core.types import Json
 from rebut.domain.ledger import Ledger, Slip
 from rebut.domain.outcome import DecisionNotes, Outcome
-from rebut.domain.worth import Worth, fates
+from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
 from rebut.protocols.panel.state import Challenger, PanelState, Position
 from rebut.protocols.shared import of_rounds
@@ -18,7 +18,7 @@ ORDER = ("low", "medium", "high")
 
 
 def outcome(debate: Debate, state: PanelState) -> Outcome:
-    """What came of it. Seats that never answered stay in the denominator (C6)."""
+    """The outcome. Seats that never answered stay in the denominator (C6)."""
     ledger, asked = debate.ledger, debate.planned(debate.settings.rounds)
     ok, of = len(state.validated), len(state.challengers)
     heading, kind, conclusive = "CONSENSUS", "consensus", True
@@ -28,7 +28,7 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         if debate.stopped:
             heading = f"TRADEOFF AFTER {of_rounds(state.rounds, asked)}"
         if state.missing:
-            heading += f" ({heard} OF {of} HEARD)"
+            heading += f" ({heard} OF {of} ANSWERED)"
         conclusive = not debate.stopped and not state.missing and not state.unsaid
     elif not ok:
         kind, heading, conclusive = "no consensus", f"NO CONSENSUS (0 of {of})", False
@@ -53,12 +53,84 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         },
         notes=tuple(state.notes),
         rows=tuple(_rows(state, ledger)),
-        worth=weighed(state, ledger, _lacking(state, debate.stopped)),
+        worth=worth(state, ledger, _lacking(state, debate.stopped)),
     )
 
 
+def _lacking(state: PanelState, stopped: str) -> str:
+    """What the comparison with the first position leaves out."""
+    if state.missing:
+        return f"{len(state.missing)} of {len(state.challengers)} did not answer"
+    return "it ended early" if stopped and state.dissenters else ""
+
+
+def partial(debate: Debate) -> Outcome:
+    """The result at a deadline: the last position, and the points that are open."""
+    answers, state = debate.answers, debate.minutes
+    said = [v for k, v in answers.items() if k.endswith("@lead") and isinstance(v, dict) and v.get("position")]
+    rounds = state.rounds if isinstance(state, PanelState) else 0  # completed ones only
+    challenges = [v for k, v in answers.items() if k.startswith("r1/challenge@") and isinstance(v, dict)]
+    position = str(said[-1]["position"]) if said else ""
+    # Points get their ids when a round is over, so those of an incomplete round have none yet.
+    early = (
+        [p for form in challenges for p in _rows_of(form.get("points")) if isinstance(p, dict)] if not rounds else []
+    )
+    rows = [f"- {p.id}: {squeeze(p.text)}" for p in debate.ledger.open] + [
+        f"- {squeeze(str(p['text']))}" for p in early
+    ]
+    left = "\n".join(rows) or "- none yet"
+    return Outcome(
+        kind="partial",
+        heading=f"NO CONSENSUS YET, {of_rounds(rounds, debate.planned(debate.settings.rounds))}",
+        decision=position,
+        basis=f"round {rounds}"
+        if rounds
+        else _before_round_1(bool(said), len(challenges), len(debate.seats("challenger"))),
+        final=f"## Position so far\n\n{tame(position) or 'none yet'}\n\n## Open points\n\n{left}\n",
+        data={"position": position, "round": rounds},
+    )
+
+
+def _before_round_1(opened: bool, heard: int, of: int) -> str:
+    if heard:
+        return f"the opening and {heard} of {of} challenges"
+    return "the opening alone" if opened else "nothing yet"
+
+
+def confidence(state: PanelState) -> str:
+    """The lead's own confidence, at most medium if the position is contested or a challenger did not answer."""
+    if state.rounds == 1 and all(c.stand == "agree" for c in state.challengers):
+        return "high"
+    own = state.position.confidence
+    whole = len(state.validated) == len(state.challengers)
+    return own if whole else min(own, "medium", key=ORDER.index)
+
+
+def held(state: PanelState, ledger: Ledger) -> dict[str, Json]:
+    """What the program checked: changes of mind without a cause, concessions taken back, and citations."""
+    return {
+        "flips_without_cause": len(flips(ledger)),
+        "flips": [_slip(s, state) for s in flips(ledger)],
+        "walked_back": [_slip(s, state) for s in ledger.slips if s.kind == "walked back"],
+        "unexplained_versions": [p.version for p in state.positions if p.unexplained],
+        "citations": dict(ledger.marks()),
+        "claims_unsupported": [c.id for c in ledger.unsupported],
+        "points_unsupported": [p.id for p in ledger.points if not p.evidence],
+        "unmatched": [f"{m.by} answered {m.point}" for m in ledger.unmatched],
+    }
+
+
+def flips(ledger: Ledger) -> list[Slip]:
+    """Objections that were dropped without a reason, each listed once."""
+    return list(dict.fromkeys(s for s in ledger.slips if s.kind == "dropped"))
+
+
+def _slip(slip: Slip, state: PanelState) -> str:
+    return f"{slip.point} by {state.lens_of(slip.by)} in round {slip.round}"
+
+
 def decision_notes(state: PanelState) -> DecisionNotes:
-    """What a decision record says of a panel besides its points."""
+    """What a decision record says about a panel besides its points."""
     alternatives = []
     for old, new in pairwise(state.positions):
         why = [f"{cause.lens} raised {cause.point}" for cause in new.causes]
@@ -90,78 +162,7 @@ def decision_notes(state: PanelState) -> DecisionNotes:
     )
 
 
-def _lacking(state: PanelState, stopped: str) -> str:
-    """What an account of this panel leaves out."""
-    if state.missing:
-        return f"{len(state.missing)} of {len(state.challengers)} not heard"
-    return "it ended early" if stopped and state.dissenters else ""
-
-
-def partial(debate: Debate) -> Outcome:
-    """The best that can be said at a deadline: the last position, and what is open against it."""
-    answers, state = debate.answers, debate.minutes
-    said = [v for k, v in answers.items() if k.endswith("@lead") and isinstance(v, dict) and v.get("position")]
-    rounds = (
-        state.rounds if isinstance(state, PanelState) else 0
-    )  # a round in which somebody is still asked is not over
-    challenges = [v for k, v in answers.items() if k.startswith("r1/challenge@") and isinstance(v, dict)]
-    position = str(said[-1]["position"]) if said else ""
-    # Ids are given when a round is over; what was raised in one that is not has none yet.
-    early = (
-        [p for form in challenges for p in _rows_of(form.get("points")) if isinstance(p, dict)] if not rounds else []
-    )
-    rows = [f"- {p.id}: {squeeze(p.text)}" for p in debate.ledger.open] + [
-        f"- {squeeze(str(p['text']))}" for p in early
-    ]
-    left = "\n".join(rows) or "- none was raised yet"
-    return Outcome(
-        kind="partial",
-        heading=f"NO CONSENSUS YET, {of_rounds(rounds, debate.planned(debate.settings.rounds))}",
-        decision=position,
-        basis=f"round {rounds}"
-        if rounds
-        else _before_round_1(bool(said), len(challenges), len(debate.seats("challenger"))),
-        final=f"## Position so far\n\n{tame(position) or 'none yet'}\n\n## Open points\n\n{left}\n",
-        data={"position": position, "round": rounds},
-    )
-
-
-def _before_round_1(opened: bool, heard: int, of: int) -> str:
-    if heard:
-        return f"the opening and {heard} of {of} challenges"
-    return "the opening alone" if opened else "nothing yet"
-
-
-def confidence(state: PanelState) -> str:
-    """The lead's own, which a contested or unheard position cannot have in full."""
-    if state.rounds == 1 and all(c.stand == "agree" for c in state.challengers):
-        return "high"
-    own = state.position.confidence
-    whole = len(state.validated) == len(state.challengers)
-    return own if whole else min(own, "medium", key=ORDER.index)
-
-
-def held(state: PanelState, ledger: Ledger) -> dict[str, Json]:
-    """How the panel kept to its word: changes of mind without a cause, and concessions taken back."""
-    return {
-        "flips_without_cause": len(flips(ledger)),
-        "flips": [_slip(s, state) for s in flips(ledger)],
-        "walked_back": [_slip(s, state) for s in ledger.slips if s.kind == "walked back"],
-        "unexplained_versions": [p.version for p in state.positions if p.unexplained],
-        "citations": dict(ledger.marks()),
-        "claims_unsupported": [c.id for c in ledger.unsupported],
-        "points_unsupported": [p.id for p in ledger.points if not p.evidence],
-        "unmatched": [f"{m.by} answered {m.point}" for m in ledger.unmatched],
-    }
-
-
-def flips(ledger: Ledger) -> list[Slip]:
-    """Objections that were dropped without a reason, each once."""
-    return list(dict.fromkeys(s for s in ledger.slips if s.kind == "dropped"))
-
-
-def _slip(slip: Slip, state: PanelState) -> str:
-    return f"{slip.point} by {state.lens_of(slip.by)} in round {slip.round}"
+# the report
 
 
 def _consensus(state: PanelState, ledger: Ledger) -> list[str]:
@@ -196,7 +197,7 @@ def _tradeoff(debate: Debate, state: PanelState) -> list[str]:
         )
         said = f"v{c.validated}: {squeeze(c.summary)}" if c.content else f"{c.strength}: {squeeze(c.concern)}"
         if c.stand == "dissent" and c.why:
-            said += f" (last not heard: {c.why})"
+            said += f" (no answer in the last round: {c.why})"
         rows.append(f"- {c.shown}: {word} - {_absent(c) if c in state.missing else said}")
     names = ", ".join(c.shown for c in state.dissenters)
     core = squeeze(state.core) or f"{names} did not accept the position"
@@ -205,7 +206,7 @@ def _tradeoff(debate: Debate, state: PanelState) -> list[str]:
         if isinstance(row, dict):
             table.append(f"| {_cell(row['text'])} | {_cell(row['held_by'])} | {_cell(row['denied_by']) or '–'} |")
     if not state.mapped:
-        table = ["**Assumptions exposed:** none, since nobody could be asked"]
+        table = ["**Assumptions exposed:** none, because no party answered"]
     parts = ["  \n".join(head), "\n".join(rows), f"**Core disagreement:** {core}", "\n".join(table)]
     return [*parts, *_cruxes(state), _changed(state, ledger)]
 
@@ -249,11 +250,11 @@ def _trail(state: PanelState, ledger: Ledger) -> list[str]:
         rows.append(f"- v{p.version} ({when}): {squeeze(p.text)}")
         rows += [f"  └── Changed because: {c.lens} raised {c.point}: {squeeze(c.text)}" for c in p.causes]
         if p.unexplained:
-            rows.append("  └── Changed, and no point was named that changed it")
+            rows.append("  └── Changed, and no point was named as the cause")
     kept = held(state, ledger)
     told = [f"- flips without cause: {kept['flips_without_cause']}{_named(kept['flips'])}"]
     told.append(f"- concessions walked back: {len(_rows_of(kept['walked_back']))}{_named(kept['walked_back'])}")
-    marks = ", ".join(f"{n} {name}" for name, n in sorted(ledger.marks().items())) or "none was made"
+    marks = ", ".join(f"{n} {name}" for name, n in sorted(ledger.marks().items())) or "none"
     told.append(f"- citations: {marks}")
     bare = [*_rows_of(kept["claims_unsupported"]), *_rows_of(kept["points_unsupported"])]
     told.append(f"- unsupported: {', '.join(map(str, bare)) or 'none'}")
@@ -264,7 +265,7 @@ def _trail(state: PanelState, ledger: Ledger) -> list[str]:
 
 
 def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
-    """What the screen shows beside the ledger: a name and a text each."""
+    """What the terminal shows besides the ledger: a label and a text each."""
     of = len(state.challengers)
     rows: list[tuple[str, str]] = [("validated", f"{len(state.validated)} of {of} perspectives")]
     for c in state.challengers:
@@ -281,7 +282,7 @@ def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
 
 def _absent(c: Challenger) -> str:
     return (
-        "answered in a form that nobody could read"
+        "gave an answer that could not be read"
         if c.stand == "unknown"
         else f"did not answer ({squeeze(c.why) or 'not asked'})"
     )
@@ -301,14 +302,13 @@ def _cell(value: Json) -> str:
     return squeeze(text).replace("|", "\\|")
 
 
-# Was a panel worth it: the lead's first position and who accepted it at once, and what the rounds made of it.
+# was it worth it: the first position and how many accepted it at once, and what the rounds changed
+
 
 POSITION = "opening/position@lead"
-LONGEST = 200
 
 
-def weighed(state: PanelState, ledger: Ledger, caveat: str = "") -> Worth:
-    """The account of a panel."""
+def worth(state: PanelState, ledger: Ledger, caveat: str = "") -> Worth:
     of = len(state.challengers)
     changed = _moved(state.positions)
     won = len(state.validated) - state.at_once
@@ -316,7 +316,7 @@ def weighed(state: PanelState, ledger: Ledger, caveat: str = "") -> Worth:
     if state.dissenters:
         changed.append(f"{len(state.dissenters)} of {of} still contest it")
     return Worth(
-        first=f"accepted at once by {state.at_once} of {of}: “{cut(state.positions[0].text, LONGEST)}”",
+        first=f"accepted at once by {state.at_once} of {of}: {quoted(state.positions[0].text)}",
         points=fates(ledger),
         changed=tuple(changed),
         same=None if state.dissenters or not state.validated else not changed,
@@ -326,8 +326,8 @@ def weighed(state: PanelState, ledger: Ledger, caveat: str = "") -> Worth:
 
 
 def _moved(positions: Sequence[Position]) -> list[str]:
-    """The last version, if it reads differently from the first, with the points that its author named."""
+    """The last version, if it differs from the first, with the points that the lead named as causes."""
     if squeeze(positions[0].text) == squeeze(positions[-1].text):
         return []
     causes = list(dict.fromkeys(c.point for p in positions for c in p.causes))
-    return [f"position moved to v{positions[-1].version}, by {', '.join(causes) or 'no point that was named'}"]
+    return [f"position moved to v{positions[-1].version}, by {', '.join(causes) or 'no named point'}"]

@@ -1,4 +1,4 @@
-"""The lenses: from which angle a challenger looks, who takes which, and a built-in persona for each."""
+"""The lenses of challengers, and their personas: written by the judge's model, else built in; and the persona files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rebut.protocols.shared import describe
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """An angle of its own."""
+    """The angle from which a challenger looks, with a built-in persona."""
 
     title: str
     catches: str
@@ -187,11 +187,11 @@ LENSES = (
     ),
 )
 BY_TOOL = {"gemini": "Architect", "codex": "Operator", "qwen": "Adversary"}
-"""Tools with a lens of their own; all others take the free ones in order."""
+"""Tools with a fixed lens; all others get the free ones in order."""
 
 
 def assigned(providers: Sequence[str]) -> list[Lens]:
-    """A lens for each challenger, no lens twice."""
+    """A lens for each challenger, each lens once."""
     by_title = {lens.title: lens for lens in LENSES}
     taken: dict[int, Lens] = {}
     for n, provider in enumerate(providers):
@@ -202,14 +202,14 @@ def assigned(providers: Sequence[str]) -> list[Lens]:
     return [taken[n] if n in taken else free.pop(0) for n in range(len(providers))]
 
 
-# Personas: written by the judge's model, held to be distinct, else built in; and the file that each one makes.
+# personas
 
 FEWEST_ITEMS, MOST_ITEMS = 3, 8
 UNKNOWN_DOMAIN = "not told"
 
 
 async def written(debate: Debate, lenses: Sequence[Lens], notes: list[str]) -> Personas:
-    """Distinct experts for this topic. A poor set is asked for once more; then the built-in ones serve."""
+    """Distinct experts for this topic. A poor set is sent back once; after that the built-in ones are used."""
     listed = "\n".join(f"- {lens.title}: {lens.catches}" for lens in lenses)
     prompt = fill(prompts.PERSONAS, fences=FENCES, topic=debate.quote("topic", debate.topic), lenses=listed)
     answer = await debate.try_ask(
@@ -264,7 +264,7 @@ def distinct(titles: Sequence[str]) -> Callable[[Personas], list[str]]:
 
 
 def text(persona: Persona, domain: str) -> str:
-    """The persona as a file. The frame is ours; what a model wrote fills short lines of it and nothing more."""
+    """The persona as a file. The frame is fixed; what a model wrote only fills short lines of it."""
     asks = "".join(f"- {_line(q, 200)}\n" for q in persona.questions[:4] if _line(q, 200))
     return (
         fill(
@@ -281,7 +281,7 @@ def text(persona: Persona, domain: str) -> str:
 
 
 def items(persona: Persona) -> list[str]:
-    """What a persona looks for, as it stands in its file."""
+    """What a persona looks for, as in its file."""
     return [_line(item, 200) for item in persona.looks_for[:MOST_ITEMS] if _line(item, 200)]
 
 
@@ -290,7 +290,7 @@ def sha(text: str) -> str:
 
 
 def file_names(files: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The name of each persona's file. Where two tools read the same name, only the first has it in this folder."""
+    """The name of each persona's file. If two tools read the same name, the first one gets it."""
     out: list[str] = []
     for file, name in zip(files, names, strict=True):
         own = file if file and file not in out else f"PERSONA_{name}.md"
@@ -298,8 +298,8 @@ def file_names(files: Sequence[str], names: Sequence[str]) -> list[str]:
     return out
 
 
-def spoilt(folder: str, expected: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Seat → what is wrong with its persona's file by now; nothing for those that are as they were written."""
+def changed_files(folder: str, expected: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Seat → what is wrong with its persona's file; seats whose file is unchanged are left out."""
     wrong: dict[str, str] = {}
     for seat, (name, digest) in expected.items() if folder else ():
         path = Path(folder) / name
@@ -318,5 +318,5 @@ def _plain(text: str) -> str:
 
 
 def _line(text: str, limit: int) -> str:
-    # Some tools take `@path` in a context file for a file to read in; headings and fences could end the frame.
+    # Some tools read in `@path` in a context file; headings and fences could end the frame.
     return cut(re.sub(r"[@`#<>«»]", " ", text), limit)

@@ -23,10 +23,10 @@ from rebut.protocols.shared import unknown
 STRENGTHS = ("minor", "moderate", "strong")
 NAME = {"P1": "strong", "P2": "moderate", "P3": "minor"}
 FEWEST_WORDS = 4
-"""Of a reason that stands alone, without evidence."""
+"""Of a reason without evidence."""
 
 
-# what a reply shows
+# what follows from a reply
 
 
 def strongest(*strengths: str) -> str:
@@ -34,12 +34,12 @@ def strongest(*strengths: str) -> str:
 
 
 def strength_of(form: Challenge) -> str:
-    """The objection's strength: the gravest of what was said and of what the points say."""
+    """The strength of the objection: the stated one, or that of the gravest point if it is graver."""
     return strongest(form.objection_strength, *(p.strength for p in form.points if p.text))
 
 
 def engaged(examined: Iterable[Examined], looks_for: Sequence[str]) -> bool:
-    """Whether something was examined from this very angle: named, and tied to an item of the persona's own list."""
+    """Whether the reply names something it examined, tied to an item of the persona's own list."""
     own = {word for item in looks_for for word in _words(item)}
     items = [squeeze(item).casefold() for item in looks_for]
 
@@ -51,17 +51,17 @@ def engaged(examined: Iterable[Examined], looks_for: Sequence[str]) -> bool:
 
 
 def doubtful(form: Challenge, looks_for: Sequence[str]) -> bool:
-    """An agreement in round 1 that names nothing it looked at from its own angle."""
+    """Whether this is an agreement that names nothing it examined from its own angle."""
     return form.verdict == "agree" and not engaged(form.examined, looks_for)
 
 
 def accepts(form: Challenge, looks_for: Sequence[str]) -> bool:
-    """Whether this answer lets the panel end at once: agree, or partial with minor objections."""
+    """Whether this answer accepts the position: agree, or partial with minor objections."""
     return not doubtful(form, looks_for) and form.verdict != "disagree" and strength_of(form) == "minor"
 
 
 def contested(ledger: Ledger, seats: Iterable[str]) -> list[Point]:
-    """Points that one of these seats raised and has not let go of since."""
+    """Points that one of these seats raised and still holds."""
     wanted = set(seats)
     return [p for p in ledger.points if any(holds(ledger, p, seat) for seat in p.voices if seat in wanted)]
 
@@ -72,18 +72,18 @@ def holds(ledger: Ledger, point: Point, seat: str) -> bool:
 
 
 def unanswered(ledger: Ledger) -> list[Point]:
-    """Points on which the lead has said nothing yet."""
+    """Points that the lead has not answered yet."""
     answered = {m.point for m in ledger.moves if m.by == "lead"}
     return [p for p in ledger.points if p.id not in answered]
 
 
 def thin(reason: str, evidence: Sequence[Cite]) -> bool:
-    """No reason to speak of: few words, and nothing cited."""
+    """Whether a reason is too short to count: a few words, and nothing cited."""
     return not any(c.place for c in evidence) and len(reason.split()) < FEWEST_WORDS
 
 
 def agrees_now(form: Rebuttal, mine: Sequence[Point], looks_for: Sequence[str], doubted: bool) -> bool:
-    """Whether a dissenter is one no more: it says so, rules so, and raises nothing grave."""
+    """Whether a dissenter accepts now: it says so, accepts every point, and raises nothing but minor points."""
     if form.answer != "accept" or any(r.ruling != "accept" for r in form.rulings):
         return False
     if any(p.text and p.strength != "minor" for p in form.points):
@@ -91,7 +91,7 @@ def agrees_now(form: Rebuttal, mine: Sequence[Point], looks_for: Sequence[str], 
     return bool(mine) or not doubted or engaged(form.examined, looks_for)
 
 
-# checks: what is wrong with a reply, for the one send-back
+# checks: what is wrong with a reply, which is sent back once
 
 
 def opening(reply: Opening) -> list[str]:
@@ -205,7 +205,7 @@ def mapping(parties: Sequence[str]) -> Callable[[Assumptions], list[str]]:
 
 
 def checkable(question: str, how: str) -> bool:
-    """A question that somebody can go and answer."""
+    """Whether it is a question that can be answered, with a way to find out."""
     return question.rstrip().endswith("?") and bool(how.strip())
 
 
@@ -214,7 +214,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """The words that carry meaning, cut to their stem so that `scaling` meets `scale`."""
+    """The words that carry meaning, cut to their stem so that `scaling` matches `scale`."""
     return {word[:5] for word in re.findall(r"[^\W\d_]{4,}", text.casefold())} - _EMPTY
 
 

@@ -163,7 +163,7 @@ def test_existing_drafts_are_taken_up_and_not_written(workspace: Path) -> None: 
     [prompt] = [e.prompt for e in events("", "asked") if e.key == "r1/critique@author.1"]  # type: ignore[union-attr]
     assert "as somebody else would" in prompt and "hunter2hunter2" not in prompt
     assert outcome.data["taken_up"] == ["plan_codex.md"]
-    assert ("files", ".kiln/tracks/phase-1; plan_codex.md was there and was taken up") in outcome.rows
+    assert ("files", ".kiln/tracks/phase-1; plan_codex.md existed and was used") in outcome.rows
 
 
 def test_a_draft_that_is_taken_up_is_read_once(workspace: Path) -> None:  # K3
@@ -605,7 +605,7 @@ def test_a_baseline_is_one_call_more_and_compares_the_two_results(workspace: Pat
     assert "As of round 1." not in prompt and "Flaw" not in prompt and "debated" not in prompt.partition("«begin")[0]
     [row] = [text for label, text in outcome.rows if label == "baseline"]
     assert row == (
-        "against a synthesis of the first drafts alone, 1 of its 2 sections read differently or are gone, "
+        "against a synthesis of the first drafts alone, 1 of its 2 sections are different or gone, "
         "2 of 3 here are not in it, +6 words"
     )
     assert f"- Baseline: {row}\n" in outcome.final

@@ -139,14 +139,14 @@ NO_RULINGS = """No points were raised, so there is nothing to account for."""
 STALE = """STALE: its author did not answer in round $round, so this version is older than the other author's."""
 
 
-# What every prompt of a revision begins with: the task, the files, the change, and who is called what.
+# the material of every prompt: the task, the files, the change, and the names of the authors
 
 DIFF_BUDGET = 120_000
 PIECE = re.compile(r"^(?=diff --git )", re.M)
 
 
 def shared(debate: Debate, *, rule: bool = True) -> dict[str, str]:
-    """Slots that all templates have, in an order that does not change from round to round."""
+    """The slots that all templates have."""
     parts = []
     if debate.settings.stage == "review":
         parts.append(_change(debate))
@@ -178,7 +178,7 @@ def _change(debate: Debate) -> str:
 
 
 def fitted(target: Target) -> tuple[str, list[str]]:
-    """As many whole files of the diff as fit a prompt, and a line for each that does not."""
+    """As many whole files of the diff as fit a prompt, and a line for each that does not fit."""
     kept, missing, left = list[str](), list[str](), DIFF_BUDGET
     for piece in PIECE.split(target.diff):
         size = len(piece.encode(errors="replace"))
@@ -192,7 +192,7 @@ def fitted(target: Target) -> tuple[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What authors and the synthesizer are told of who wrote what. Names sway models, so they stay out unless asked."""
+    """How prompts name authors and documents. Names bias models, so they are left out unless requested."""
 
     settings: Settings
     files: Files

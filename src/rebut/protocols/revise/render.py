@@ -1,10 +1,9 @@
-"""How critiques and revisions read in Markdown: in their files, and in the prompts of others."""
+"""The text of a revision: critiques, revised documents, points and citations, and the result; for files and prompts."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rebut.core.text import cut, squeeze, tame
@@ -13,13 +12,18 @@ from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless
 from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
-from rebut.protocols.revise import prompts, reply_checks
+from rebut.protocols.revise import prompts
 from rebut.protocols.revise.forms import Critique, Dispute, Objection, Plan, Revision, Verdict
-from rebut.protocols.revise.settings import PLAN, REVIEW, STAGES, Stage
-from rebut.protocols.revise.state import Critiqued, Revised, ReviseState, RoundSoFar
+from rebut.protocols.revise.sections import parts as parts_of
+from rebut.protocols.revise.state import ReviseState
 
 NONE = "None."
+POINT = 100
+STATEMENT = 160
 Placed = Sequence[tuple[str, Entry]]
+
+
+# a round: critiques, revised documents and the points at issue
 
 
 def critique(
@@ -30,7 +34,7 @@ def critique(
     round: int,
     strengths: Sequence[Claim] = (),
 ) -> str:
-    """A critique under the header of its round. One line for each item, so that they can be counted."""
+    """A critique as Markdown, with one line for each item."""
     looked_up = {claim.text: claim.evidence for claim in strengths}
     strong = [f"{s.text}{ledgers.evidence(looked_up.get(s.text, cited(s.evidence)))}" for s in form.strengths if s.text]
     parts = [
@@ -64,53 +68,51 @@ def _objection(item: Objection, id: str, entry: Entry) -> str:
 
 
 def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
-    """A severity as it may stand, and why it is not as it was said: nothing is high that rests on what is absent."""
+    """The severity that counts, and why it is not the stated one: high needs more than an absent citation."""
     if severity == "high" and baseless(evidence):
         return "medium", "; said to be high, but what it cites is absent"
     return severity, ""
 
 
 def revision(form: Revision, number: int, known: Sequence[str], entered: Sequence[Entry] = ()) -> str:
-    """The comment, the Defense where anything is defended, then the document. `entered` are its moves, looked up."""
+    """The comment, the Defense if anything is defended, then the document. `entered`: its checked moves."""
     marked = {m.point: m.evidence for m in entered if isinstance(m, Move) and m.kind == "defend"}
-    inner = reply_checks.parts(form.document)
+    inner = parts_of(form.document)
     addressed = [a.id for a in form.addressed if a.id in known]
     defended = [d for d in form.defended if d.id in known]
     listed = f"Addressed critique points [{', '.join(addressed)}]. Defended: [{', '.join(d.id for d in defended)}]."
     top = [f"<!-- Revision v{number}: {listed} -->"]
     rows = [f"- {d.id}: {squeeze(d.reason)}{ledgers.evidence(marked.get(d.id, cited(d.evidence)))}" for d in defended]
     if inner.defense:
-        rows += ["", inner.defense]  # what the author wrote there by hand is not lost
+        rows += ["", inner.defense]  # keep what the author wrote there
     if rows:
         top += ["", "### Defense", "", *rows]
     return "\n".join([*top, "", inner.document.strip("\n"), ""])
 
 
 def points(ledger: Ledger, who: Sequence[str], names: Sequence[str]) -> str:
-    """The ledger as authors and the synthesizer see it: who raised a point, by the name that the reader knows."""
+    """The ledger for authors and the synthesizer, with each author by the name that the reader knows."""
     called = dict(zip(who, names, strict=True))
-    # What rests on a citation that is absent is not P1, whatever its author said.
+    # A point that rests on an absent citation is not P1, whatever its author said.
     shown = [replace(p, severity="P2") if p.severity == "P1" and p.struck else p for p in ledger.points]
     rows = ledgers.points(ledger, only=shown, name=lambda seat: called.get(seat, seat), answers="all")
     return "\n".join(rows) or "none"
 
 
-# The result of a revision as a file: the plan with its synthesis notes, or the verdict of a review.
-
-POINT = 100
+# the result: a plan with its synthesis notes, or the verdict of a review
 
 
 def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
-    """The plan, then what became of each point."""
+    """The plan, then what was decided on each point."""
     texts = {p.id: cut(p.text, POINT) for p in ledger.points}
     ruled = set(form.ruled())
 
     def named(id: str) -> str:
-        return f"{id} ({texts[id]})" if id in texts else f"{id} (no point of this debate)"
+        return f"{id} ({texts[id]})" if id in texts else f"{id} (does not exist)"
 
     notes = [
         "## Synthesis Notes",
-        how(state),
+        how_made(state),
         section("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted], NONE),
         section("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled], NONE),
         section(
@@ -132,7 +134,7 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: Revise
         "# Review Verdict",
         f"**Decision**: {form.decision}",
         tame(form.summary),
-        how(state),
+        how_made(state),
         "## Final Assessments",
     ]
     for author, said in enumerate((form.first, form.second)):
@@ -155,10 +157,10 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: Revise
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def how(state: ReviseState) -> str:
-    """How the result came about, in a sentence or two: a degraded debate never reads as a whole one."""
+def how_made(state: ReviseState) -> str:
+    """How the result was made, in a sentence or two: a degraded debate never reads as a complete one."""
     if not state.settings.debates:
-        return "Made out of two drafts at once; nothing was debated."
+        return "Made of two drafts; nothing was debated."
     done, budget = state.complete, state.planned
     rounds = f"{done} of {budget} round{'' if budget == 1 else 's'}"
     if state.cut_short:
@@ -169,138 +171,11 @@ def how(state: ReviseState) -> str:
     return f"Debated for {rounds}; not converged."
 
 
-# The debate log: the audit trail of a phase. Plan and review share the file, each session owning its section.
-
-SUMMARY = 200
-Told = Callable[[str], str]
-CONFIGURED = re.compile(r"^- (?P<name>Plan strategy|Review strategy|Max rounds): (?P<value>.*)$", re.M)
-
-
-@dataclass(frozen=True, slots=True)
-class LogNames:
-    """How a log calls the authors and their files: as they are, or neutrally in a prompt."""
-
-    authors: Sequence[str]
-    path: Told
-    """A file as it was left → as the reader is told of it."""
-    reasons: bool = True
-    """Whether to say why somebody failed: providers' messages have no business in a prompt."""
-
-    def failed(self, why: str) -> str:
-        return f"failed ({squeeze(why)})" if self.reasons else "failed"
-
-
-def document(state: ReviseState, naming: LogNames) -> str:
-    """The whole log, as if this were its only session."""
-    mine, other = state.settings.strategy, state.settings.other
-    strategies = {stage.name: mine if stage is state.stage else other for stage in STAGES.values()}
-    return _whole(state.phase, strategies, str(state.planned), {state.stage.name: log_section(state, naming)})
-
-
-def merged(state: ReviseState, naming: LogNames) -> Callable[[str], str]:
-    """What becomes of a log that holds the other stage's section already: ours is put into it, theirs stays."""
-
-    def merge(there: str) -> str:
-        other = REVIEW if state.stage is PLAN else PLAN
-        theirs = _section_of(there, other)
-        if not theirs:
-            return document(state, naming)
-        found = {match["name"]: match["value"] for match in CONFIGURED.finditer(there)}
-        was = found.get(f"{other.name.capitalize()} strategy", state.settings.other)
-        strategies = {state.stage.name: state.settings.strategy, other.name: was}
-        rounds = {other.name: _rounds_of(found.get("Max rounds", ""), other), state.stage.name: state.planned}
-        said = ", ".join(f"{rounds[stage]} ({stage})" for stage in STAGES)
-        shown = str(state.planned) if len(set(rounds.values())) == 1 else said
-        return _whole(
-            state.phase, strategies, shown, {other.name: theirs, state.stage.name: log_section(state, naming)}
-        )
-
-    return merge
-
-
-def log_section(state: ReviseState, naming: LogNames) -> str:
-    rows = [f"## {state.stage.title}"]
-    for played in state.rounds:
-        rows += [*_round(state, played, naming), ""]
-    if state.over:
-        rows += _outcome(state, naming)
-    return "\n".join(rows).rstrip("\n")
-
-
-def _round(state: ReviseState, played: RoundSoFar, naming: LogNames) -> list[str]:
-    rows, notes = [f"### Round {played.n}"], list[str]()
-    for by, name in enumerate(naming.authors):
-        head = f"{name} critique of {naming.authors[1 - by]}"
-        if done := played.critiques.get(by):
-            rows.append(f"- {head}: {naming.path(done.path)} ({counts(done)})")
-            notes += [f"{head}: {complaint}" for complaint in done.complaints]
-        elif why := played.failed.get(("critique", by)):
-            rows.append(f"- {head}: {naming.failed(why)}")
-    for by, name in enumerate(naming.authors):
-        if made := played.revisions.get(by):
-            rows.append(f"- {name} revision: {naming.path(made.version.path)} (changes: {_changes(made)})")
-            notes += [f"{name} revision, accepted as it is: {complaint}" for complaint in made.complaints]
-        elif why := played.failed.get(("revision", by)):
-            rows.append(f"- {name} revision: {naming.failed(why)}")
-    if played.complete:
-        found = f"converged — {played.convergence}" if played.convergence else "not converged"
-        rows.append(f"- Convergence check: {found}")
-    return rows + [f"- Note: {squeeze(note)}" for note in notes]
-
-
-def counts(done: Critiqued) -> str:
-    words, weak = len(done.text.split()), len(done.weaknesses)
-    return f"{words} words, {weak} weakness{'' if weak == 1 else 'es'}"
-
-
-def _changes(made: Revised) -> str:
-    return cut(made.form.summary or "none told", SUMMARY)
-
-
-def _outcome(state: ReviseState, naming: LogNames) -> list[str]:
-    early = state.converged if state.complete < state.planned else ""
-    told = naming.reasons or state.settled or not state.cut_short
-    why = (state.cut_short if told else "an author failed") or early
-    rows = ["### Outcome", f"- Rounds completed: {state.complete} of {state.planned}"]
-    rows.append(f"- Early termination: {f'yes — {squeeze(why)}' if why else 'no'}")
-    for author, name in enumerate(naming.authors):
-        if author in state.missing:
-            rows.append(f"- Final {name} version: none, {naming.failed(state.missing[author])}")
-            continue
-        stale = f" (stale: {squeeze(state.stale[author])})" if author in state.stale else ""
-        rows.append(f"- Final {name} version: {naming.path(state.latest(author).path)}{stale}")
-    for author, name in enumerate(naming.authors):
-        claims = () if author in state.missing else state.latest(author).claims
-        if any(one.mark == "absent" for one in places(claims)):
-            rows.append(f"- Note: the final {name} version cites {tally(claims)}")
-    return rows
-
-
-def _whole(phase: int, strategies: dict[str, str], rounds: str, sections: dict[str, str]) -> str:
-    head = [f"# Debate Log — Phase {phase}", "", "## Configuration"]
-    head += [f"- {stage.name.capitalize()} strategy: {strategies[stage.name]}" for stage in STAGES.values()]
-    head.append(f"- Max rounds: {rounds}")
-    body = [sections[stage.name] for stage in STAGES.values() if stage.name in sections]
-    return "\n\n".join(["\n".join(head), *body]) + "\n"
-
-
-def _section_of(text: str, stage: Stage) -> str:
-    found = re.search(rf"^## {stage.title}[ \t]*$.*?(?=^## |\Z)", text, re.M | re.S)
-    return found[0].rstrip("\n") if found else ""
-
-
-def _rounds_of(value: str, stage: Stage) -> int:
-    found = re.search(rf"(\d+) \({stage.name}\)", value) or re.match(r"(\d+)", value)
-    return int(found[1]) if found else 0
-
-
-# What a document cites in its prose, and what looking it up showed: as prompts, the log and the screen tell it.
-
-STATEMENT = 160
+# the citations of a document, and the result of checking them
 
 
 async def looked_up(debate: Debate, step: str, by: str, round: int, text: str) -> tuple[Claim, ...]:
-    """What a document says with a place beside it, each place looked up; on record where any of it is new."""
+    """The statements of a document that cite a place, each place checked; recorded if any of them is new."""
     if fresh := [claim for claim in debate.cited(by, round, text) if not claim.id]:
         await debate.enter(step, fresh)
     return tuple(debate.cited(by, round, text))
@@ -311,7 +186,7 @@ def places(claims: Sequence[Claim]) -> list[Evidence]:
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """`4 places: 2 found, 1 located, 1 absent (src/x.py:9)`; empty where nothing is cited."""
+    """`4 places: 2 found, 1 located, 1 absent (src/x.py:9)`; empty if nothing is cited."""
     cited = places(claims)
     if not cited:
         return ""
@@ -324,7 +199,7 @@ def tally(claims: Sequence[Claim]) -> str:
 
 
 def shown(debate: Debate, label: str, claims: Sequence[Claim]) -> str:
-    """For a prompt, below the document: every place with its mark, and the statements that rest on what is absent."""
+    """For a prompt, below the document: every place with its mark, and the statements that rest on an absent one."""
     if not claims:
         return ""
     rows = [_row(one) for one in places(claims)]

@@ -1,4 +1,4 @@
-"""What a review says at its end of findings that no version mended, and of versions that nobody decided for."""
+"""What a review says at its end about findings that no version fixed, and about versions without a decision."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_what_the_judge_adds_is_valid_by_its_own_word() -> None:  # J9
 
 def test_a_finding_that_a_version_mended_is_resolved_and_what_comes_there_later_is_new() -> None:  # C10
     held = ledger(point(line=5), weighed("F1"), Move("F1", "mend", "critic", 2, "not raised again"))
-    assert held.status("F1") == "resolved" and not findings.stands(held, held.points[0])
+    assert held.status("F1") == "resolved" and not findings.is_open(held, held.points[0])
     assert [p.id for p in held.add([point(3, line=5)]).points] == ["F1", "F2"]
     again = held.add([Point("back", "critic", 3, "P1", "correctness", same_as="F1")])
     assert again.status("F1") == "unresolved" and len(again.points) == 1

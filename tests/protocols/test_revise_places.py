@@ -84,7 +84,7 @@ def test_rounds_are_clamped_and_that_is_said(  # K1 C4
     configure(workspace, preferences(planStrategy="debate", **more))
     outcome = run(workspace, revisions.answers(3) | {"synthesis@synthesizer": revisions.plan([])}, rounds=given)
     assert outcome.data["rounds_completed"] == taken == record().opened.settings["rounds"]
-    note = f": {given if given is not None else file} was taken as {taken}; 1 to 3 are possible"
+    note = f": {given if given is not None else file} is out of range, {taken} is used; 1 to 3 are possible"
     assert any(n.endswith(note) for n in outcome.notes) == told
 
 

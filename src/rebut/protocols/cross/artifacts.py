@@ -126,8 +126,8 @@ def final_artifact(target: Target, final: ArtifactVersion, decision: str, state:
     patch = f"artifact-v{final.n}.patch" if decision == "Stopped" else "final.patch"
     parts = [f"{patch}, on top of the change that was reviewed"] if final.patch else []
     parts += [f"artifact-v{final.n}.md"] if final.text and final.text != state.versions[0].text else []
-    told = ", which was not decided for" if decision == "Stopped" else ""
-    return f"version {final.n}{told}: {'; '.join(parts) or 'nothing was changed'}"
+    undecided = ", which was not decided on" if decision == "Stopped" else ""
+    return f"version {final.n}{undecided}: {'; '.join(parts) or 'nothing was changed'}"
 
 
 def patch_of(version: Mapping[str, Any]) -> str:

@@ -138,7 +138,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
     if chosen == "Keep Original":
         # A finding that only a later version fixes still applies to the original.
         final, ledger = state.versions[0], findings.without_fixes(ledger)
-    left = [p for p in ledger.points if findings.stands(ledger, p) and not p.struck]
+    left = [p for p in ledger.points if findings.is_open(ledger, p) and not p.struck]
     grave = [p for p in left if findings.is_grave(ledger, p)]
     # What the last version fixes was not reviewed again, so it is listed as unresolved.
     unresolved = [f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]

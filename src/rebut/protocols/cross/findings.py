@@ -1,4 +1,4 @@
-"""What the ledger says about each finding: whether it is grave, whether it still stands, when it was raised."""
+"""What the ledger says about each finding: whether it is grave, whether it is still open, when it was raised."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def is_grave(ledger: Ledger, point: Point) -> bool:
     return severity(ledger, point) in GRAVE and ruling(ledger, point) != "invalid"
 
 
-def stands(ledger: Ledger, point: Point) -> bool:
+def is_open(ledger: Ledger, point: Point) -> bool:
     """Whether it is neither judged invalid nor fixed or withdrawn."""
     return ruling(ledger, point) != "invalid" and ledger.status(point.id) not in OVER
 
 
 def unweighed(ledger: Ledger) -> tuple[Point, ...]:
     """Grave findings on which the judge never ruled."""
-    return tuple(p for p in ledger.points if is_grave(ledger, p) and stands(ledger, p) and not ruling(ledger, p))
+    return tuple(p for p in ledger.points if is_grave(ledger, p) and is_open(ledger, p) and not ruling(ledger, p))
 
 
 def without_fixes(ledger: Ledger) -> Ledger:

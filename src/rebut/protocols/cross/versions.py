@@ -76,7 +76,7 @@ async def write(
     r: Debate, writer: Participant, now: ArtifactVersion, task: str, artifact: str
 ) -> ArtifactVersion | str:
     """Have the next version written, or return why there is none."""
-    target, points = r.target, [p for p in r.ledger.points if weighing.stands(r.ledger, p)]
+    target, points = r.target, [p for p in r.ledger.points if weighing.is_open(r.ledger, p)]
     if _is_program(r, writer):
         return await _composed(r, writer, now, points)
     findings = r.quote("findings", render.weighed(r.ledger, points))

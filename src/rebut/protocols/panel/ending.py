@@ -24,11 +24,11 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
     heading, kind, conclusive = "CONSENSUS", "consensus", True
     if state.dissenters:
         kind, heading = "tradeoff", "TRADEOFF"
-        heard = of - len(state.missing)
+        answered = of - len(state.missing)
         if debate.stopped:
             heading = f"TRADEOFF AFTER {of_rounds(state.rounds, asked)}"
         if state.missing:
-            heading += f" ({heard} OF {of} ANSWERED)"
+            heading += f" ({answered} OF {of} ANSWERED)"
         conclusive = not debate.stopped and not state.missing and not state.unsaid
     elif not ok:
         kind, heading, conclusive = "no consensus", f"NO CONSENSUS (0 of {of})", False
@@ -91,9 +91,9 @@ def partial(debate: Debate) -> Outcome:
     )
 
 
-def _before_round_1(opened: bool, heard: int, of: int) -> str:
-    if heard:
-        return f"the opening and {heard} of {of} challenges"
+def _before_round_1(opened: bool, answered: int, of: int) -> str:
+    if answered:
+        return f"the opening and {answered} of {of} challenges"
     return "the opening alone" if opened else "nothing yet"
 
 
@@ -138,7 +138,7 @@ def decision_notes(state: PanelState) -> DecisionNotes:
             given_up = "; ".join(why) or "no point was named"
             alternatives.append(f"v{old.version}: {old.text} Given up: {given_up}.")
     grounds = [one for one in state.grounds if isinstance(one, dict)]
-    against = "what would speak against the decision, says the"
+    against = "what would make the decision wrong, according to the"
     alternatives += [f"{against} {one.get('party')}: {one.get('other_right')}" for one in grounds]
     consequences = [f"weak by its author's own account: {text}" for text in state.weaknesses if text]
     for one in grounds:
@@ -252,13 +252,13 @@ def _trail(state: PanelState, ledger: Ledger) -> list[str]:
         if p.unexplained:
             rows.append("  └── Changed, and no point was named as the cause")
     kept = held(state, ledger)
-    told = [f"- flips without cause: {kept['flips_without_cause']}{_named(kept['flips'])}"]
-    told.append(f"- concessions walked back: {len(_rows_of(kept['walked_back']))}{_named(kept['walked_back'])}")
+    checks = [f"- flips without cause: {kept['flips_without_cause']}{_named(kept['flips'])}"]
+    checks.append(f"- concessions walked back: {len(_rows_of(kept['walked_back']))}{_named(kept['walked_back'])}")
     marks = ", ".join(f"{n} {name}" for name, n in sorted(ledger.marks().items())) or "none"
-    told.append(f"- citations: {marks}")
+    checks.append(f"- citations: {marks}")
     bare = [*_rows_of(kept["claims_unsupported"]), *_rows_of(kept["points_unsupported"])]
-    told.append(f"- unsupported: {', '.join(map(str, bare)) or 'none'}")
-    parts = ["\n".join(rows), "**Held to evidence:**\n" + "\n".join(told)]
+    checks.append(f"- unsupported: {', '.join(map(str, bare)) or 'none'}")
+    parts = ["\n".join(rows), "**Held to evidence:**\n" + "\n".join(checks)]
     if state.notes:
         parts.append("**Notes:**\n" + "\n".join(f"- {squeeze(n)}" for n in state.notes))
     return parts

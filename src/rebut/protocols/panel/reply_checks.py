@@ -166,10 +166,10 @@ def rebuttal(ledger: Ledger, seat: str, looks_for: Sequence[str], doubted: bool)
         for one in reply.rulings:
             if one.ruling == "accept" and thin(one.reason, one.evidence):
                 wrong.append(f"{one.id} is accepted without a reason: say what convinced you")
-        held = [r.id for r in reply.rulings if r.ruling != "accept"]
-        if reply.answer == "accept" and held:
-            wrong.append(f"the answer is accept, but {_listed(held)} is not")
-        if reply.answer != "accept" and reply.rulings and not held and not any(p.text for p in reply.points):
+        refused = [r.id for r in reply.rulings if r.ruling != "accept"]
+        if reply.answer == "accept" and refused:
+            wrong.append(f"the answer is accept, but {_listed(refused)} is not")
+        if reply.answer != "accept" and reply.rulings and not refused and not any(p.text for p in reply.points):
             wrong.append(f"the answer is {reply.answer}, but every point is accepted and none is new")
         if doubted and not mine and reply.answer == "accept" and not engaged(reply.examined, looks_for):
             wrong.append("`examined` still names nothing from your own list")

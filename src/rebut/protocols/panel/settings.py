@@ -74,18 +74,18 @@ def _claimed(parent: Path, slug: str) -> Path:
     number = max(_taken(parent), default=0) + 1
     while True:
         # The number alone is claimed first: a panel on another topic could claim the same number under its final name.
-        held = parent / f".{number:03}"
+        claimed = parent / f".{number:03}"
         try:
-            held.mkdir(mode=0o700)
+            claimed.mkdir(mode=0o700)
         except FileExistsError:
             number += 1
             continue
         if number in _taken(parent):
-            held.rmdir()
+            claimed.rmdir()
             number += 1
             continue
-        (held / ".gitignore").write_text("*\n", encoding="utf-8")
-        return held.rename(parent / f"{number:03}-{slug}")
+        (claimed / ".gitignore").write_text("*\n", encoding="utf-8")
+        return claimed.rename(parent / f"{number:03}-{slug}")
 
 
 def _taken(parent: Path) -> Iterator[int]:

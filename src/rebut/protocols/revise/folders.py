@@ -49,8 +49,8 @@ def debated(place: Path, stage: Stage, strategy: str) -> str:
     if strategy != "debate":
         result = "review.md" if strategy == "single" else stage.result
         return result if result in names else ""
-    if held := next((name for name in names if CRITIQUE[stage.name].fullmatch(name)), ""):
-        return held
+    if found := next((name for name in names if CRITIQUE[stage.name].fullmatch(name)), ""):
+        return found
     try:
         log = (place / LOG).read_text(encoding="utf-8", errors="replace")
     except OSError:

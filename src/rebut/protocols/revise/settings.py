@@ -75,17 +75,17 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
         "other": wishes.strategies.get(other.name, other.without),
         "tracks": _tracks(str(given.get("place") or base), workspace),
     }
-    told: list[str] = []
+    notices: list[str] = []
     if wishes.there and not given.get("strategy"):
-        told.append(f"{stage.name} strategy {strategy}, from {file}")
+        notices.append(f"{stage.name} strategy {strategy}, from {file}")
     rounds, of = given.get("rounds"), "rounds"
     if rounds is None and wishes.rounds is not None:
         rounds, of = wishes.rounds, f"debateRounds of {file}"
     if isinstance(rounds, int):
         found["rounds"] = clamped(rounds)
         if found["rounds"] != rounds and strategy == "debate":
-            told.append(f"{of}: {rounds} was taken as {found['rounds']}; 1 to 3 are possible")
-    return found, told
+            notices.append(f"{of}: {rounds} is out of range, {found['rounds']} is used; 1 to 3 are possible")
+    return found, notices
 
 
 def seats_for(settings: Settings) -> dict[str, int]:

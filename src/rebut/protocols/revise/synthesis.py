@@ -130,14 +130,14 @@ def _renamed(state: ReviseState) -> Callable[[str], str]:
     labels = Labels(state.settings, state.files)
     ours, theirs = state.files.all(state.planned), labels.neutral_files().all(state.planned)
     known = dict(zip(ours, theirs, strict=True))
-    id_free = {Path(state.path(name)).name: told for name, told in known.items()}
+    by_name = {Path(state.path(name)).name: shown for name, shown in known.items()}
 
-    def told(path: str) -> str:
+    def shown(path: str) -> str:
         name = Path(path).name
         # A file beside its own place has the session's id before its suffix.
-        return id_free.get(name) or id_free.get(f"{name.split('.')[0]}.md", "a file of its own")
+        return by_name.get(name) or by_name.get(f"{name.split('.')[0]}.md", "a file of its own")
 
-    return told
+    return shown
 
 
 def _rulings(state: ReviseState, ledger: Ledger) -> str:

@@ -96,5 +96,7 @@ def test_what_nobody_contested_is_proposed_and_not_accepted(tmp_path: Path, work
     seats = {r: duels.script(tmp_path / f"{r}.json", said, model=r) for r in ("proposer", "challenger", "judge")}
     assert rebut.run("ask", "Redis?", **seats).heading == "UNCONTESTED"
     text = adr.adr(voices.record())
-    assert "- Status: proposed, uncontested: whoever was asked chose the same, and nobody argued against it\n" in text
+    assert (
+        "- Status: proposed, uncontested: the models that answered chose the same, and none argued against it\n" in text
+    )
     assert "accepted" not in text

@@ -351,7 +351,7 @@ def test_the_summary_prompt_asks_for_all_that_must_be_kept(tmp_path: Path) -> No
     for words in (
         "500 to 800 tokens",
         "each side's core position",
-        "every concession, copied in the very words",
+        "every concession, copied word for word",
         "the evidence behind each agreement",
         "what is still open",
         "every contradiction, quoting both",

@@ -17,6 +17,7 @@ from voices import cli, record
 
 import rebut as door
 from rebut import Aborted, Outcome, TooFewReplies, UsageError
+from rebut.engine.protocol import NewSession
 from rebut.protocols.panel import Settings, settings
 from rebut.protocols.panel.personas import LENSES, assigned, built_in, distinct, file_names, text
 from rebut.reports.export import markdown
@@ -149,7 +150,8 @@ def test_an_empty_topic_is_refused_and_claims_nothing(hold: Hold, workspace: Pat
 
 
 def claim(workspace: Path, slug: str) -> Path:
-    return settings.folder(Settings(), workspace, workspace / "session", slug)
+    session = NewSession(Settings(), workspace, workspace / "session", slug)
+    return Path(settings.folder(session).path)
 
 
 def test_numbers_go_on_from_the_highest_and_are_never_shared(tmp_path: Path) -> None:  # H1

@@ -37,7 +37,7 @@ async def run(debate: Debate) -> Outcome:
         await debate_rounds(debate, state)
     try:
         text, decision = await synthesis.synthesized(debate, state)
-    except synthesis.NoMoney as error:
+    except synthesis.LimitReached as error:
         return ending.no_synthesis(state, str(error))
     except Aborted:
         await write_log(debate, state)

@@ -21,14 +21,14 @@ from rebut.protocols.shared import LONG, aborted
 F = TypeVar("F", bound=Form)
 
 
-class NoMoney(Exception):
+class LimitReached(Exception):
     """A limit leaves no room for the closing call."""
 
 
 async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
     """The result, and its summary in a sentence.
 
-    Raises `NoMoney`, or `Aborted` if the synthesizer fails twice; resume then asks it again.
+    Raises `LimitReached`, or `Aborted` if the synthesizer fails twice; resume then asks it again.
     """
     ledger = debate.ledger
     if state.stage.name == "plan":
@@ -67,14 +67,14 @@ async def _ask(debate: Debate, state: ReviseState, schema: type[F], check: Calla
     if not isinstance(got, Failure):
         return got.value
     if got.kind == "budget":
-        raise NoMoney(got.message)
+        raise LimitReached(got.message)
     try:
         again = await debate.ask(
             who, "synthesis.again", prompt, schema=schema, check=check, closing=True, max_output=LONG
         )
     except ParticipantFailed as error:
         if error.kind == "budget":
-            raise NoMoney(error.message) from error
+            raise LimitReached(error.message) from error
         hint = "Every document is kept. Resume when it can answer, or fork with --seat synthesizer=…."
         raise aborted(debate, who, f"gave no {state.stage.name}", error, hint) from error
     return again.value

@@ -179,7 +179,7 @@ def test_a_field_that_may_be_left_out_is_filled_when_a_reply_was_sent_back_for_i
     followup = fill(
         SEND_BACK,
         reply=quote(KEY, "your earlier reply", json.dumps(first)),
-        complaints="- neither a new weakness is named nor an earlier one certified as resolved with evidence",
+        complaints="- name a new weakness, or certify an earlier point as resolved with evidence",
     )
     second = json.loads(ask(Local(file, engine=Fake()), request(PROMPT, forms.FollowUp, followup=followup)).text)
     assert len(second["flaws"]) == 3 and second["rulings"] == first["rulings"]

@@ -160,7 +160,7 @@ def test_a_straggler_is_offered_by_name_and_left_behind(tmp_path: Path, workspac
         terminal.type("l")
         terminal.expect("failed: left behind, by hand, after")
         assert terminal.end() == 3
-    assert "TRADEOFF (2 OF 3 HEARD)" in terminal.text and "1 of 3 perspectives" in terminal.text
+    assert "TRADEOFF (2 OF 3 ANSWERED)" in terminal.text and "1 of 3 perspectives" in terminal.text
     [gone] = [e for e in voices.events("", "failed") if e.failure == "left behind"]
     assert (gone.key, gone.reopened) == ("r1/challenge@challenger.2", False)
 

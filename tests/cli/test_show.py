@@ -76,7 +76,7 @@ def test_a_review_opens_with_its_headline_and_tells_each_finding_before_the_turn
     assert screen.splitlines()[3] == "  STOPPED  1 finding stands, 1 P1; the judge chose E"
     assert outcome.count("It commits before it charges.") == 1
     assert "critic, critique  (critic, " in turns and "F1 (P1, correctness): It commits" in " ".join(turns.split())
-    assert "cites api/orders.py:5 “commit(order)” [found]" in " ".join(turns.split())
+    assert '— api/orders.py:5 "commit(order)" [found]' in " ".join(turns.split())
 
 
 def test_a_debate_without_an_end_opens_with_how_it_stands(seats: dict[str, str], workspace: Path) -> None:

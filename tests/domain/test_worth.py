@@ -97,9 +97,9 @@ def test_a_review_is_held_against_the_change_as_it_stood_and_the_critic_alone(tm
         "r1/judgement@judge": crosses.judgement("E", {"F1": "invalid P1", "F2": "valid P2", "F3": "valid P1"}),
     }
     worth = account_of(crosses.review(crosses.repository(tmp_path / "work"), said))
-    assert worth.first == "the change as it stood; the critic alone raised 3 findings (3 P1)"
+    assert worth.first == "the change as it was; the critic alone raised 3 findings (3 P1)"
     assert dict(worth.points) == {"valid": 1, "invalid": 1, "struck": 1} and worth.noun == "finding"
-    assert worth.changed == ("nobody decided", "F2 P1 to P2") and worth.same is None
+    assert worth.changed == ("no decision", "F2 P1 to P2") and worth.same is None
     assert (worth.alone.calls, worth.debate.calls) == (1, 1)
 
 
@@ -152,7 +152,7 @@ def test_the_hours_between_a_crash_and_its_resume_are_nobodys_work() -> None:  #
 def test_where_there_is_nothing_to_compare_the_reason_is_told(tmp_path: Path, workspace: Path) -> None:  # C6
     silent = duel(tmp_path, {"r1/challenge@challenger": {"fail": "crashed"}})
     assert silent.heading == "UNCONTESTED"
-    assert told(silent) == "unknown: the challenger never spoke, so the first answer is all there is"
+    assert told(silent) == "cannot be told: the challenger never answered, so the first answer is all there is"
     short = duel(tmp_path, {"r2/defense@proposer": {"fail": "crashed"}})
     assert short.heading == "VERDICT AFTER 1 OF 2 ROUNDS" and "| changed (1 of 2 rounds): " in told(short)
     key = "r1/challenge@challenger"

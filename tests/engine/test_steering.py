@@ -120,7 +120,7 @@ CASES = {
         asked=("r2/confront@lead",),
     ),
     "a challenger is left behind": Case(
-        *("panel", panels.tradeoff(2), PANEL, 2, "r1/challenge@challenger.2", "leave", "TRADEOFF (2 OF 3 HEARD)"),
+        *("panel", panels.tradeoff(2), PANEL, 2, "r1/challenge@challenger.2", "leave", "TRADEOFF (2 OF 3 ANSWERED)"),
     ),
 }
 

@@ -104,7 +104,7 @@ def test_nobody_answering_aborts_and_can_be_resumed(tmp_path: Path, workspace: P
     failing = {
         f"answer@{role}": [{"fail": "auth", "message": "no"}, duels.opening()] for role in ("proposer", "challenger")
     }
-    with pytest.raises(rebut.Aborted, match="nobody answered"):
+    with pytest.raises(rebut.Aborted, match="no model answered"):
         ask(tmp_path, said(same=True, **failing))
     [found] = sessions.sessions(sessions.home())
     assert asyncio.run(rebut.resume(found.id)).heading == "UNCONTESTED"

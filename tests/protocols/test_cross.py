@@ -308,7 +308,7 @@ def test_a_patch_that_never_applies_is_not_taken_and_the_review_goes_on(shop: Pa
     said = FOUND | {"r1/judgement@judge": crosses.judgement("C"), "r1/version.code@judge": bad}
     outcome = crosses.review(shop, said, rounds=1)
     assert outcome.heading == "STOPPED, NOT CONVERGED", "without a version there is no compromise"
-    assert any("version 2 was not taken" in note for note in outcome.notes)
+    assert any("version 2 was not accepted" in note for note in outcome.notes)
     assert not (folder(outcome) / "final.patch").exists()
 
 
@@ -458,7 +458,7 @@ def test_a_fallback_that_was_named_speaks_for_the_rest_of_the_debate(shop: Path)
     backends = {"one": judge, "two": gone, "three": other}
     outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, rounds=2, backends=backends, **sat)
     assert other.keys == ["r1/critique@critic", "r2/critique@critic"] and gone.keys == ["r1/critique@critic"]
-    assert any("three spoke for the critic, as a fallback" in note for note in outcome.notes)
+    assert any("three answered for the critic, as a fallback" in note for note in outcome.notes)
 
 
 @pytest.mark.parametrize("when", ["critique", "version.code"])
@@ -570,4 +570,4 @@ def test_a_judge_that_rules_on_nothing_leaves_the_review_inconclusive(shop: Path
     silent = crosses.judgement("A", {})
     outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": [silent, silent]})
     assert outcome.heading == "KEEP ORIGINAL, NOT ALL OF IT WEIGHED" and outcome.exit_code == 3
-    assert "the judge said nothing of F1" in outcome.notes
+    assert "the judge did not rule on F1" in outcome.notes

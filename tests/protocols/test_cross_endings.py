@@ -1,4 +1,4 @@
-"""What a review says at its end of findings that no version mended, and of versions that nobody decided for."""
+"""What a review says at its end about findings that no version fixed, and about versions without a decision."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_stopping_after_a_compromise_names_the_file_that_is_there_and_what_is_le
 
 
 def test_a_last_version_that_nobody_looked_at_is_something_to_do(shop: Path) -> None:  # C6, J12
-    told = "Look at version 2: nobody has reviewed it since it was written."
+    told = "Look at version 2: it was not reviewed after it was written."
     assert told in contract(crosses.review(shop, COMPROMISE, rounds=1)).next_actions
     agreed = crosses.review(shop, COMPROMISE | {"r2/critique@critic": crosses.critique()})
     assert told not in contract(agreed).next_actions

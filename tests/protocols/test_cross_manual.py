@@ -244,7 +244,7 @@ def test_json_is_short_and_says_what_was_decided(shop: Path) -> None:  # C14
 def test_a_wrong_flag_says_so_and_nothing_is_called(shop: Path, words: list[str], message: str) -> None:  # J2, J3
     done = voices.cli("cross", *flags(shop, FOUND), *words, cwd=shop)
     assert done.returncode == 2 and message in done.stderr, done.stderr
-    assert not (voices.sessions.home()).exists() or not voices.session.sessions(voices.session.home())
+    assert not (voices.sessions.home()).exists() or not voices.sessions.sessions(voices.sessions.home())
 
 
 def test_the_text_may_come_by_argument_file_or_standard_input(shop: Path) -> None:  # J1, J5

@@ -9,7 +9,7 @@ import pytest
 
 from rebut.domain import review_result
 from rebut.domain.ledger import Evidence, Ledger, Move, Point, Slip
-from rebut.protocols.cross import findings, reply_checks
+from rebut.protocols.cross import ending, findings, reply_checks
 from rebut.protocols.cross.forms import CodeCritique, Judgement
 
 
@@ -58,7 +58,7 @@ QUIET = ledger(point(1, line=1))
     ],
 )  # fmt: skip
 def test_what_ends_a_review(held: Ledger, n: int, limit: int, choice: str, cause: str) -> None:  # J11
-    assert reply_checks.cause(held, n, limit, choice) == cause
+    assert ending.cause(held, n, limit, choice) == cause
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_ends_a_review(held: Ledger, n: int, limit: int, choice: str, cause
     ],
 )
 def test_what_an_ending_decides(cause: str, compromised: bool, decision: str, converged: bool) -> None:  # J11
-    assert reply_checks.ending(cause, compromised) == (decision, converged)
+    assert ending.decision(cause, compromised) == (decision, converged)
 
 
 PHRASES = [
@@ -151,7 +151,7 @@ def test_what_the_judge_adds_is_valid_by_its_own_word() -> None:  # J9
 
 def test_a_finding_that_a_version_mended_is_resolved_and_what_comes_there_later_is_new() -> None:  # C10
     held = ledger(point(line=5), weighed("F1"), Move("F1", "mend", "critic", 2, "not raised again"))
-    assert held.status("F1") == "resolved" and not findings.stands(held, held.points[0])
+    assert held.status("F1") == "resolved" and not findings.is_open(held, held.points[0])
     assert [p.id for p in held.add([point(3, line=5)]).points] == ["F1", "F2"]
     again = held.add([Point("back", "critic", 3, "P1", "correctness", same_as="F1")])
     assert again.status("F1") == "unresolved" and len(again.points) == 1
@@ -176,7 +176,7 @@ def test_what_a_judgement_must_hold(changes: Any, complaint: str) -> None:  # J9
 
 def test_a_repeated_finding_must_name_one_that_exists() -> None:  # C10
     reply = CodeCritique.model_validate(crosses.critique(crosses.raised(same_as="F7")))
-    assert "repeats F7, which does not exist" in reply_checks.critique(ledger(point()))(reply)[0]
+    assert "there is no finding F7" in reply_checks.critique(ledger(point()))(reply)[0]
 
 
 @pytest.mark.parametrize(

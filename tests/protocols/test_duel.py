@@ -210,15 +210,15 @@ def test_the_rigor_line_counts_what_was_really_looked_up(workspace: Path, tmp_pa
     )
     final = duel(tmp_path, said, rounds=1).final
     [rigor] = [line for line in final.splitlines() if line.startswith("**Rigor**")]
-    assert "4 of 5 citations looked up (1 absent, 1 found, 1 located, 1 moved, 1 uncheckable)" in rigor  # D5
+    assert "4 of 5 citations checked (1 absent, 1 found, 1 located, 1 moved, 1 uncheckable)" in rigor  # D5
     assert "1 of 5 claims and 1 of 2 points cite nothing" in rigor
-    assert "none was walked back or dropped" in rigor
+    assert "none was walked back, and no point was dropped" in rigor
     assert not re.search(r"\b(true|proven|verified|correct)\b", rigor)
 
 
 def test_the_rigor_line_claims_no_lookup_where_there_was_nothing_to_look_into(tmp_path: Path) -> None:
     [rigor] = [line for line in duel(tmp_path, rounds=1).final.splitlines() if line.startswith("**Rigor**")]
-    assert re.search(r"\b0 of (\d+) citations looked up \(\1 uncheckable\)", rigor)  # D5
+    assert re.search(r"\b0 of (\d+) citations checked \(\1 uncheckable\)", rigor)  # D5
 
 
 @pytest.mark.parametrize("winner", ["both", "tie", "draw", "neither", "", None, "judge", ["proposer", "challenger"]])
@@ -509,7 +509,7 @@ def test_an_aborted_debate_goes_on_when_the_proposer_can_answer(tmp_path: Path) 
 def test_an_unchallenged_position_is_shown_with_a_warning_and_no_verdict(tmp_path: Path, kind: str) -> None:
     outcome = duel(tmp_path, {"r1/challenge@challenger": {"fail": kind}})
     assert (outcome.kind, outcome.heading) == ("uncontested", "UNCONTESTED")  # D7 C6
-    assert outcome.final.startswith("[WARN] ") and "challenger never spoke" in outcome.final
+    assert outcome.final.startswith("[WARN] ") and "challenger never answered" in outcome.final
     assert "Use Redis for user sessions." in outcome.final
     assert outcome.verdict is None and not outcome.conclusive and outcome.exit_code == 3
     assert kind in outcome.stopped
@@ -540,7 +540,8 @@ def test_a_failure_later_on_is_judged_from_whole_rounds_and_noted(
     assert f"{whole} of 3 rounds were completed" in prompt
     assert f"«begin round {whole}, challenger" in prompt
     assert f"«begin round {whole + 1}, " not in prompt, "half a round is not judged"
-    assert ("D1 (P1, correctness, about C1; conceded)" in prompt) is (whole > 1), "nor what was conceded in it"
+    conceded = "D1 (challenger, round 1; P1, correctness, about C1; conceded)"
+    assert (conceded in prompt) is (whole > 1), "nor what was conceded in it"
     failed = next(s for s in outcome.seats if s.seat == seat)
     assert failed.failed == 1 and kind in failed.why, "the failed seat stays in the denominator"
 
@@ -565,7 +566,8 @@ def test_when_the_verdict_cannot_be_afforded_the_outcome_has_no_winner(tmp_path:
     outcome = duel(tmp_path, said, rounds=1, limits={"tokens": 27_000}, state_dir=str(tmp_path / "s"))
     assert (outcome.kind, outcome.heading, outcome.verdict) == ("no verdict", "NO VERDICT", None)  # D7 C4
     assert "27,000 tokens" in outcome.stopped and outcome.exit_code == 3
-    assert "### Verdict\n\nNone: the limit of 27,000 tokens" in outcome.final and "D1 (P1" in outcome.final
+    assert "### Verdict\n\nNone: the limit of 27,000 tokens" in outcome.final
+    assert "D1 (challenger, round 1; P1" in outcome.final
     assert state_of(tmp_path / "s")["verdict"] is None
     assert not record_of(outcome).calls["verdict@judge"].asked, "and the judge was not called"
 

@@ -131,16 +131,16 @@ RULES = {
         "concede": r"concede: .*say how your position changes",
         "rebut": r"rebut: .*with evidence",
         "trade-off": r"trade-off: .*why your way is still better, with evidence",
-        "no restating": r"Saying the same again is no answer",
+        "no restating": r"Repeating yourself is not an answer",
         "engagement": r"each argument must meet the point",
     },
     "r2/follow-up@challenger": {
         "a role and a round": r"CHALLENGER in round 2",
         "suspicion": r"Start from doubt",
         "dodges called out": r"dodged: .*avoids the point, or brings no evidence",
-        "concessions held": r"conceded is conceded: note any attempt to take it back without new evidence",
+        "concessions held": r"A concession is final: note any attempt to take it back without new evidence",
         "no reframing": r"presents your challenge as agreement without meeting its substance, reject",
-        "new weaknesses of the position now": r"position as it stands now and raise what is newly wrong",
+        "new weaknesses of the position now": r"current position and raise what is newly wrong",
         "new or certified": r"at least one of two things: name a new weakness, or certify .* with the evidence",
         "agreement needs a reason": r'"I agree now" is not a reason',
     },
@@ -148,8 +148,8 @@ RULES = {
         "one side": r"Pick one side\. There is no draw",
         "reasons by id": r"reasons by the ids",
         "absent counts against": r"marked absent counts against",
-        "found is not true": r'"Found" means only that the words stand there',
-        "concessions stand": r"A concession stands",
+        "found is not true": r'"Found" means only that the quoted words are at that place',
+        "concessions stand": r"A concession counts, even if its author",
         "one thing to do": r"one thing that the reader can do now",
         "unresolved is a shortfall": r"Unresolved questions are where the debate fell short",
     },
@@ -167,8 +167,9 @@ def test_each_side_gets_what_the_other_said_with_ids_and_statuses(tmp_path: Path
     asked = prompts_of(duel(tmp_path))
     assert "Use Redis for user sessions." in asked["r1/challenge@challenger"]  # D3
     assert "C1: Sessions must survive a restart." in asked["r1/challenge@challenger"]
-    assert "D1 (P1, correctness, about C1; raised): No replica" in asked["r2/defense@proposer"]
-    assert "D1 (P1, correctness, about C1; conceded): No replica" in asked["r2/follow-up@challenger"]
+    assert "D1 (challenger, round 1; P1, correctness, about C1; raised): No replica" in asked["r2/defense@proposer"]
+    later = asked["r2/follow-up@challenger"]
+    assert "D1 (challenger, round 1; P1, correctness, about C1; conceded): No replica" in later
     assert "Rule on every open point (D2)" in asked["r2/follow-up@challenger"]
 
 
@@ -182,7 +183,7 @@ COVERAGE = {"correctness": "a", "security": "b", "developer_experience": "c"}
 
 FAULTS = [
     (OPENING, duels.opening(position=""), "the position is empty"),
-    (OPENING, duels.opening(claims=[]), "no claim is made"),
+    (OPENING, duels.opening(claims=[]), "there is no claim"),
     (CHALLENGE, duels.challenge(flaws=[]), "no flaw is named"),
     (CHALLENGE, duels.challenge(flaws=[duels.flaw(" ")]), "no flaw is named"),
     (CHALLENGE, duels.challenge(alternatives=[]), "no alternative is proposed"),
@@ -219,11 +220,11 @@ FAULTS = [
     (DEFENSE, duels.defense(2) | {"position": ""}, "the position is empty"),
     (DEFENSE, duels.defense(2, {"D1": "concede", "D2": "rebut", "D8": "rebut"}), "there is no point D8"),
     (FOLLOW_UP, duels.follow_up(2, {}, [duels.flaw("New.", 9)]), "D2 is not ruled on"),
-    (FOLLOW_UP, duels.follow_up(2, ALL_RULED), "neither a new weakness is named nor an earlier one certified"),
+    (FOLLOW_UP, duels.follow_up(2, ALL_RULED), "name a new weakness, or certify an earlier point"),
     (
         FOLLOW_UP,
         duels.follow_up(2, ALL_RULED, [duels.flaw("The replica, once more.", 1)]),
-        "neither a new weakness is named nor an earlier one certified",
+        "name a new weakness, or certify an earlier point",
     ),
     (
         FOLLOW_UP,
@@ -234,7 +235,7 @@ FAULTS = [
         FOLLOW_UP,
         duels.follow_up(2, {})
         | {"rulings": [{"id": "D2", "ruling": "resolved", "reason": "fine", "evidence": [duels.cite("")]}]},
-        "neither a new weakness is named nor an earlier one certified",
+        "name a new weakness, or certify an earlier point",
     ),
     (FOLLOW_UP, duels.follow_up(2, ALL_RULED | {"D9": "unresolved"}, [duels.flaw("New.", 9)]), "there is no point D9"),
 ]
@@ -278,8 +279,8 @@ def test_an_unknown_id_is_kept_as_unmatched_and_never_becomes_a_new_point(tmp_pa
     assert [p.id for p in outcome.ledger.points] == ["D1", "D2", "D3"]  # C10
     assert [(m.point, m.by) for m in outcome.ledger.unmatched] == [("D8", "proposer"), ("D9", "challenger")]
     judged = prompts_of(outcome)["verdict@judge"]
-    assert "proposer answered D8, which is no point of this debate" in judged
-    assert "challenger answered D9, which is no point of this debate" in judged
+    assert "note: proposer answered D8, which does not exist" in judged
+    assert "note: challenger answered D9, which does not exist" in judged
 
 
 def test_the_checks_are_pure_functions_of_reply_and_ledger() -> None:
@@ -350,7 +351,7 @@ def test_the_summary_prompt_asks_for_all_that_must_be_kept(tmp_path: Path) -> No
     for words in (
         "500 to 800 tokens",
         "each side's core position",
-        "every concession, copied in the very words",
+        "every concession, copied word for word",
         "the evidence behind each agreement",
         "what is still open",
         "every contradiction, quoting both",
@@ -379,7 +380,7 @@ def test_what_a_summary_holds_reaches_the_debaters(tmp_path: Path) -> None:
 def test_a_concession_in_other_words_is_sent_back_and_then_left_out_with_a_note(tmp_path: Path) -> None:
     invented = duels.summary(4, ["I was wrong about everything."])
     outcome = duel(tmp_path, {"r4/summary@judge": invented}, rounds=4)
-    assert "never said in these words: 'I was wrong about everything.'" in sent_back(outcome, "r4/summary@judge")  # D4
+    assert "never made in these words: 'I was wrong about everything.'" in sent_back(outcome, "r4/summary@judge")  # D4
     told = prompts_of(outcome)["r4/defense@proposer"]
     assert "I was wrong about everything." not in told
     assert "D1: In round 2 I say to D1: concede it is." in told, "what was really conceded is put back from the ledger"
@@ -467,7 +468,7 @@ def test_a_summary_that_fails_does_not_end_the_debate(tmp_path: Path, kind: str)
     # Rounds 4 and 5 were argued over less than a summary, so it is no full verdict.
     assert outcome.heading == "VERDICT WITHOUT A SUMMARY" and outcome.exit_code == 3  # C6 D4
     told = prompts_of(outcome)["r4/defense@proposer"].partition("«begin summary of rounds 1 to 2 ")[2]
-    assert "D2 (P1, security" in told and "D1: In round 2 I say to D1: concede it is." in told
+    assert "D2 (challenger, round 1; P1, security" in told and "D1: In round 2 I say to D1: concede it is." in told
     assert any("no summary was written" in note and kind in note for note in outcome.notes)
     assert "no summary was written" in outcome.final
 
@@ -508,7 +509,7 @@ def test_a_walk_back_without_new_evidence_is_told_to_the_challenger_the_judge_an
 ) -> None:
     outcome = duel(tmp_path, walked_back(place), rounds=3)
     assert outcome.ledger.status("D1") == "conceded"  # C12
-    note = "proposer walked back D1 in round 3 without new evidence"
+    note = "note: proposer took its concession back without new evidence in round 3"
     assert note in prompts_of(outcome)["r3/follow-up@challenger"]
     assert note in prompts_of(outcome)["verdict@judge"]
     [rigor] = [line for line in outcome.final.splitlines() if line.startswith("**Rigor**")]
@@ -522,7 +523,8 @@ def test_a_walk_back_with_new_evidence_is_a_rebuttal(workspace: Path, tmp_path: 
     )
     outcome = duel(tmp_path, said, rounds=3)
     assert outcome.ledger.slips == ()  # C12
-    assert "D1 (P1, correctness, about C1; defended)" in prompts_of(outcome)["r3/follow-up@challenger"]
+    asked = prompts_of(outcome)["r3/follow-up@challenger"]
+    assert "D1 (challenger, round 1; P1, correctness, about C1; defended)" in asked
     assert outcome.ledger.status("D1") == "unresolved"
 
 
@@ -531,7 +533,7 @@ def test_an_objection_dropped_in_silence_is_told_to_the_judge_and_the_reader(tmp
     assert [(s.kind, s.point, s.by, s.round) for s in outcome.ledger.slips] == [
         ("dropped", "D2", "challenger", 2)
     ]  # C12
-    assert "challenger dropped D2 in round 2 without giving a reason" in prompts_of(outcome)["verdict@judge"]
+    assert "note: challenger dropped it without a reason in round 2" in prompts_of(outcome)["verdict@judge"]
     assert "D2 dropped by the challenger" in outcome.final
 
 
@@ -552,7 +554,7 @@ def test_points_go_through_their_lifecycle_and_settled_ones_are_not_asked_again(
     said["r3/follow-up@challenger"] = duels.follow_up(3, {"D3": "dodged"}, [duels.flaw("Last.", 30)])
     outcome = duel(tmp_path, said, rounds=3)
     asked = prompts_of(outcome)
-    assert "D2 (P1, security, about C1; partly accepted)" in asked[FOLLOW_UP]  # C10
+    assert "D2 (challenger, round 1; P1, security, about C1; partly accepted)" in asked[FOLLOW_UP]  # C10
     assert "Answer every open point (D3)" in asked["r3/defense@proposer"]
     ledger = outcome.ledger
     final = {p.id: ledger.final_status(p.id) for p in ledger.points}
@@ -563,8 +565,9 @@ def test_points_go_through_their_lifecycle_and_settled_ones_are_not_asked_again(
 def test_a_challenger_with_two_flaws_on_one_line_is_answered_on_both(tmp_path: Path) -> None:
     both = [duels.flaw("No replica."), duels.flaw("Wrong driver.")]
     outcome = duel(tmp_path, {CHALLENGE: duels.challenge(flaws=both)})
-    assert "D1 (P1, correctness, about C1; raised): No replica." in prompts_of(outcome)[DEFENSE]  # C10
-    assert "D2 (P1, correctness, about C1; raised): Wrong driver." in prompts_of(outcome)[DEFENSE]
+    asked = prompts_of(outcome)[DEFENSE]  # C10
+    assert "D1 (challenger, round 1; P1, correctness, about C1; raised): No replica." in asked
+    assert "D2 (challenger, round 1; P1, correctness, about C1; raised): Wrong driver." in asked
 
 
 # C7: fences

@@ -280,7 +280,7 @@ def test_a_poor_set_of_personas_is_sent_back_once_then_the_built_in_ones_serve( 
     )
     call = record().calls["opening/personas@judge"]
     assert len(call.attempts) == 2 and call.answered and any(wrong in c for c in call.answered.complaints)
-    assert any("the built-in ones served" in note for note in outcome.notes)
+    assert any("the built-in ones are used" in note for note in outcome.notes)
     assert "systems that were sound" in (panels.files(workspace) / "PERSONA_gemini.md").read_text()
 
 
@@ -381,7 +381,7 @@ def test_one_that_fails_leaves_the_rest_unharmed_and_stays_in_the_denominator(
 def test_each_kind_of_failure_is_logged_and_the_others_go_on(hold: Hold, kind: str) -> None:  # H12
     outcome = hold(first() | {"r1/challenge@challenger.1": {"fail": kind}})
     assert outcome.heading == "PARTIAL CONSENSUS (2 of 3)"
-    assert any(f"did not come ({kind}" in note for note in outcome.notes)
+    assert any(f"is missing ({kind}" in note for note in outcome.notes)
 
 
 def test_a_slow_challenger_is_cut_off_at_its_time_and_the_rest_stands(hold: Hold) -> None:  # H5 H12

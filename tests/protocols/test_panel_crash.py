@@ -64,7 +64,7 @@ def whole(make: Make) -> tuple[Job, Result]:
     job = make("whole")
     [result] = play([job], **FIRST)
     assert result.outcome, result.message
-    assert result.outcome["heading"] == "TRADEOFF (2 OF 3 HEARD)"
+    assert result.outcome["heading"] == "TRADEOFF (2 OF 3 ANSWERED)"
     return job, result
 
 

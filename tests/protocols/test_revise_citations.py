@@ -51,7 +51,7 @@ def test_whoever_reads_a_document_sees_what_became_of_its_citations(workspace: P
     text = prompt(key)
     assert 'src/session.py:2 "ttl = 3600": found' in text
     assert 'src/nope.py:9 "forever": absent' in text
-    assert f'rests on what is absent: "2. {BARE}"' in text
+    assert f'rests on an absent citation: "2. {BARE}"' in text
     assert "not \\\n" not in text and "that they prove anything" in text, "found never reads as true"
 
 
@@ -106,7 +106,7 @@ def test_a_weakness_that_rests_on_what_is_absent_is_not_high(  # C11 K5
     severity = "P1" if "high, correctness)" in grade else "P2"
     for key in ("r1/revision@author.2", "synthesis@synthesizer"):
         assert f"W1 ({grade}" in prompt(key), key
-    assert f"W1 (weakness: correctness; {severity}; raised by" in prompt("synthesis@synthesizer")
+    assert f"W1 (first, round 1; {severity}, weakness: correctness, about second; " in prompt("synthesis@synthesizer")
 
 
 def test_a_finding_of_the_verdict_that_rests_on_what_is_absent_is_not_high(workspace: Path) -> None:  # C11 K11

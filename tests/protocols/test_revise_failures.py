@@ -59,7 +59,7 @@ def test_an_author_without_a_critique_ends_the_rounds_and_its_version_is_stale(w
     assert "- Final Claude version: .kiln/tracks/phase-1/plan_claude_v2.md\n" in log
     assert "- Final Codex version: .kiln/tracks/phase-1/plan_codex_v2.md (stale: no critique in round 2)\n" in log
     prompt = record().calls["synthesis@synthesizer"].asked[1].prompt
-    stale = prompt.index("STALE: its author could not answer in round 2")
+    stale = prompt.index("STALE: its author did not answer in round 2")
     assert prompt.index("«begin the first plan") < stale < prompt.index("«begin the second plan")
     assert "240 s" not in prompt, "limits and providers' messages stay out of prompts"
     text = (phase(workspace) / "PLAN.md").read_text()

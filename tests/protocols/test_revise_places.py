@@ -84,7 +84,7 @@ def test_rounds_are_clamped_and_that_is_said(  # K1 C4
     configure(workspace, preferences(planStrategy="debate", **more))
     outcome = run(workspace, revisions.answers(3) | {"synthesis@synthesizer": revisions.plan([])}, rounds=given)
     assert outcome.data["rounds_completed"] == taken == record().opened.settings["rounds"]
-    note = f": {given if given is not None else file} was taken as {taken}; 1 to 3 are possible"
+    note = f": {given if given is not None else file} is out of range, {taken} is used; 1 to 3 are possible"
     assert any(n.endswith(note) for n in outcome.notes) == told
 
 
@@ -222,7 +222,7 @@ def test_a_second_debate_of_a_stage_in_a_named_phase_is_refused_with_advice(  # 
 ) -> None:
     folders(workspace, 3)
     (phase(workspace, 3) / evidence).write_text("# Log\n\n## Plan Debate\n")
-    with pytest.raises(UsageError, match=f"phase 3 already has a plan debate: {evidence} stands there") as error:
+    with pytest.raises(UsageError, match=f"phase 3 already has a plan debate: {evidence} exists") as error:
         run(workspace, phase=3)
     assert "Leave out --phase" in error.value.hint
     assert tree(workspace, 3) == [evidence] and sessions.sessions(sessions.home()) == []
@@ -275,7 +275,7 @@ def test_a_log_that_the_other_stage_keeps_does_not_hold_a_phase(workspace: Path)
     for name in tree(workspace):
         if "plan" in name.lower() or name in ("critique_of_claude_r1.md", "critique_of_codex_r1.md"):
             (phase(workspace) / name).unlink()
-    with pytest.raises(UsageError, match=r"debate_log\.md stands there"):
+    with pytest.raises(UsageError, match=r"debate_log\.md exists"):
         run(workspace, rounds=1, phase=1)
     head, _, review = log.read_text().partition("## Plan Debate")
     log.write_text(head + "## Review Debate" + review.partition("## Review Debate")[2])

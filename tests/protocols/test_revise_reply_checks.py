@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rebut.domain.ledger import Entry, Ledger, Move, Point
-from rebut.protocols.revise import reply_checks
+from rebut.protocols.revise import ending, sections
 
 TITLES = st.text(alphabet="abcdefgh XYZ", min_size=1, max_size=12).map(str.strip).filter(bool)
 BODIES = st.sampled_from(["", "Some words.", "```\n# no heading\n```", "- a list\n- of two", "1. one\n\n> quoted"])
@@ -19,7 +19,7 @@ def written(sections: Parts) -> str:
 
 
 def check(was: str, now: str) -> list[str]:
-    return reply_checks.difference(reply_checks.headings(was), reply_checks.headings(now))
+    return sections.difference(sections.headings(was), sections.headings(now))
 
 
 @given(SECTIONS, st.lists(st.sampled_from(["- W1: it is meant so", "a plain line"]), max_size=3), st.booleans())
@@ -31,7 +31,7 @@ def test_what_only_adds_a_comment_and_a_defense_keeps_its_headings(  # K6
     body = "\n".join(defense)
     now = f"{top}### Defense\n\n{body}\n\n{written(mine)}"
     assert check(written(mine), now) == []
-    parts = reply_checks.parts(now)
+    parts = sections.parts(now)
     assert parts.document.strip() == written(mine).strip() and parts.defense == body
 
 
@@ -69,17 +69,17 @@ def test_the_difference_of_headings_is_told(was: str, now: str, says: str) -> No
 
 
 def test_what_looks_like_a_heading_and_is_none_does_not_count() -> None:  # K6
-    assert reply_checks.headings("# A\n\n```sh\n# a comment\n```\n\n    # code\n\n#hash\n\n> # quoted\n") == ["# A"]
+    assert sections.headings("# A\n\n```sh\n# a comment\n```\n\n    # code\n\n#hash\n\n> # quoted\n") == ["# A"]
 
 
 def test_a_defense_is_one_only_at_the_top() -> None:  # K6
-    assert reply_checks.headings("# A\n\n### Defense\n\nof the castle\n") == ["# A", "### Defense"]
+    assert sections.headings("# A\n\n### Defense\n\nof the castle\n") == ["# A", "### Defense"]
 
 
 def test_sections_that_changed_are_counted_white_space_aside() -> None:
     was = "# A\n\nold\n\n## B\n\nsame  text\n\n## C\n\ngone\n"
     now = "<!-- Revision v2: Addressed critique points []. Defended: []. -->\n# A\n\nnew\n\n## B\n\nsame text\n"
-    assert reply_checks.changed(was, now) == (2, 3) and reply_checks.changed(was, was) == (0, 3)
+    assert sections.changed(was, now) == (2, 3) and sections.changed(was, was) == (0, 3)
 
 
 # convergence
@@ -97,7 +97,7 @@ AUTHORS = ["author.1", "author.2"]
 
 
 def reached(round: int, *entries: Entry) -> str:
-    return reply_checks.reached(Ledger("W").add(entries), round, AUTHORS)
+    return ending.reached(Ledger("W").add(entries), round, AUTHORS)
 
 
 NO_WEAKNESS, COSMETIC = "no weakness in either critique", "only cosmetic disagreements are left"
@@ -128,10 +128,10 @@ def test_weaknesses_and_cosmetic_disagreements(round: int, entries: list[Entry],
 
 def test_what_the_critiques_list_counts_also_where_the_ledger_could_not_place_it() -> None:  # K8 C10
     lost = Ledger("W").add([point(1, same_as="W9"), point(2, same_as="W9")])
-    assert not lost.points and reply_checks.reached(lost, 1, AUTHORS, weaknesses=2) == ""
+    assert not lost.points and ending.reached(lost, 1, AUTHORS, weaknesses=2) == ""
     small = Ledger("W").add([point(1), point(1, "disagreement", "P3"), point(2, "disagreement", same_as="W9")])
-    assert reply_checks.reached(small, 1, AUTHORS, weaknesses=1) == COSMETIC
-    assert reply_checks.reached(small, 1, AUTHORS, weaknesses=1, weightiest="P1") == ""
+    assert ending.reached(small, 1, AUTHORS, weaknesses=1) == COSMETIC
+    assert ending.reached(small, 1, AUTHORS, weaknesses=1, weightiest="P1") == ""
 
 
 def conceded(by: int, *ids: str, round: int = 2, kind: str = "concede") -> list[Entry]:

@@ -299,7 +299,7 @@ def test_a_link_is_neither_made_nor_turned_by_a_patch(shop: Path, patch: str) ->
         "r1/version.code@critic": [crosses.patch(patch), crosses.patch(patch)],
     }
     outcome = crosses.review(shop, said)
-    assert any("was not taken" in note for note in outcome.notes), outcome.notes
+    assert any("was not accepted" in note for note in outcome.notes), outcome.notes
     assert not [*(shop / ".git/review-loop").glob("*/final.patch")]
 
 

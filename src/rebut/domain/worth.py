@@ -1,47 +1,50 @@
 """Was it worth it: what the first answers alone would have said, what the debate changed, and what that cost.
 
-Counted from the record and the ledger; no model is asked.
+All of it is counted from the record and the ledger; no model is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rebut.core.text import cut
 from rebut.core.types import Json, as_row, remade
 from rebut.domain.ledger import Ledger, Point
 from rebut.record.events import Asked, Attempt, Resumed
 from rebut.record.record import Record, Spent, seconds
 
 FATES = ("conceded", "partly accepted", "resolved", "defended", "withdrawn")
-"""The settled statuses of a point; every other one is open."""
+"""Statuses of a point that are counted by their own name; every other status counts as open."""
+LONGEST_QUOTE = 200
 TAKEN = ("conceded", "partly accepted")
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """One debate compared with its first answers."""
+    """What a debate changed, compared with its first answers, and what it cost."""
 
     first: str = ""
     """What the first answers alone would have concluded."""
     points: tuple[tuple[str, int], ...] = ()
-    """Status → how many of the points that were raised have it."""
+    """The statuses of the points that were raised, each with its count."""
     changed: tuple[str, ...] = ()
     """What the debate changed, one fact each."""
     same: bool | None = None
-    """Whether the end is what the first answers said; None where that was not decided."""
+    """Whether the result is what the first answers said; None without a decision."""
     caveat: str = ""
-    """Why this is unknown, or not complete."""
+    """Why this cannot be said, or not in full."""
     noun: str = "point"
     keys: tuple[str, ...] = ()
-    """The calls of the first answers; one that ends in `*` means all that begin like that."""
+    """The keys of the first answers' calls; a key that ends in `*` is a prefix."""
     alone: Spent = Spent()
     """What the first answers cost …"""
     debate: Spent = Spent()
     """… and what the rest of the debate cost."""
     reused: int = 0
-    """First answers that were copied from another session, and cost nothing here."""
+    """First answers that were reused from another session, and cost nothing here."""
 
     @property
     def raised(self) -> int:
@@ -49,11 +52,11 @@ class Worth:
 
     @property
     def nothing(self) -> bool:
-        """The debate changed nothing: its end is what the first answers said."""
+        """Whether the debate changed nothing: its result is what the first answers said."""
         return self.same is True and not self.changed
 
     def paid(self, record: Record) -> Worth:
-        """The same with what each part cost."""
+        """The same with the cost of each part."""
         mine = chosen(self.keys)
         reused = sum(1 for k, c in record.calls.items() if mine(k) and c.answered and c.answered.copied_from)
         total, alone = record.spent().seconds, busy(record, mine)
@@ -78,16 +81,23 @@ def chosen(keys: Iterable[str]) -> Callable[[str], bool]:
 
 
 def fates(ledger: Ledger) -> tuple[tuple[str, int], ...]:
-    """How many points have which status, each counted once."""
-    counts: dict[str, int] = {}
-    for point in ledger.points:
-        fate = fate_of(ledger, point)
-        counts[fate] = counts.get(fate, 0) + 1
-    return tuple((name, counts[name]) for name in (*FATES, "struck", "open") if name in counts)
+    """How many points have which status, each point counted once."""
+    return tally((fate_of(ledger, point) for point in ledger.points), (*FATES, "struck", "open"))
+
+
+def tally(words: Iterable[str], order: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """How often each word occurs, in the given order; words that do not occur are left out."""
+    counts = Counter(words)
+    return tuple((word, counts[word]) for word in order if counts[word])
+
+
+def quoted(text: str) -> str:
+    """A first answer on one line."""
+    return f"“{cut(text, LONGEST_QUOTE)}”"
 
 
 def fate_of(ledger: Ledger, point: Point) -> str:
-    """Its status in a word. A point that rests on an absent citation is struck, unless the other side conceded it."""
+    """The status of a point in one word. A point that rests on an absent citation is struck, unless it was accepted."""
     status = ledger.status(point.id)
     if point.struck and status not in TAKEN:
         return "struck"
@@ -95,12 +105,12 @@ def fate_of(ledger: Ledger, point: Point) -> str:
 
 
 def busy(record: Record, mine: Callable[[str], bool]) -> float:
-    """Seconds during which any of these calls was in flight, without the time in which people were thinking."""
+    """Seconds during which any of these calls was running, without the time that people took."""
     total, last, going = 0.0, 0.0, set[str]()
     for line in record.lines:
         now = seconds(line.at)
         if isinstance(line.event, Resumed):
-            going.clear()  # the earlier process died, and nothing happened until now
+            going.clear()  # the process that was asking ended, and nothing ran until now
         total += max(0.0, now - last) if going else 0.0
         last = now
         match line.event:

@@ -1,13 +1,14 @@
-"""Parts that several protocols share: how a prompt begins, and asking once more where a call failed."""
+"""What several protocols need: the head of a prompt, a second try, and one wording for failures and unknown ids."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from rebut.core.types import LEFT
+from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.core.types import LEFT, Participant
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Answer, Ask, Debate, Failure
 from rebut.engine.protocol import Preparation
@@ -21,6 +22,9 @@ LONG = 8192
 NO_CONTEXT = (
     """No files were given. Cite what you know how to cite, and list under `need` what you must see of the workspace."""
 )
+
+
+# asking
 
 
 def prompt_head(debate: Debate, rule: str) -> dict[str, str]:
@@ -41,9 +45,9 @@ def chosen_folder(asked: Preparation, setting: str) -> str | None:
 
 
 async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: int = 0) -> list[Answer[V] | Failure]:
-    """Ask all at once; whoever fails is asked once more. Raises `TooFewReplies` when fewer than `need` answer then.
+    """Ask all at once, and each that fails once more. Raises `TooFewReplies` if fewer than `need` answer then.
 
-    What a limit forbids is not tried again: it would be forbidden again. Nor is what somebody decided to leave behind.
+    A call that a limit forbids or that the user skipped is not tried again.
     """
     got = list(await debate.ask_all(step, asks, need=0))
     again = [n for n, one in enumerate(got) if isinstance(one, Failure) and one.kind not in ("budget", LEFT)]
@@ -55,5 +59,44 @@ async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: 
     return got
 
 
-def told(failure: Failure) -> str:
+# failures
+
+
+def aborted(
+    debate: Debate,
+    who: Participant,
+    what: str,
+    error: ParticipantFailed,
+    hint: str,
+    data: Mapping[str, Any] | None = None,
+) -> Aborted:
+    """The debate cannot continue without this seat: `the judge (claude) gave no verdict: timeout, …`."""
+    message = f"the {who.seat} ({debate.speaker(who)}) {what}: {error.kind}, {error.message}"
+    return Aborted(message, error.hint or hint, data)
+
+
+def describe(failure: Failure) -> str:
+    """Why a call failed, in a few words. The message about a limit needs no class before it."""
     return failure.message if failure.kind == "budget" else f"{failure.kind}: {failure.message}"
+
+
+def ended_by(failure: Failure, round: int) -> str:
+    """Why the rounds end with a failure."""
+    if failure.kind == "budget":
+        return failure.message
+    return f"the {failure.who.seat} failed in round {round} ({describe(failure)})"
+
+
+# wording
+
+
+def of_rounds(done: int, planned: int) -> str:
+    """For headings of a debate that is not over or ended early: `1 OF 2 ROUNDS`."""
+    return f"{done} OF {planned} ROUNDS"
+
+
+def unknown(ids: Iterable[str], known: Iterable[str], noun: str = "point") -> list[str]:
+    """A complaint for each id that does not exist."""
+    there = list(known)
+    names = f"the {noun}s are {', '.join(there)}" if there else f"there is no {noun} yet"
+    return [f"there is no {noun} {id}: {names}" for id in dict.fromkeys(ids) if id not in there]

@@ -1,11 +1,12 @@
 """A critic of another family tears into a change or a proposal, a judge weighs what it found, and you decide."""
 
 from rebut.protocols.cross.artifacts import artifacts
-from rebut.protocols.cross.run import partial, run
+from rebut.protocols.cross.ending import partial
+from rebut.protocols.cross.run import run
 from rebut.protocols.cross.settings import SEATS, Settings, calls, check, folder, limits, prepare, seats_for
 
 name = "cross"
-version = "2"
+version = "3"
 seats = SEATS
 judge = "judge"
 letter = "F"

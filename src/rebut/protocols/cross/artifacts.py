@@ -1,4 +1,4 @@
-"""The files of a session's folder, all projections of the record."""
+"""The files of a review's folder, all made from the record; and the sentence that says which of them is final."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any
 from rebut.core.types import Json
 from rebut.domain.review_result import ReviewResult
 from rebut.engine.protocol import Artifact, Ended
+from rebut.protocols.cross.settings import FOLDER
+from rebut.protocols.cross.state import CrossState
+from rebut.protocols.cross.versions import ArtifactVersion
 from rebut.record.record import Record
 from rebut.workspace.targets.target import Target
 
@@ -41,27 +44,8 @@ def artifacts(ended: Ended) -> list[Artifact]:
     return [Artifact(f"{base}/{name}", text) for name, text in files.items()]
 
 
-FOLDER = "review-loop"
-
-
-def patch_of(version: Mapping[str, Any]) -> str:
-    """The patch as git takes it, where that is on record; bytes that are no UTF-8 as lone surrogates."""
-    exact = base64.b64decode(version.get("exact") or "")
-    return exact.decode("utf-8", "surrogateescape") if exact else str(version["patch"])
-
-
-def name_of(record: Record) -> str:
-    return record.opened.aliases[0] if record.opened.aliases else record.opened.id
-
-
-def _value(record: Record) -> Mapping[str, Any]:
-    value = record.facts["target"].value
-    assert isinstance(value, dict)
-    return value
-
-
 def artifact(target: Target) -> str:
-    """`artifact.md`: the debated content as it was given."""
+    """`artifact.md`: the artifact as the user gave it."""
     parts = [target.text.rstrip("\n")] if target.text else []
     if target.diff:
         fence = "`" * max(3, 1 + max((len(run) for run in _ticks(target.diff)), default=0))
@@ -76,7 +60,7 @@ def _ticks(text: str) -> list[str]:
 
 
 def inputs(record: Record) -> dict[int, str]:
-    """What the critic was sent in each round, its parts one after the other."""
+    """What was sent to the critic in each round, part by part."""
     out: dict[int, list[str]] = {}
     for key, call in record.calls.items():
         scope, _, step = key.rpartition("/")
@@ -117,7 +101,7 @@ def metadata(ended: Ended, target: Target, made: ReviewResult | None) -> dict[st
 
 
 def decision(ended: Ended, made: ReviewResult, versions: list[dict[str, Json]]) -> dict[str, Json]:
-    """`decision.json`: the contract for machines, with the judge's history."""
+    """`decision.json`: the result for machines, with the judge's recommendations."""
     outcome = ended.outcome
     return {
         "schema": SCHEMA,
@@ -130,6 +114,36 @@ def decision(ended: Ended, made: ReviewResult, versions: list[dict[str, Json]]) 
         "versions": [{"version": v["version"], "by": v["by"], "changes": v["changes"]} for v in versions],
         "timestamp": ended.record.lines[-1].at,
     }
+
+
+def final_artifact(target: Target, final: ArtifactVersion, decision: str, state: CrossState) -> str:
+    """Where the final artifact is."""
+    what = "the change" if target.changes else "the text"
+    if decision == "Accept Opposite" and not state.accepted:
+        return f"not written: {what} as it was, with the critic's findings, to be fixed by hand"
+    if final.n == 1:
+        return f"{what} as it was ({target.scope or 'artifact.md'})"
+    patch = f"artifact-v{final.n}.patch" if decision == "Stopped" else "final.patch"
+    parts = [f"{patch}, on top of the change that was reviewed"] if final.patch else []
+    parts += [f"artifact-v{final.n}.md"] if final.text and final.text != state.versions[0].text else []
+    undecided = ", which was not decided on" if decision == "Stopped" else ""
+    return f"version {final.n}{undecided}: {'; '.join(parts) or 'nothing was changed'}"
+
+
+def patch_of(version: Mapping[str, Any]) -> str:
+    """The patch as git accepts it, if that is on record; bytes that are not UTF-8 as lone surrogates."""
+    exact = base64.b64decode(version.get("exact") or "")
+    return exact.decode("utf-8", "surrogateescape") if exact else str(version["patch"])
+
+
+def name_of(record: Record) -> str:
+    return record.opened.aliases[0] if record.opened.aliases else record.opened.id
+
+
+def _value(record: Record) -> Mapping[str, Any]:
+    value = record.facts["target"].value
+    assert isinstance(value, dict)
+    return value
 
 
 def _json(value: Mapping[str, Json]) -> str:

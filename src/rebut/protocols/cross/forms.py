@@ -1,4 +1,4 @@
-"""What the critic, the judge and whoever writes the next version of an artifact fill in."""
+"""The forms that the critic, the judge, the writer of a next version and the decider fill in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Category = Annotated[
     folded(*CATEGORIES),
 ]
 AsItStands = Annotated[str, StringConstraints(strip_whitespace=False)]
-"""Lines of code: their indentation means something."""
+"""Lines of code: their indentation matters."""
 Choice = Annotated[Literal["A", "B", "C", "D", "E"], folded("A", "B", "C", "D", "E")]
 
 
@@ -22,52 +22,50 @@ class Raised(Form):
     """One finding."""
 
     glance: ClassVar[Glance] = Glance(stays=False)
-    text: str = Field(description="what is wrong and what comes of it, in one or two sentences")
-    severity: Severity = Field(description="P1 must not ship, P2 should be mended first, P3 is minor")
+    text: str = Field(description="what is wrong and what its consequence is, in one or two sentences")
+    severity: Severity = Field(description="P1 must not ship, P2 should be fixed before merging, P3 is minor")
     category: Category
     evidence: Cites = Field(default_factory=list, description="path:line in the new version, with the line quoted")
     action: str = Field(default="", description="what to do about it")
-    fix: AsItStands = Field(
-        default="", description="the text that should stand in place of the cited lines; empty for none"
-    )
+    fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
     same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
 
 
 class CodeCritique(Form):
-    """What the critic makes of a change."""
+    """The critique of a change."""
 
     findings: list[Raised] = Field(default_factory=list, description="the gravest first")
-    agrees: bool = Field(description="true only if nothing stands in the way of the artifact as it is")
-    agreements: list[str] = Field(default_factory=list, description="what is right, and should be kept")
+    agrees: bool = Field(description="true only if no P1 or P2 speaks against the artifact as it is")
+    agreements: list[str] = Field(default_factory=list, description="what is good and should be kept")
     suggestions: list[str] = Field(default_factory=list, description="what would make it better, beyond the findings")
     need: Need
 
 
 class ProposalCritique(CodeCritique):
-    """What the critic makes of a proposal."""
+    """The critique of a proposal."""
 
     alternatives: list[str] = Field(default_factory=list, description="what was not considered and should have been")
-    recommendation: str = Field(default="", description="the decision that you would take")
+    recommendation: str = Field(default="", description="the decision that you would make")
 
 
 class Weighed(Form):
-    """The judge's word on one finding."""
+    """The judge's ruling on one finding."""
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id", stays=False)
     id: str = Field(description="the finding's id, such as F1")
     ruling: Annotated[Literal["valid", "invalid", "missing evidence"], folded("valid", "invalid", "missing evidence")]
-    severity: Severity = Field(description="as you weigh it, whatever the critic said")
+    severity: Severity = Field(description="the severity that you consider right, whatever the critic said")
     reason: str
 
 
 class Judgement(Form):
-    """The judge's word on a round: each finding weighed, and one way to go on."""
+    """The judge's rulings on a round: each finding weighed, and one way to continue."""
 
     findings: list[Weighed] = Field(default_factory=list, description="one for every finding that is still open")
     missed: list[Raised] = Field(default_factory=list, description="what the critic should have seen")
     choice: Choice = Field(
-        description="A keep the original; B take what the critic recommends; C write a compromise and go on; "
-        "D rebut the critique and go on; E stop without a decision"
+        description="A keep the original; B accept what the critic recommends; C write a compromise and continue; "
+        "D rebut the critique and continue; E stop without a decision"
     )
     reason: str = Field(description="why this choice")
     rebuttal: str = Field(default="", description="for D: the answer to the critique")
@@ -76,7 +74,7 @@ class Judgement(Form):
 
 
 class NextText(Form):
-    """The next version of a proposal, whole."""
+    """The complete next version of a proposal."""
 
     text: AsItStands = Field(description="the whole document, not a part of it")
     changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
@@ -85,7 +83,7 @@ class NextText(Form):
 class NextPatch(Form):
     """The next version of a change: a patch on top of the version that was discussed."""
 
-    patch: AsItStands = Field(description="a unified diff with a/ and b/ paths that `git apply` takes")
+    patch: AsItStands = Field(description="a unified diff with a/ and b/ paths that `git apply` accepts")
     changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
 
 
@@ -96,6 +94,6 @@ class Rebuttal(Form):
 
 
 class Chosen(Form):
-    """What whoever decides presses."""
+    """The choice of the seat that decides."""
 
     choice: Choice

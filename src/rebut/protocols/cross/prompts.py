@@ -1,12 +1,12 @@
-"""The words of a cross review: what critic, judge and writer are told."""
+"""The prompts of a cross review: for the critic, the judge, the writer of a next version and the decider."""
 
 EVIDENCE_RULE = """Each finding names its place (path:line or path:first-last in the new version, or a section of the \
-text) and quotes what stands there, copied exactly. A program looks up every place and quote, in the version under \
-review and on the old side of its diff, and shows the result to the judge. A finding whose quote is not there counts \
-against you: it can never be a P1. One that cites nothing carries little weight."""
+text) and quotes the words or code at that place, copied exactly. A program checks every place and quote, in the \
+version under review and on the old side of its diff, and shows the result to the judge. A finding whose quote is not \
+there counts against you: it can never be a P1. A finding that cites nothing carries little weight."""
 
-SEVERITIES = """P1 must not ship: wrong results, lost data, a hole, a crash. P2 should be mended first. P3 is minor. \
-Raise few findings that hold rather than many that might."""
+SEVERITIES = """P1 must not ship: wrong results, lost data, a security hole, a crash. P2 should be fixed before \
+merging. P3 is minor. A few findings that hold are worth more than many that might."""
 
 CODE = """You are the CRITIC of a change that another engineer wrote. Find out what is wrong with it.
 
@@ -18,12 +18,11 @@ $fences
 
 $artifact$context$before
 
-Look at correctness, security, reliability, performance, tests and what a maintainer will stumble over. Judge the
-change, not the code around it, unless the change makes that wrong. For each finding say what comes of it, what to
-do, and, where a few lines would mend it, give them under `fix`: exactly the text that should stand in place of the
-lines you cite.
+Look at correctness, security, reliability, performance, tests and what will trip up a maintainer. Judge the change, not
+the code around it, unless the change makes that code wrong. For each finding say what its consequence is and what to
+do. Where a few lines would fix it, give them under `fix`: exactly the text that should replace the lines you cite.
 $again
-Set `agrees` to true only if nothing of P1 or P2 stands in the way of the change as it is."""
+Set `agrees` to true only if no P1 or P2 speaks against the change as it is."""
 
 PROPOSAL = """You are the CRITIC of a proposal that another engineer wrote. Find out what is wrong with it.
 
@@ -37,42 +36,43 @@ $artifact$context$before
 
 Look at whether it solves the problem, what it leaves out, what it assumes, what it costs, and how it fails. Name
 under `alternatives` what should have been considered and was not, and under `recommendation` the decision that you
-would take.
+would make.
 $again
-Set `agrees` to true only if nothing of P1 or P2 stands in the way of the proposal as it is."""
+Set `agrees` to true only if no P1 or P2 speaks against the proposal as it is."""
 
-CITES = "What the program found when it looked up what the text itself cites:"
+CITES = "The result of checking what the text itself cites:"
 
 AGAIN = """
-Earlier findings are listed above with the judge's word on each. Raise one again only if it still stands in this
-version or the answer to it fails, and then put its id under `same_as`. What you do not raise again counts as settled.
+Earlier findings are listed above with the judge's ruling on each. Raise one again only if it still applies to this
+version or the answer to it fails, and then put its id under `same_as`. A finding that you do not raise again counts as
+settled.
 """
 
-JUDGE = """You are the JUDGE of a review: a CRITIC looked at the artifact below, and you weigh what it found.
+JUDGE = """You are the JUDGE of a review: a CRITIC looked at the artifact below, and you weigh its findings.
 
 $fences
 
 $artifact
 
-The critique of round $round, with what the program found when it looked up each citation:
+The critique of round $round, with the result of checking each citation:
 
 $critique
 
 $before
 
-Weigh every finding of this round ($ids) by its id:
-- valid: it is so, and it matters. invalid: it is not so, or not of this artifact; say why. missing evidence: it
-  may be so, and nothing shown supports it.
-- Give it the severity that you hold to be right. A citation marked absent is one that is not there: such a finding
-  cannot stand as P1. "Found" means only that the words stand there.
-- What you once called valid stays valid unless you bring new evidence.
+Rule on every finding of this round ($ids) by its id:
+- valid: it is true, and it matters. invalid: it is not true, or not about this artifact; say why. missing evidence: it
+  may be true, but nothing shown supports it.
+- Give it the severity that you consider right. A citation marked absent does not exist: such a finding cannot be a P1.
+  "Found" means only that the quoted words are at that place.
+- A finding that you have called valid stays valid unless you bring new evidence.
 Add under `missed` what the critic should have seen, with evidence. Then choose:
-A keep the original: nothing valid is worth a change. B take what the critic recommends. C write a compromise that
-mends what is valid, and go on. D rebut: the critique is wrong in the main; give the `rebuttal`. E stop without a
-decision: something is missing that neither side can supply. List what is unresolved and what to do next, each in a
+A keep the original: no valid finding is worth a change. B accept what the critic recommends. C write a compromise that
+fixes what is valid, and continue. D rebut: the critique is mostly wrong; give the `rebuttal`. E stop without a
+decision: something is missing that neither side can supply. List what is unresolved and what to do next, each in one
 sentence."""
 
-REBUTTAL = """You are the JUDGE of a review. It was decided to answer the critique below and to go on.
+REBUTTAL = """You are the JUDGE of a review. The decision was to answer the critique below and to continue.
 
 $fences
 
@@ -88,15 +88,15 @@ $fences
 
 $artifact
 
-What the review found, with the judge's word on each:
+The findings of the review, with the judge's ruling on each:
 
 $findings
 
 $task
 
 Give a unified diff on top of the version shown above, with a/ and b/ paths and three lines of context, that `git
-apply` takes. Touch only what the findings ask for. Text such as [secret:…] stands for a value that was taken out:
-leave it as it is."""
+apply` accepts. Change only what the findings ask for. Text such as [secret:…] replaces a value that was removed: leave
+it as it is."""
 
 TEXT = """You write the next version of a text that was reviewed.
 
@@ -104,17 +104,17 @@ $fences
 
 $artifact
 
-What the review found, with the judge's word on each:
+The findings of the review, with the judge's ruling on each:
 
 $findings
 
 $task
 
-Give the whole text, not a part of it. Change only what the findings ask for. Text such as [secret:…] stands for a
-value that was taken out: leave it as it is."""
+Give the whole text, not a part of it. Change only what the findings ask for. Text such as [secret:…] replaces a value
+that was removed: leave it as it is."""
 
 ACCEPT = "The critic's recommendation was accepted: carry out what it asks for."
-COMPROMISE = "Mend what was judged valid, and keep what was not shown to be wrong."
+COMPROMISE = "Fix what was judged valid, and keep what was not shown to be wrong."
 
 DECIDER = """The findings of round $round:
 

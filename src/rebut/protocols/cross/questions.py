@@ -1,4 +1,4 @@
-"""What critic, judge and decider are asked in a round, and what of it goes on the ledger."""
+"""The questions of a round to the critic, the judge and the decider, and the ledger entries of their answers."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ MOST_CITES = 100
 
 
 def artifact(r: Round, version: ArtifactVersion, part: Target, *, text: bool = True) -> str:
-    """The artifact as it stands, quoted: the given part of its files, whole, with what this version changed."""
+    """The artifact, quoted: its diff, the given part of its files, and what this version changed."""
     parts = list[str]()
     if part.diff:
         parts.append("The change:\n\n" + r.quote("diff", part.diff))
     files = whole_files(replace(part, changes=_changes(r.target, version, part))).text
     if files:
-        parts.append("The changed files as they stand now, with line numbers:\n\n" + r.quote("files", files))
+        parts.append("The changed files in their new version, with line numbers:\n\n" + r.quote("files", files))
     if version.patch:
         parts.append(
-            f"Version {version.n} is under review. What it changed of the first one:\n\n"
+            f"Version {version.n} is under review. Its changes to version 1:\n\n"
             + r.quote("changes of this version", version.patch)
         )
     if text and version.text:
@@ -43,7 +43,7 @@ def artifact(r: Round, version: ArtifactVersion, part: Target, *, text: bool = T
 
 
 def _text(r: Round, version: ArtifactVersion) -> str:
-    """The text, with what the program found of its citations. Those of a later version nobody has looked up."""
+    """The text, with the result of checking its citations. Those of later versions are not checked."""
     said = "The text:\n\n" + r.quote(f"text, version {version.n}", version.text)
     if version.n > 1 or not r.target.cites:
         return said
@@ -51,28 +51,28 @@ def _text(r: Round, version: ArtifactVersion) -> str:
 
 
 def _changes(target: Target, version: ArtifactVersion, part: Target) -> tuple[Changed, ...]:
-    """The files of a part as this version has them; files that are new in it belong to every part."""
+    """The files of a part in this version; files that are new in it belong to every part."""
     mine, known = {c.path for c in part.changes}, {c.path for c in target.changes}
     return tuple(c for c in version.change(target) if c.path in mine or c.path not in known)
 
 
 def for_judge(r: Round, version: ArtifactVersion) -> str:
-    """The whole artifact where it fits, else the lines around what is cited."""
+    """The whole artifact if it fits, else the lines around each citation."""
     whole = artifact(r, version, r.target)
     if tokens(whole) <= 2 * DIFF_TOKENS:
         return whole
     changes = version.change(r.target)
-    return "The change is too large to be shown whole. The lines around what is cited:\n\n" + r.quote(
+    return "The change is too large to be shown as a whole. The lines around each citation:\n\n" + r.quote(
         "cited lines", render.cited(r.ledger, changes)
     )
 
 
-async def critique(r: Round, course: CrossState) -> Answers[Any]:
-    """All parts of the critique, side by side."""
-    target, version, critic = r.target, course.now, r.seat("critic")
+async def critique(r: Round, state: CrossState) -> Answers[Any]:
+    """All parts of the critique, in parallel."""
+    target, version, critic = r.target, state.latest, r.seat("critic")
     check, asks = reply_checks.critique(r.ledger), list[Ask[Any]]()
     shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
-    shared |= {"context": _context(r), "before": _before(r, course), "again": prompts.AGAIN if r.ledger.points else ""}
+    shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if r.ledger.points else ""}
     if target.kind != "proposal":
         parts = split(replace(target, text=""), DIFF_TOKENS)
         for n, part in enumerate(parts, 1):
@@ -84,36 +84,36 @@ async def critique(r: Round, course: CrossState) -> Answers[Any]:
     if target.kind != "code":
         prompt = fill(prompts.PROPOSAL, **shared, artifact=_text(r, version))
         asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else ""))
-    # A first round without any answer is open for resume; in a later one there is something to go by.
+    # Without any answer, the first round stays open for resume; a later one ends with what there is.
     return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)
 
 
 def _context(r: Round) -> str:
-    return f"\n\nMore files to read and to cite:\n\n{r.quote('files', r.context)}" if r.context else ""
+    return f"\n\nMore files that you can read and cite:\n\n{r.quote('files', r.context)}" if r.context else ""
 
 
-def _before(r: Round, course: CrossState) -> str:
+def _before(r: Round, state: CrossState) -> str:
     if not r.ledger.points:
         return ""
     said = r.quote("earlier findings", render.weighed(r.ledger, r.ledger.points))
-    parts = [f"\n\nWhat was found in earlier rounds:\n\n{said}"]
-    if course.rebuttal:
-        parts.append("The answer to the last critique:\n\n" + r.quote("rebuttal", course.rebuttal))
+    parts = [f"\n\nThe findings of earlier rounds:\n\n{said}"]
+    if state.rebuttal:
+        parts.append("The answer to the last critique:\n\n" + r.quote("rebuttal", state.rebuttal))
     return "\n\n".join(parts)
 
 
-async def enter(r: Round, course: CrossState, replies: Sequence[CodeCritique], agreed: bool) -> None:
-    """The findings of a round, and what becomes of those that were not raised again."""
+async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], agreed: bool) -> None:
+    """Enter the findings of a round, and the new status of those that were not raised again."""
     await r.note("critique", [_point(f, "critic", r.n) for reply in replies for f in reply.findings if f.text])
     pressed = {p.id for p in weighing.raised_in(r.ledger, r.n)}
     entries: list[Entry] = []
     for p in r.ledger.points:
         if p.round == r.n or p.id in pressed or r.ledger.status(p.id) in weighing.OVER:
             continue
-        if course.changed:
-            entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {course.now.n}"))
-        elif agreed and course.rebuttal and review_result.ruling(r.ledger, p) != "valid":
-            # What the judge holds to be valid stands for as long as no version mends it, whoever loses interest in it.
+        if state.changed:
+            entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.latest.n}"))
+        elif agreed and state.rebuttal and review_result.ruling(r.ledger, p) != "valid":
+            # A finding that the judge calls valid stays until a version fixes it, even if the critic drops it.
             entries.append(Move(p.id, "withdraw", "critic", r.n, "the critic agrees after the answer to it"))
         elif Slip("dropped", p.id, "critic", r.n - 1) not in r.ledger.slips:
             entries.append(Slip("dropped", p.id, "critic", r.n))
@@ -126,8 +126,8 @@ def _point(f: Raised, by: str, n: int) -> Point:
     return Point(f.text, by, n, f.severity, f.category, evidence, same_as=f.same_as, action=f.action, fix=f.fix)
 
 
-async def judge(r: Round, course: CrossState, said: str) -> Answer[Judgement]:
-    who, version = r.seat("judge"), course.now
+async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
+    who, version = r.seat("judge"), state.latest
     fresh = weighing.raised_in(r.ledger, r.n)
     earlier = [p for p in r.ledger.points if p not in fresh]
     before = "Findings of earlier rounds:\n\n" + r.quote("earlier findings", render.weighed(r.ledger, earlier))
@@ -153,16 +153,16 @@ async def judge(r: Round, course: CrossState, said: str) -> Answer[Judgement]:
     return answer
 
 
-async def rebuttal(r: Round, course: CrossState, said: str) -> str:
-    """The judge's answer to the critique, where its word on it came without one and somebody else chose to rebut."""
+async def rebuttal(r: Round, state: CrossState, said: str) -> str:
+    """The judge's answer to the critique, if the decider chose to rebut and the judge had not written one."""
     prompt = fill(
-        prompts.REBUTTAL, fences=FENCES, artifact=for_judge(r, course.now), critique=r.quote("critique", said)
+        prompts.REBUTTAL, fences=FENCES, artifact=for_judge(r, state.latest), critique=r.quote("critique", said)
     )
     return (await r.ask(r.seat("judge"), "rebuttal", prompt, schema=Rebuttal)).value.text
 
 
 async def decide(r: Round, form: Judgement) -> tuple[str, str]:
-    """The choice that is taken, and the seat that took it: whoever sits as decider, else the judge."""
+    """The choice, and the seat that made it: the decider if there is one, else the judge."""
     deciders = r.seats("decider")
     if not deciders:
         return form.choice, "judge"

@@ -1,77 +1,76 @@
-"""How what was said is put: to the judge, to the critic of the next round, and on the pages that stay."""
+"""The text of a review: findings for prompts and for the decider, and the page of a round."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from rebut.core.text import squeeze, tame
+from rebut.core.text import squeeze
 from rebut.core.types import Changed
-from rebut.domain.ledger import Evidence, Ledger, Point
+from rebut.domain import render as ledgers
+from rebut.domain.ledger import Ledger, Point
+from rebut.domain.render import Vocabulary, bullets, section
 from rebut.domain.review_result import ReviewFinding, reason, ruling, severity
 from rebut.protocols.cross import findings as weighing
 from rebut.protocols.cross.forms import CodeCritique, ProposalCritique
 
-NOTHING = " [cites nothing]"
 LONGEST_LINE = 2_000
+WORDS = Vocabulary(
+    moves_of={
+        "judge": {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"},
+        "critic": {"maintain": "raised again", "mend": "fixed", "withdraw": "withdrawn"},
+    }
+)
 
 
-def finding(point: Point) -> str:
-    """A finding as it was raised, with its marks."""
-    action = f" To do: {point.action}" if point.action else ""
-    fix = f" Proposed text: {point.fix}" if point.fix else ""
-    return f"{point.id} ({point.severity}, {point.category}): {point.text}{marks(point.evidence)}{action}{fix}"
+def weighed(ledger: Ledger, points: Sequence[Point]) -> str:
+    """Findings with the judge's ruling on each."""
+    return "\n".join(ledgers.points(ledger, WORDS, only=points, status=lambda id: _status(ledger, id))) or "none"
 
 
-def marks(evidence: Sequence[Evidence]) -> str:
-    return f" — {'; '.join(e.shown for e in evidence)}" if evidence else NOTHING
-
-
-def weighed(ledger: Ledger, points: Iterable[Point]) -> str:
-    """Findings with the judge's word on each."""
-    rows = []
-    for p in points:
-        word = ruling(ledger, p)
-        said = reason(ledger, p)
-        judged = f" Judge: {word}, {severity(ledger, p)}{f', {said}' if said else ''}." if word else ""
-        rows.append(f"- {finding(p)}{judged} Status: {ledger.status(p.id)}.")
-    return "\n".join(rows) or "none"
+def _status(ledger: Ledger, id: str) -> str:
+    """The judge's ruling on a finding, and whether the finding is over."""
+    point = ledger.point(id)
+    assert point is not None
+    word, status = ruling(ledger, point), ledger.status(id)
+    judged = f"judged {word}, {severity(ledger, point)}" if word else "not judged yet"
+    return f"{judged}, {status}" if status in weighing.OVER else judged
 
 
 def concerns(replies: Sequence[CodeCritique], points: Sequence[Point]) -> str:
     """A round's critique: agreements, concerns, suggestions, and what a proposal's critic adds."""
     parts = [
-        _list("Agreements", [a for r in replies for a in r.agreements]),
-        _list("Concerns", [finding(p) for p in points]),
-        _list("Suggestions", [s for r in replies for s in r.suggestions]),
+        bullets("Agreements:", [a for r in replies for a in r.agreements], "- none"),
+        f"Concerns:\n{ledgers.raised(points) or '- none'}",
+        bullets("Suggestions:", [s for r in replies for s in r.suggestions], "- none"),
     ]
     for reply in replies:
         if isinstance(reply, ProposalCritique):
-            parts.append(_list("Missing alternatives", reply.alternatives))
+            parts.append(bullets("Missing alternatives:", reply.alternatives, "- none"))
             parts.append(f"Recommended decision: {reply.recommendation or 'none given'}")
     return "\n\n".join(parts)
 
 
 def page(n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledger: Ledger, agreed: bool) -> str:
-    """`round-N-critique.md`: what the critic said, and what became of it."""
-    found = [f"{finding(p)}{_judged(ledger, p)}" for p in points]
+    """`round-N-critique.md`: the critique, and the judge's ruling on each finding."""
+    found = [f"{ledgers.point_line(p)}{_judged(ledger, p)}" for p in points]
     parts = [
         f"# Round {n}: critique",
-        _section("Agreements", [a for r in replies for a in r.agreements]),
-        _section("Concerns", found),
-        _section("Suggestions", [s for r in replies for s in r.suggestions]),
+        section("## Agreements", [a for r in replies for a in r.agreements]),
+        section("## Concerns", found),
+        section("## Suggestions", [s for r in replies for s in r.suggestions]),
     ]
     for reply in replies:
         if isinstance(reply, ProposalCritique):
-            parts.append(_section("Missing alternatives", reply.alternatives))
-            parts.append(_section("Recommended decision", [reply.recommendation]))
+            parts.append(section("## Missing alternatives", reply.alternatives))
+            parts.append(section("## Recommended decision", [reply.recommendation]))
     missed = [p for p in ledger.points if p.round == n and "judge" in p.voices]
-    parts += [_section("Added by the judge", [finding(p) for p in missed])] if missed else []
+    parts += [section("## Added by the judge", map(ledgers.point_line, missed))] if missed else []
     parts += ["The critic agrees."] if agreed else []
     return "\n\n".join(parts) + "\n"
 
 
 def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
-    """The lines around what is cited, for a judge to whom the whole change would be too much."""
+    """The lines around each citation, for a change that is too large to be shown as a whole."""
     texts = {c.path: c.after for c in changes if c.after is not None}
     out: dict[str, str] = {}
     for point in ledger.points:
@@ -84,7 +83,7 @@ def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
 
 
 def table(findings: Sequence[ReviewFinding]) -> tuple[tuple[str, ...], ...]:
-    """A round's findings for a person who decides: one row each, below a head."""
+    """The findings of a round for a person who decides: a header, then one row each."""
     head = ("id", "sev", "where", "finding", "quote", "judge")
     rows = []
     for f in findings:
@@ -96,16 +95,6 @@ def table(findings: Sequence[ReviewFinding]) -> tuple[tuple[str, ...], ...]:
 def _judged(ledger: Ledger, point: Point) -> str:
     word = ruling(ledger, point)
     return f" Judge: {word}, {severity(ledger, point)}. {reason(ledger, point)}" if word else ""
-
-
-def _list(title: str, items: Sequence[str]) -> str:
-    rows = [f"- {item}" for item in items if item]
-    return f"{title}:\n" + ("\n".join(rows) if rows else "- none")
-
-
-def _section(title: str, items: Sequence[str]) -> str:
-    rows = [f"- {squeeze(tame(item))}" for item in items if item] or ["- none"]
-    return f"## {title}\n\n" + "\n".join(rows)
 
 
 def excerpt(text: str, start: int, end: int, around: int = 8) -> str:

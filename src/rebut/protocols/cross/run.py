@@ -1,215 +1,112 @@
-"""The loop of a cross review: critique, judgement, choice, and another version or an answer, until a rule ends it."""
+"""A cross review: critique, judgement, choice, and another version or a rebuttal, until a rule ends it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
-from rebut.core.types import Json
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Recommended, ReviewResult
+from rebut.domain.review_result import Recommended
 from rebut.engine.debate import Answer, Debate, Round
-from rebut.protocols.cross import (
-    findings,
-    prompts,
-    questions,
-    render,
-    reply_checks,
-    versions,
-)
-from rebut.protocols.cross.findings import weighed
+from rebut.protocols.cross import ending, findings, prompts, questions, render, reply_checks, versions
 from rebut.protocols.cross.forms import CodeCritique
-from rebut.protocols.cross.state import CrossState, contract
+from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import ArtifactVersion
-
-WHY = {
-    "agreed": "the critic agrees",
-    "quiet": "two rounds in a row brought nothing new of P1 or P2",
-    "rounds": "all rounds are used",
-    "A": "the original is kept",
-    "B": "the critic's recommendation is accepted",
-    "E": "it was stopped without a decision",
-}
+from rebut.protocols.shared import aborted, describe, ended_by
 
 
 async def run(debate: Debate) -> Outcome:
-    course = CrossState([ArtifactVersion(1, debate.target.text)])
+    state = CrossState([ArtifactVersion(1, debate.target.text)])
     for r in debate.rounds(debate.settings.rounds):
-        cause = await one_round(r, course)
-        if cause:
-            return ended(debate, course, cause)
-    if not course.rounds:
+        if cause := await one_round(r, state):
+            return ending.ended(debate, state, cause)
+    if not state.rounds:
         raise Aborted(f"the review never began: {debate.stopped}", "Raise the limit, then resume.")
-    return ended(debate, course, "settled" if debate.settled else "minutes")
+    return ending.ended(debate, state, "settled" if debate.settled else "minutes")
 
 
-async def one_round(r: Round, course: CrossState) -> str:
-    """A round; says why the review ends with it, if it does."""
-    answers = await _critique(r, course)
+async def one_round(r: Round, state: CrossState) -> str:
+    """Play a round, and return why the review ends with it; empty if it continues."""
+    answers = await _critique(r, state)
     replies: list[CodeCritique] = [a.value for a in answers]
     if not replies:
         return r.stopped and "failed"
-    agreed = reply_checks.agrees(replies) and not course.unread
-    await questions.enter(r, course, replies, agreed)
-    course.rounds = r.n
+    agreed = reply_checks.agrees(replies) and not state.unread
+    await questions.enter(r, state, replies, agreed)
+    state.rounds = r.n
     fresh = findings.raised_in(r.ledger, r.n)
     said = render.concerns(replies, fresh)
 
     def keep_page() -> None:
-        course.pages[f"round-{r.n}-critique.md"] = render.page(r.n, replies, fresh, r.ledger, agreed)
+        state.pages[f"round-{r.n}-critique.md"] = render.page(r.n, replies, fresh, r.ledger, agreed)
 
     keep_page()
     if agreed:
         return "agreed"
     try:
-        judged = (await questions.judge(r, course, said)).value
+        judged = (await questions.judge(r, state, said)).value
     except ParticipantFailed as error:
-        return _without_judge(r, course, error)
-    course.last = judged
+        return _without_judge(r, state, error)
+    state.last = judged
     keep_page()
     choice, by = await questions.decide(r, judged)
-    course.history.append(Recommended(r.n, judged.choice, judged.reason, choice, by))
-    course.rebuttal = ""
+    state.history.append(Recommended(r.n, judged.choice, judged.reason, choice, by))
+    state.rebuttal = ""
     if choice == "B" and not r.settings.skip_materialize_opposite:
-        course.accepted = await _next_version(r, course, "critic", prompts.ACCEPT)
+        state.accepted = await _next_version(r, state, "critic", prompts.ACCEPT)
     elif choice == "C":
-        course.compromised = await _next_version(r, course, "judge", prompts.COMPROMISE) or course.compromised
-    # Before the rebuttal is asked for: a round that is added by hand meanwhile must not change what was asked.
-    cause = reply_checks.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice)
+        state.compromised = await _next_version(r, state, "judge", prompts.COMPROMISE) or state.compromised
+    # Before the rebuttal is asked for: a round that the user adds meanwhile must not change what is asked.
+    cause = ending.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice)
     if choice == "D":
-        course.rebuttal = await _rebuttal(r, course, said, cause)
+        state.rebuttal = await _rebuttal(r, state, said, cause)
     return cause
 
 
-async def _rebuttal(r: Round, course: CrossState, said: str, cause: str) -> str:
-    """The answer to the critique. Where no round follows nobody would read one, so none is asked for."""
-    written = course.last.rebuttal if course.last else ""
-    if not written and (cause or r.settled_before("rebuttal")):
-        await r.skip("rebuttal", f"no round follows round {r.n}, so nobody would read a rebuttal")
-        return ""
-    text = written or await questions.rebuttal(r, course, said)
-    course.pages[f"round-{r.n}-rebuttal.md"] = f"# Round {r.n}: rebuttal\n\n{text}\n"
-    return text
-
-
-async def _critique(r: Round, course: CrossState) -> tuple[Answer[Any], ...]:
+async def _critique(r: Round, state: CrossState) -> tuple[Answer[Any], ...]:
     try:
-        answers = await questions.critique(r, course)
+        answers = await questions.critique(r, state)
     except TooFewReplies as error:
         who = r.seat("critic")
         raise Aborted(
             f"the critic ({r.speaker(who)}) did not answer, so nothing was reviewed: {error.message}",
-            "Everything is kept. Resume when it can answer, or fork with another --seat critic=SPEC.",
+            "Resume when it can answer, or fork with another --seat critic=SPEC.",
         ) from error
-    course.unread = bool(answers.failed) and bool(answers.answered)
+    state.unread = bool(answers.failed) and bool(answers.answered)
     for failure in answers.failed:
         part = failure.key.rpartition("/")[2].partition("@")[0].partition(".")[2]
-        course.notes.append(
-            f"round {r.n}: {f'the part {part} of ' if part else ''}the critique is missing ({failure.kind}: "
-            f"{failure.message}), so that part was read by nobody"
-        )
+        missing = f"the part {part} of the critique" if part else "the critique"
+        state.notes.append(f"round {r.n}: {missing} is missing ({describe(failure)}), so that part was not reviewed")
     if not answers.answered:
-        r.stop(f"the critic failed in round {r.n} ({answers.failed[0].kind}: {answers.failed[0].message})")
+        r.stop(ended_by(answers.failed[0], r.n))
     return answers.answered
 
 
-def _without_judge(r: Round, course: CrossState, error: ParticipantFailed) -> str:
-    """Where the money is gone the program ends the review; a judge that failed can be asked again."""
+def _without_judge(r: Round, state: CrossState, error: ParticipantFailed) -> str:
+    """If a limit leaves no room for the judge, the review ends. A judge that failed can be asked again by resuming."""
     if error.kind == "budget":
         r.stop(error.message)
         return "limit"
-    raise Aborted(
-        f"the judge ({r.speaker(r.seat('judge'))}) did not weigh round {r.n}: {error.kind}, {error.message}",
-        error.hint or "Everything said is kept. Resume when it can answer, or fork with another --judge.",
-        data(course, contract(r, course, "failed")),
-    ) from error
+    hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
+    kept = ending.data(state, ending.result(r, state, "failed"))
+    raise aborted(r, r.seat("judge"), f"did not weigh round {r.n}", error, hint, kept) from error
 
 
-async def _next_version(r: Round, course: CrossState, role: str, task: str) -> bool:
-    made = await versions.write(r, r.seat(role), course.now, task, questions.for_judge(r, course.now))
+async def _next_version(r: Round, state: CrossState, role: str, task: str) -> bool:
+    made = await versions.write(r, r.seat(role), state.latest, task, questions.for_judge(r, state.latest))
     if isinstance(made, str):
-        course.notes.append(f"round {r.n}: {made}")
+        state.notes.append(f"round {r.n}: {made}")
         return False
-    course.take(made, r)
+    state.add(made, r)
     return True
 
 
-# the ending
-
-
-def ended(debate: Debate, course: CrossState, cause: str) -> Outcome:
-    made = contract(debate, course, cause)
-    stand_in = debate.stand_in(debate.seat("critic"))
-    heading, whole = made.decision.upper(), cause not in ("minutes", "limit", "failed", "settled")
-    if not whole:
-        heading += f" AFTER {course.rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS"
-    elif cause == "rounds":
-        heading += ", NOT CONVERGED"
-    if stand_in:
-        heading += ", SELF-REVIEW"
-        course.notes.append(
-            f"{stand_in} spoke for the critic, and judges too: one opinion, not two independent ones"
-            if stand_in == str(debate.seat("judge").spec)
-            else f"{stand_in} spoke for the critic, as a fallback"
-        )
-    alone = not stand_in and _reviews_itself(debate)
-    if alone:
-        heading += ", SELF-REVIEW"
-        course.notes.append("critic and author are the same model: one opinion, not two independent ones")
-    if course.unread:
-        heading += ", NOT ALL OF IT READ"
-    unweighed = [p.id for p in findings.unweighed(debate.ledger)] if course.history else []
-    if unweighed or debate.ledger.unplaced:
-        heading += ", NOT ALL OF IT WEIGHED"
-    if unweighed:
-        course.notes.append(f"the judge said nothing of {', '.join(unweighed)}")
-    last = course.history[-1].reason if course.history else ""
-    return Outcome(
-        kind=made.decision.lower(),
-        unsettled="not decided" if made.decision == "Stopped" else "",
-        heading=heading,
-        decision=f"{made.decision}: {WHY.get(cause, debate.stopped)}." + (f" {last}" if last else ""),
-        conclusive=whole and not (stand_in or alone or course.unread or unweighed),
-        stopped="" if whole else debate.stopped,
-        final=made.markdown(),
-        data=data(course, made),
-        notes=tuple(course.notes),
-        caveats=("SELF-REVIEW",) if stand_in or alone else (),
-        worth=weighed(
-            made,
-            len(course.versions) - 1,
-            "the change" if debate.target.changes else "the text",
-            "" if whole else f"{course.rounds} of {debate.planned(debate.settings.rounds)} rounds",
-        ),
-    )
-
-
-def _reviews_itself(debate: Debate) -> bool:
-    """Whether critic and author are one model, as when only one was found."""
-    critic = debate.seat("critic").spec.identity
-    return any(author.spec.identity == critic for author in debate.seats("author"))
-
-
-def data(course: CrossState, made: ReviewResult) -> dict[str, Json]:
-    """The ending for machines, and what the session's files are made of."""
-    pages: dict[str, Json] = dict(course.pages)
-    return {
-        "contract": made.to_json(),
-        "versions": [v.to_json() for v in course.versions[1:]],
-        "pages": pages,
-    }
-
-
-def partial(debate: Debate) -> Outcome:
-    """The best that can be said at a deadline: what was found and weighed so far."""
-    course = CrossState([ArtifactVersion(1, debate.target.text)])
-    course.rounds = len({k.partition("/")[0] for k in debate.answers if k.endswith("@judge")})
-    made = contract(debate, course, "minutes")
-    return Outcome(
-        kind="partial",
-        heading=f"NO DECISION YET, {course.rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
-        decision=f"{len(made.shown)} findings of P1 and P2 stand so far.",
-        basis=f"round {course.rounds}" if course.rounds else "the critique alone" if made.findings else "nothing yet",
-        final=made.markdown(),
-        data=data(course, made),
-    )
+async def _rebuttal(r: Round, state: CrossState, said: str, cause: str) -> str:
+    """The answer to the critique. It is not asked for if no round follows, because no model would read it."""
+    written = state.last.rebuttal if state.last else ""
+    if not written and (cause or r.settled_before("rebuttal")):
+        await r.skip("rebuttal", f"no round follows round {r.n}, so no model would read a rebuttal")
+        return ""
+    text = written or await questions.rebuttal(r, state, said)
+    state.pages[f"round-{r.n}-rebuttal.md"] = f"# Round {r.n}: rebuttal\n\n{text}\n"
+    return text

@@ -1,4 +1,4 @@
-"""What a cross review can be told, and what follows from it."""
+"""The settings of a cross review, its seats and limits, and the folder of its files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DIFF_TOKENS = 40_000
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How much of everything an intensity stands for."""
+    """The rounds and limits of an intensity."""
 
     rounds: int
     minutes: float
@@ -46,7 +46,7 @@ PROFILES: Mapping[str, Profile] = {
 
 
 class Settings(BaseModel):
-    """What a cross review can be told."""
+    """The settings of a cross review."""
 
     intensity: Literal["quick", "standard", "extensive"] = Field(
         default="standard", description="how many rounds, and how long"
@@ -84,16 +84,17 @@ def calls(settings: Settings) -> dict[str, int]:
 
 def check(plan: Plan) -> list[str]:
     """Notices about the target: a time-out that is short for it, that it is split, and what of it is not read."""
-    told: list[str] = []
+    notices: list[str] = []
     target, timeout = plan.target, plan.limits.timeout
     if target is None:
-        return told
+        return notices
     if target.kind != "code" and timeout < SHORT_TIMEOUT:
-        told.append(f"{timeout:g} s a call is short for a {target.kind} target; {SHORT_TIMEOUT} s or more is advisable")
+        advised = f"{SHORT_TIMEOUT} s or more is advisable"
+        notices.append(f"{timeout:g} s a call is short for a {target.kind} target; {advised}")
     if large := told_of(split(target, DIFF_TOKENS)):
-        told.append(large)
-    told += [f"not read: {line}" for line in target.left_out]
-    return told
+        notices.append(large)
+    notices += [f"not read: {line}" for line in target.left_out]
+    return notices
 
 
 # Where the session's files go: into git's own folder, which nothing is ever staged from, else the user's state.
@@ -118,7 +119,7 @@ def claim(settings: Settings, now: datetime, pid: int) -> str:
             now += timedelta(seconds=1)
             continue
         except OSError:
-            return name  # told when its files cannot be written
+            return name  # reported when its files cannot be written
         return name
 
 

@@ -1,4 +1,4 @@
-"""Versions of the artifact: the one that was given, and those that a compromise or an acceptance writes."""
+"""Versions of the artifact: the user's own, and those that are written for a compromise or an acceptance."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Ask, Debate
 from rebut.protocols.cross import findings as weighing, prompts, render
 from rebut.protocols.cross.forms import NextPatch, NextText
+from rebut.protocols.shared import describe
 from rebut.workspace.diff import BothTexts, FileChange, meets, parts, written
 from rebut.workspace.targets.target import Target
 
 PROGRAMS = ("lint", "rules")
-"""Participants that write no prose: what they propose is put together from their fixes."""
+"""Participants that write no text: their version is composed from the fixes of the findings."""
 MOST_OUTPUT = 16_000
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactVersion:
-    """One version of the artifact. `files` lie over those of the first one."""
+    """One version of the artifact. `files` replace those of the first version."""
 
     n: int
     text: str = ""
@@ -35,16 +36,16 @@ class ArtifactVersion:
     by: str = ""
     changes: tuple[str, ...] = ()
     modes: Mapping[str, str] = field(default_factory=dict)
-    """Path → its mode, for files that a patch made executable, or no longer so."""
+    """Path → its mode, for files whose executable bit a patch changed."""
     exact: str = ""
-    """The patch as the bytes of the real files have it, in base64; empty where that is `patch` itself."""
+    """The patch against the bytes of the real files, in base64; empty if it is the same as `patch`."""
     round: int = 0
     """The round in which it was written."""
     caveat: str = ""
-    """What keeps `git apply` from taking the patch, if anything."""
+    """Why `git apply` would refuse the patch, if it would."""
 
     def change(self, target: Target) -> tuple[Changed, ...]:
-        """The target's change as this version has it."""
+        """The target's change with the files of this version."""
         if not self.files:
             return target.changes
         known = {c.path: c for c in target.changes}
@@ -56,7 +57,7 @@ class ArtifactVersion:
         if change.path not in self.files:
             return change
         after = self.files[change.path]
-        # Bounded: a comparison of two long files would keep everything else waiting for minutes.
+        # Bounded: comparing two long files would block everything else for minutes.
         return replace(change, after=after, added=written(change.before, after))
 
     def to_json(self) -> dict[str, Json]:
@@ -74,8 +75,8 @@ class ArtifactVersion:
 async def write(
     r: Debate, writer: Participant, now: ArtifactVersion, task: str, artifact: str
 ) -> ArtifactVersion | str:
-    """Have the next version written; a text says why there is none."""
-    target, points = r.target, [p for p in r.ledger.points if weighing.stands(r.ledger, p)]
+    """Have the next version written, or return why there is none."""
+    target, points = r.target, [p for p in r.ledger.points if weighing.is_open(r.ledger, p)]
     if _is_program(r, writer):
         return await _composed(r, writer, now, points)
     findings = r.quote("findings", render.weighed(r.ledger, points))
@@ -87,20 +88,20 @@ async def write(
         size = min(MOST_OUTPUT, 4096 + 2 * tokens(now.text))
         asks.append(Ask(writer, fill(prompts.TEXT, **shared), NextText, _is_whole(now), "text", max_output=size))
     if not asks:
-        return "there is nothing that a next version could be written of"
+        return "there is nothing to write a next version of"
     answers = await r.ask_all("version", asks, need=0)
-    if answers.failed and _is_program(r, writer):  # it took over meanwhile
+    if answers.failed and _is_program(r, writer):  # a program took over meanwhile
         return await _composed(r, writer, now, points)
     if answers.failed:
-        return "; ".join(f"the {f.who.seat} wrote no next version ({f.kind}: {f.message})" for f in answers.failed)
+        return "; ".join(f"the {f.who.seat} wrote no next version ({describe(f)})" for f in answers.failed)
     return await _taken(r, writer, now, answers.answered)
 
 
 def _is_program(r: Debate, writer: Participant) -> bool:
-    """Whether a program speaks for the writer.
+    """Whether a program answers for the writer.
 
-    A critic's fallback counts: this is the last that its seat is asked, so that a replay sees no other. A judge's may
-    only come in a later round, which a replay would see too early.
+    A critic's fallback counts: this is the last question to its seat, so a replay sees the same. A judge's fallback
+    does not: it may come in a later round, and a replay would see it too early.
     """
     stand_in = r.stand_in(writer) if writer.seat == "critic" else ""
     return (ModelSpec.parse(stand_in) if stand_in else writer.spec).provider in PROGRAMS
@@ -112,7 +113,7 @@ async def _taken(
     version = replace(now, n=now.n + 1, by=writer.seat, changes=())
     for answer in answers:
         if answer.complaints:
-            return f"version {version.n} was not taken: {'; '.join(answer.complaints)}"
+            return f"version {version.n} was not accepted: {'; '.join(answer.complaints)}"
         version = replace(version, changes=(*version.changes, *answer.value.changes))
         if isinstance(answer.value, NextText):
             version = replace(version, text=answer.value.text)
@@ -133,14 +134,14 @@ async def _taken(
         made = await r.once("version", apply, of=[patch, now.patch])
         assert isinstance(made, dict) and isinstance(made["files"], dict)
         if made["complaint"]:
-            return f"version {version.n} was not taken: {made['complaint']}"
+            return f"version {version.n} was not accepted: {made['complaint']}"
         files = {path: None if text is None else str(text) for path, text in made["files"].items()}
         version = replace(version, files=files, **_read(made))
     return version
 
 
 async def _drawn(r: Debate, files: Mapping[str, str | None], modes: Mapping[str, str]) -> dict[str, Json]:
-    """The patch to these files, as it was debated and as git takes it."""
+    """The patch to these files, as it was debated and as git accepts it."""
     patch = await r.difference(files, modes)
     exact, caveat = await r.as_it_stands(patch, files)
     same = exact == patch.encode()
@@ -148,7 +149,7 @@ async def _drawn(r: Debate, files: Mapping[str, str | None], modes: Mapping[str,
 
 
 def _read(made: Mapping[str, Json]) -> dict[str, Any]:
-    """What is on record of a patch. Records of earlier versions hold its text alone."""
+    """A patch from the record. Earlier versions of rebut recorded its text alone."""
     modes = made.get("modes")
     return {
         "patch": str(made["patch"]),
@@ -169,9 +170,9 @@ def _applies(r: Debate) -> Any:
 def _is_whole(now: ArtifactVersion) -> Any:
     def check(reply: NextText) -> list[str]:
         if not reply.text:
-            return ["the text is empty: give the whole of it"]
+            return ["the text is empty: give the whole text"]
         short = len(reply.text) < len(now.text) // 4 and len(now.text) > 2000
-        return ["the text is less than a quarter of what it was: give the whole of it, not a part"] if short else []
+        return ["the text is less than a quarter of what it was: give all of it, not a part"] if short else []
 
     return check
 
@@ -179,11 +180,11 @@ def _is_whole(now: ArtifactVersion) -> Any:
 async def _composed(
     r: Debate, writer: Participant, now: ArtifactVersion, points: Sequence[Point]
 ) -> ArtifactVersion | str:
-    """A version made of the fixes that came with the findings."""
+    """A version composed of the fixes that came with the findings."""
     texts = {c.path: c.after for c in now.change(r.target) if c.after is not None}
     fixed, taken = fixes(texts, points)
     if not fixed:
-        return "no finding came with a fix that could be put in place"
+        return "no finding has a fix that could be applied"
     files: dict[str, str | None] = {**now.files, **fixed}
 
     async def diff() -> Json:
@@ -198,13 +199,13 @@ async def _composed(
 def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, str], set[str]]:
     """The files with fixes in place of the lines that their findings cite, and the ids of these findings.
 
-    The first of two that overlap is taken.
+    Of two fixes that overlap, the first is applied.
     """
     wanted: dict[str, list[tuple[int, int, str]]] = {}
     ids = set[str]()
     for point in points:
         place = weighing.lines_of(point.evidence[0].place) if point.evidence else None
-        # A moved quote was found at its first line alone, so that what its fix would replace is not known.
+        # A moved quote was found by its first line alone, so the lines that its fix would replace are not known.
         sure = point.evidence and point.evidence[0].mark in ("found", "located")
         if point.fix and sure and place and place[0] in texts:
             path, start, end = place
@@ -223,14 +224,14 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, 
     return out, ids
 
 
-# Mending: which findings the final version takes up, told by the lines that it changes and not by anybody's word.
+# which findings the final version fixes, by the lines that it changes and not by what a model says
 
 
-def mended(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVersion) -> frozenset[str]:
-    """The findings that the judge holds valid and whose cited lines the final version changes.
+def fixed(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVersion) -> frozenset[str]:
+    """The findings that the judge calls valid and whose cited lines the final version changes.
 
-    A finding cites the version that was under review when it was raised, so that its lines are compared from there.
-    One that was raised again stands: a first attempt at it was not enough, and where it is by now nobody has said.
+    A finding cites the version that was under review when it was raised, so its lines are compared from there on. One
+    that was raised again does not count as fixed: a first attempt was not enough, and its current place is not known.
     """
     if not final.patch:
         return frozenset()

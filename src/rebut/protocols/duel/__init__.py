@@ -1,15 +1,17 @@
 """Proposer against challenger, every claim cited, until a judge picks a side."""
 
-from rebut.protocols.duel.render import artifacts
-from rebut.protocols.duel.run import Settings, calls, partial, prepare, run
+from rebut.protocols.duel.artifacts import artifacts
+from rebut.protocols.duel.ending import partial
+from rebut.protocols.duel.run import run
+from rebut.protocols.duel.settings import Settings, calls, prepare
 
 name = "duel"
-version = "3"
+version = "4"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"
-closing_tokens = 16_000
 place = "state_dir"
+closing_tokens = 16_000
 
 __all__ = [
     "Settings",

@@ -1,4 +1,4 @@
-"""What the debaters and the judge of a duel fill in."""
+"""The forms that the debaters and the judge of a duel fill in."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Assertion(Form):
 class Opening(Form):
     """The proposer's case."""
 
-    position: str = Field(description="your stance, in a few plain sentences")
-    claims: list[Assertion] = Field(description="what the stance rests on, one claim each")
+    position: str = Field(description="your position, in a few plain sentences")
+    claims: list[Assertion] = Field(description="what the position rests on, one claim each")
     need: Need
 
 
@@ -41,7 +41,7 @@ class Flaw(Form):
 
 
 class Agreement(Form):
-    """Something both sides hold, and why it is still not safe."""
+    """Something that both sides agree on, and the risk that remains."""
 
     text: str
     evidence: Cites = Field(default_factory=list)
@@ -49,7 +49,7 @@ class Agreement(Form):
 
 
 class Coverage(Form):
-    """What was found in each field that must be looked at; say so when nothing was."""
+    """What was found in each field that must be examined; say so if nothing was found."""
 
     correctness: str
     security: str
@@ -68,7 +68,7 @@ class Challenge(Form):
 
 
 class Response(Form):
-    """What the proposer says to one point."""
+    """The proposer's answer to one point."""
 
     glance: ClassVar[Glance] = Glance("argument", "move", "id")
     id: str = Field(description="the point's id, such as D1")
@@ -81,13 +81,13 @@ class Defense(Form):
     """The proposer's answer to the challenge."""
 
     responses: list[Response] = Field(description="one for every open point")
-    position: str = Field(description="your position as it stands now, with what changed")
+    position: str = Field(description="your current position, with what changed")
     claims: list[Assertion] = Field(default_factory=list, description="new claims, if any")
     need: Need
 
 
 class Ruling(Form):
-    """What the challenger makes of one answer."""
+    """The challenger's ruling on one answer."""
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
@@ -103,19 +103,19 @@ class FollowUp(Form):
     """The challenger's answer to the defense."""
 
     rulings: list[Ruling] = Field(description="one for every point that was answered")
-    flaws: list[Flaw] = Field(default_factory=list, description="new weaknesses of the position as it stands now")
+    flaws: list[Flaw] = Field(default_factory=list, description="new weaknesses of the current position")
     need: Need
 
 
 class Summary(Form):
-    """Earlier rounds, in short."""
+    """A summary of earlier rounds."""
 
     proposer: str = Field(description="the proposer's core position")
     challenger: str = Field(description="the challenger's core position")
-    concessions: list[str] = Field(description="each concession in the very words in which it was made")
+    concessions: list[str] = Field(description="each concession, copied word for word")
     agreements: list[Agreement] = Field(default_factory=list, description="with the evidence behind each")
     disagreements: list[str] = Field(default_factory=list, description="what is still open")
-    contradictions: list[str] = Field(default_factory=list, description="what was said and later unsaid, both times")
+    contradictions: list[str] = Field(default_factory=list, description="contradicting statements, both quoted")
 
 
 class Dispute(Form):
@@ -131,7 +131,7 @@ class Decision(Form):
 
     winner: Annotated[Literal["proposer", "challenger"], folded("proposer", "challenger")]
     reasoning: str = Field(description="why, naming the ids of the claims and points that decided it")
-    genuine_disagreement: Level = Field(description="did the challenger keep a position of its own?")
+    genuine_disagreement: Level = Field(description="did the challenger hold a position of its own?")
     evidence_quality: Level = Field(description="did both sides cite specifics?")
     challenge_depth: Level = Field(description="were the challenges substantial?")
     agreements: list[Agreement] = Field(default_factory=list)

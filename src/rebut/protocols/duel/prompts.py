@@ -1,12 +1,12 @@
-"""The words of a duel: what each role is told, and what is printed when it does not go as planned."""
+"""The prompts of a duel, and the warnings on a result that no debate stands behind."""
 
-EVIDENCE_RULE = """Both sides are held to one rule in every round: each claim names its evidence (a place in a file, a \
-commit, a benchmark, documented behaviour, a URL). Copy quotes exactly: a program looks up every place and quote and \
+EVIDENCE_RULE = """Both sides follow one rule in every round: each claim names its evidence (a place in a file, a \
+commit, a benchmark, documented behaviour, a URL). Copy quotes exactly: a program checks every place and quote and \
 shows the result to the other side and to the judge. A claim without evidence is marked unsupported, and the \
-verdict says so. What sounds plausible, or is "generally" so, counts for nothing by itself. Never invent a place: a \
-citation that is not there counts against you, a missing one only leaves the claim unsupported."""
+verdict says so. A claim that sounds plausible, or is "generally" true, counts for nothing by itself. Never invent a \
+place: a citation that does not exist counts against you, a missing one only leaves the claim unsupported."""
 
-OPENING = """You are the PROPOSER in a debate between two engineers. Another engineer will attack whatever you say.
+OPENING = """You are the PROPOSER in a debate between two engineers. Another engineer will attack your case.
 
 $rule
 
@@ -14,8 +14,8 @@ $fences
 
 $topic$context
 
-Take one clear position on the topic and argue it. Do not hedge, do not describe both sides, do not leave the decision
-to the reader. Break your case into claims, each able to stand or fall alone, each with its evidence."""
+Take one clear position on the topic and argue for it. Do not hedge, do not describe both sides, do not leave the
+decision to the reader. Break your case into claims, each able to stand or fall alone, each with its evidence."""
 
 CHALLENGE = """You are the CHALLENGER in a debate between two engineers. Your task is to find out what is wrong with the
 proposer's case.
@@ -26,7 +26,7 @@ $fences
 
 $topic$context
 
-The proposer's opening, with the ids of its claims and what the program found when it looked up each citation:
+The proposer's opening, with the ids of its claims and the result of checking each citation:
 
 $case
 
@@ -38,8 +38,8 @@ Rules for your answer:
 - Propose at least one concrete alternative.
 - Agree with nothing that you cannot back with evidence of your own; where you do agree, name the risk that remains."""
 
-OWN = """Before you saw that, you answered the question yourself. You need not defend this answer, but do not agree
-with the proposer merely because it disagrees with you:"""
+OWN = """Before you saw this opening, you answered the question yourself. You do not have to defend your answer, but do
+not agree with the proposer merely because it disagrees with you:"""
 
 DEFENSE = """You are the PROPOSER in round $round of a debate between two engineers.
 
@@ -49,20 +49,20 @@ $fences
 
 $topic$context
 
-What was said before:
+The debate so far:
 
 $before
 
-The points at issue, with where each stands:
+The points at issue, each with its status:
 
 $points
 
 Answer every open point ($open) by its id, with one of three moves:
-- concede: they are right. Say so plainly and say how your position changes. You will be held to it.
-- rebut: they are wrong. Show it with evidence.
+- concede: the challenger is right. Say so plainly and say how your position changes. You cannot take it back later.
+- rebut: the challenger is wrong. Show it with evidence.
 - trade-off: it is a real cost. Say why your way is still better, with evidence.
-Saying the same again is no answer: each argument must meet the point it answers. End with your position as it
-stands now."""
+Repeating yourself is not an answer: each argument must meet the point that it answers. End with your current
+position."""
 
 FOLLOW_UP = """You are the CHALLENGER in round $round of a debate between two engineers.
 
@@ -72,15 +72,15 @@ $fences
 
 $topic$context
 
-What was said before:
+The debate so far:
 
 $before
 
-The proposer's defense, with what the program found when it looked up each citation:
+The proposer's defense, with the result of checking each citation:
 
 $case
 
-The points at issue, with where each stands:
+The points at issue, each with its status:
 
 $points
 
@@ -88,21 +88,20 @@ Rule on every open point ($open) by its id. Start from doubt:
 - resolved: only if evidence convinced you; cite it. "I agree now" is not a reason.
 - dodged: the answer avoids the point, or brings no evidence. Say which.
 - unresolved: the answer meets the point and fails.
-- withdrawn: you were wrong. Say why.
-What was conceded is conceded: note any attempt to take it back without new evidence. If the proposer presents your
-challenge as agreement without meeting its substance, reject that. Then look at the position as it stands now and raise
-what is newly wrong with it. You must do at least one of two things: name a new weakness, or certify an earlier point as
-resolved with the evidence for it."""
+- withdrawn: you were wrong. Say why. A concession is final: note any attempt to take it back without new evidence. If
+  the proposer presents your challenge as agreement without meeting its substance, reject that. Then look at the
+  proposer's current position and raise what is newly wrong with it. You must do at least one of two things: name a new
+  weakness, or certify an earlier point as resolved with the evidence for it."""
 
-SUMMARY = """You keep the minutes of a debate between a PROPOSER and a CHALLENGER. Sum up rounds 1 to $upto in 500 to
+SUMMARY = """You keep the minutes of a debate between a PROPOSER and a CHALLENGER. Summarize rounds 1 to $upto in 500 to
 800 tokens.
 
 $fences
 
 $material
 
-Keep: each side's core position; every concession, copied in the very words in which it was made; the evidence behind
-each agreement; what is still open; every contradiction, quoting both moments. Take no side and add nothing."""
+Include: each side's core position; every concession, copied word for word; the evidence behind each agreement; what is
+still open; every contradiction, quoting both statements. Take no side and add nothing."""
 
 VERDICT = """You are the JUDGE of a debate between a PROPOSER and a CHALLENGER. You took no part in it.
 
@@ -114,7 +113,7 @@ $rounds
 
 $transcript
 
-The points at issue, with where each stands at the end:
+The points at issue, each with its status at the end:
 
 $points
 
@@ -123,13 +122,14 @@ What the program checked: $checked
 Decide who had the better case, and what to do. Rules:
 - Pick one side. There is no draw, and no praise for both.
 - Give your reasons by the ids of the claims and points that decided it. Length and tone decide nothing.
-- A citation marked absent counts against the claim that makes it. "Found" means only that the words stand there: judge
-  for yourself whether they support the claim. An unsupported claim carries no weight against a supported one.
-- A concession stands, also when its author later argued as if it had not been made.
+- A citation marked absent counts against the claim that makes it. "Found" means only that the quoted words are at that
+  place: judge for yourself whether they support the claim. An unsupported claim carries no weight against a supported
+  one.
+- A concession counts, even if its author later argued as if it had not been made.
 - The recommendation is one thing that the reader can do now. Unresolved questions are where the debate fell short."""
 
-UNCONTESTED = """[WARN] The challenger never spoke, so nobody contested this. It is the proposer's position alone,
-not the result of a debate."""
+UNCONTESTED = """[WARN] The challenger never answered, so this is not the result of a debate. It is the proposer's
+position alone, and uncontested."""
 
-UNDEBATED = """[WARN] Two models chose differently, and it was settled by hand before they argued. Nobody has said who
-is right; the order is that of the seats and nothing else."""
+UNDEBATED = """[WARN] Two models chose differently, and the user ended the debate before they argued. There is no
+verdict on who is right; the order below is only the order of the seats."""

@@ -1,4 +1,4 @@
-"""What can be checked of a duel's replies. Each check says what is wrong, for the one send-back; pure functions."""
+"""Checks of the replies in a duel. Each returns what is wrong, which is sent back once; pure functions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from rebut.core.text import squeeze, tokens
 from rebut.domain.ledger import Ledger, Point, same
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
+from rebut.protocols.shared import unknown
 
 MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a third too high
 
@@ -15,9 +16,9 @@ MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a thir
 def opening(reply: Opening) -> list[str]:
     wrong = []
     if not reply.position:
-        wrong.append("the position is empty: take a clear stance")
+        wrong.append("the position is empty: take a clear position")
     if not any(c.text for c in reply.claims):
-        wrong.append("no claim is made: say what the position rests on, one claim each")
+        wrong.append("there is no claim: say what the position rests on, one claim each")
     return wrong
 
 
@@ -25,9 +26,9 @@ def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
     def check(reply: Challenge) -> list[str]:
         wrong = []
         if not any(f.text for f in reply.flaws):
-            wrong.append("no flaw is named: at least one genuine flaw or omission comes before any agreement")
+            wrong.append("no flaw is named: name at least one genuine flaw or omission before any agreement")
         if not any(reply.alternatives):
-            wrong.append("no alternative is proposed: at least one, concretely")
+            wrong.append("no alternative is proposed: propose at least one, concretely")
         for name in ("correctness", "security", "developer_experience"):
             if not getattr(reply.coverage, name):
                 wrong.append(f"{name.replace('_', ' ')} is not covered: say what you found, or that you found nothing")
@@ -37,9 +38,8 @@ def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
             if not agreed.risk:
                 wrong.append(f"agreement {n} names no remaining risk")
         called = set(reply.unsupported)
-        claims = {c.id for c in ledger.claims}
-        for id in sorted((called | {f.about for f in reply.flaws if f.about}) - claims):
-            wrong.append(f"there is no claim {id}: the claims are {', '.join(sorted(claims))}")
+        named = called | {f.about for f in reply.flaws if f.about}
+        wrong += unknown(sorted(named), (c.id for c in ledger.claims), "claim")
         for claim in ledger.unsupported:
             if claim.by == "proposer" and claim.id not in called:
                 wrong.append(f"{claim.id} cites nothing and is not called out under `unsupported`")
@@ -52,9 +52,9 @@ def defense(ledger: Ledger) -> Callable[[Defense], list[str]]:
     def check(reply: Defense) -> list[str]:
         answered = {r.id for r in reply.responses if r.argument}
         wrong = [f"{p.id} is not answered: concede, rebut or trade off" for p in ledger.open if p.id not in answered]
-        wrong += _unknown(answered, ledger)
+        wrong += unknown(sorted(answered), (p.id for p in ledger.points))
         if not reply.position:
-            wrong.append("the position is empty: say where you stand now")
+            wrong.append("the position is empty: state your current position")
         return wrong
 
     return check
@@ -64,13 +64,13 @@ def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
     def check(reply: FollowUp) -> list[str]:
         ruled = {r.id for r in reply.rulings}
         wrong = [f"{p.id} is not ruled on" for p in ledger.open if p.id not in ruled]
-        wrong += _unknown(ruled, ledger)
+        wrong += unknown(sorted(ruled), (p.id for p in ledger.points))
         for ruling in reply.rulings:
             if ruling.ruling == "resolved" and not ruling.evidence:
                 wrong.append(f"{ruling.id} is called resolved without evidence: cite what convinced you")
         certified = any(r.ruling == "resolved" and r.evidence for r in reply.rulings)
         if not any(f.text and not _again(f, ledger) for f in reply.flaws) and not certified:
-            wrong.append("neither a new weakness is named nor an earlier one certified as resolved with evidence")
+            wrong.append("name a new weakness, or certify an earlier point as resolved with evidence")
         return wrong
 
     return check
@@ -82,7 +82,7 @@ def summary(earlier: Sequence[str]) -> Callable[[Summary], list[str]]:
 
     def check(reply: Summary) -> list[str]:
         wrong = [
-            f"this concession was never said in these words: {quote!r}"
+            f"this concession was never made in these words: {quote!r}"
             for quote in reply.concessions
             if not is_verbatim(quote, said)
         ]
@@ -123,11 +123,3 @@ def _again(flaw: Flaw, ledger: Ledger) -> bool:
     cited = tuple(c.evidence() for c in flaw.evidence)
     repeated = Point(flaw.text, "challenger", 0, category=flaw.category, evidence=cited)
     return any(same(repeated, p) for p in ledger.points if ledger.status(p.id) not in ("resolved", "withdrawn"))
-
-
-def _unknown(ids: set[str], ledger: Ledger) -> list[str]:
-    known = {p.id for p in ledger.points}
-    return [
-        f"there is no point {id}: the open ones are {', '.join(p.id for p in ledger.open)}"
-        for id in sorted(ids - known)
-    ]

@@ -1,25 +1,18 @@
-"""The course of a duel: opening, challenge, then defense and follow-up for as many rounds as asked, then a verdict."""
+"""A duel: opening and challenge, then a defense and a follow-up in each further round, then a verdict."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from pydantic import BaseModel, Field
-
 from rebut.core.errors import Aborted, ParticipantFailed
-from rebut.core.text import squeeze, tokens
-from rebut.core.types import Json
+from rebut.core.text import squeeze
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Move, MoveKind, Point, Slip
-from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
+from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
-from rebut.domain.worth import Worth, fates
 from rebut.engine.debate import Debate, Failure, Round
-from rebut.engine.protocol import Preparation
-from rebut.protocols.duel import prompts, render, reply_checks
-from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
-from rebut.protocols.duel.render import weighed
-from rebut.protocols.shared import UNCONTESTED, chosen_folder, prompt_head
+from rebut.protocols.duel import ending, prompts, render, reply_checks
+from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening, Summary
+from rebut.protocols.duel.state import DuelState, Turn
+from rebut.protocols.shared import aborted, ended_by, prompt_head
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {
@@ -30,62 +23,45 @@ RULINGS: dict[str, MoveKind] = {
 }
 
 
-class Settings(BaseModel):
-    """What a duel can be told."""
-
-    rounds: int = Field(default=2, ge=1, le=5, description="rounds of back and forth")
-    effort: str = Field(default="", description="thinking effort of every seat")
-    state_dir: str = Field(default="", description="where debate/last-debate.json is written")
-
-
-def calls(settings: Settings) -> dict[str, int]:
-    """How many calls a whole duel makes."""
-    rounds = settings.rounds
-    return {"proposer": rounds, "challenger": rounds, "judge": 1 + max(0, rounds - 2)}
-
-
-def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
-    """The state file goes where the user says, else where the coding agent that rebut runs under looks for it."""
-    chosen = chosen_folder(asked, "state_dir")
-    return {"state_dir": asked.host_state if chosen is None else chosen}, []
-
-
 async def run(debate: Debate) -> Outcome:
     return await contest(debate, DuelState())
 
 
-async def contest(debate: Debate, course: DuelState) -> Outcome:
-    """All rounds and the verdict. The opening may have been said already, and is then in the course."""
-    debate.state = course
-    # Where both have answered blind, a duel that nobody wants any more need not begin.
-    for r in debate.rounds(debate.settings.rounds, least=0 if course.own else 1):
+async def contest(debate: Debate, state: DuelState) -> Outcome:
+    """All rounds and the verdict. The state may contain the opening already."""
+    debate.state = state
+    # If both sides have answered before, the user may end the debate before its first round.
+    for r in debate.rounds(debate.settings.rounds, least=0 if state.own_answer else 1):
         if r.n > 2 and r.ledger.points and not r.ledger.open:
-            # The challenger has ruled on every point, and was asked for new ones in the same breath.
-            course.closed = f"no point was open after round {r.n - 1} of {debate.planned(debate.settings.rounds)}"
-            await r.skip("defense", f"{course.closed}, so there was nothing to defend")
+            # The challenger has ruled on every point, and in the same call was asked for new ones.
+            state.closed = f"no point was open after round {r.n - 1} of {debate.planned(debate.settings.rounds)}"
+            await r.skip("defense", f"{state.closed}, so there was nothing to defend")
             break
-        before = await background(r, course)
-        opened = course.round(r.n)
-        spoke = opened[0] if opened else await (opening(r) if r.n == 1 else defense(r, before))
-        if isinstance(spoke, Failure):
-            r.stop(_ended_by(spoke, r.n))
+        before = await background(r, state)
+        opened = state.round(r.n)
+        case = opened[0] if opened else await (opening(r) if r.n == 1 else defense(r, before))
+        if isinstance(case, Failure):
+            r.stop(ended_by(case, r.n))
             break
         if not opened:
-            course.said.append(spoke)
-        r.keep_for_closing(course.size())
-        replied = await (challenge(r, spoke, course.own) if r.n == 1 else follow_up(r, before, spoke))
-        if isinstance(replied, Failure):
-            r.stop(_ended_by(replied, r.n))
+            state.turns.append(case)
+        r.keep_for_closing(state.size())
+        reply = await (challenge(r, case, state.own_answer) if r.n == 1 else follow_up(r, before, case))
+        if isinstance(reply, Failure):
+            r.stop(ended_by(reply, r.n))
             break
-        course.said.append(replied)
-        r.keep_for_closing(course.size())
-    if course.own and debate.settled and not course.whole_rounds():
-        return undebated(debate, course)
-    if not course.said:
+        state.turns.append(reply)
+        r.keep_for_closing(state.size())
+    if state.own_answer and debate.settled and not state.complete_rounds():
+        return ending.undebated(debate, state)
+    if not state.turns:
         raise Aborted(f"the debate never began: {debate.stopped}", "Raise the limit, then resume.")
-    if not course.whole_rounds():
-        return uncontested(debate, course)
-    return await verdict(debate, course)
+    if not state.complete_rounds():
+        return ending.uncontested(debate, state)
+    return await ending.verdict(debate, state)
+
+
+# the turns
 
 
 async def opening(r: Round) -> Turn:
@@ -94,21 +70,20 @@ async def opening(r: Round) -> Turn:
     try:
         answer = await r.ask(who, "opening", prompt, schema=Opening, check=reply_checks.opening)
     except ParticipantFailed as error:
-        failed = f"the proposer ({r.speaker(who)}) did not open: {error.kind}, {error.message}"
-        raise Aborted(
-            "debate failed: all tool invocations timed out" if error.kind == "timeout" else failed,
-            error.hint or "Without an opening there is nothing to debate. Resume when it can answer.",
-        ) from error
+        hint = "Without an opening there is nothing to debate. Resume when it can answer."
+        if error.kind == "timeout":
+            raise Aborted("debate failed: all tool invocations timed out", error.hint or hint) from error
+        raise aborted(r, who, "did not open", error, hint) from error
     form = answer.value
     new = await r.note("opening", claims(form, "proposer"))
     return Turn(1, "proposer", render.opening(form, new), form.position)
 
 
-async def challenge(r: Round, case: Turn, own: str = "") -> Turn | Failure:
+async def challenge(r: Round, case: Turn, own_answer: str = "") -> Turn | Failure:
     who = r.seat("challenger")
     quoted = r.quote("the proposer's opening", case.text)
-    if own:
-        quoted += f"\n\n{prompts.OWN}\n\n{r.quote('your own answer', own)}"
+    if own_answer:
+        quoted += f"\n\n{prompts.OWN}\n\n{r.quote('your own answer', own_answer)}"
     prompt = fill(prompts.CHALLENGE, **prompt_head(r, prompts.EVIDENCE_RULE), case=quoted)
     answer = await r.try_ask(who, "challenge", prompt, schema=Challenge, check=reply_checks.challenge(r.ledger))
     if isinstance(answer, Failure):
@@ -128,9 +103,8 @@ async def defense(r: Round, before: str) -> Turn | Failure:
         points=r.quote("the points at issue", render.points(r.ledger)),
         open=", ".join(p.id for p in r.ledger.open) or "none",
     )
-    answer = await r.try_ask(
-        r.seat("proposer"), "defense", prompt, schema=Defense, check=reply_checks.defense(r.ledger)
-    )
+    check = reply_checks.defense(r.ledger)
+    answer = await r.try_ask(r.seat("proposer"), "defense", prompt, schema=Defense, check=check)
     if isinstance(answer, Failure):
         return answer
     form, entries = answer.value, list[Entry]()
@@ -169,125 +143,6 @@ async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
     return Turn(r.n, "challenger", render.follow_up(new, r.ledger, r.n), quotable)
 
 
-def uncontested(debate: Debate, course: DuelState) -> Outcome:
-    """The challenger never spoke: the position stands alone, and is called that."""
-    text = course.said[0].text
-    return Outcome(
-        kind="uncontested",
-        unsettled=UNCONTESTED,
-        heading="UNCONTESTED",
-        decision=course.said[0].quotable,
-        conclusive=False,
-        stopped=f"the challenger never spoke: {debate.stopped}",
-        final=f"{prompts.UNCONTESTED}\n\n{text}\n",
-        data={"position": course.said[0].quotable, "rounds_completed": 0, "exchanges": _exchanges(course)},
-        worth=Worth(caveat="the challenger never spoke, so the first answer is all there is"),
-    )
-
-
-def undebated(debate: Debate, course: DuelState) -> Outcome:
-    """Two blind answers that differ, and somebody who did not want them argued out: no verdict."""
-    sides = [("proposer", course.said[0].text), ("challenger", course.own)]
-    return Outcome(
-        kind="no verdict",
-        heading="NO VERDICT, THE ANSWERS DIFFER",
-        conclusive=False,
-        stopped=debate.stopped,
-        final="\n\n".join([prompts.UNDEBATED, *(f"## {role}\n\n{text}" for role, text in sides)]) + "\n",
-        data={"rounds_completed": 0, "exchanges": _exchanges(course)},
-    )
-
-
-async def verdict(debate: Debate, course: DuelState) -> Outcome:
-    rounds, asked = course.whole_rounds(), debate.planned(debate.settings.rounds)
-    whole = [s for s in course.said if s.round <= rounds]
-    ledger = debate.ledger.upto(rounds)  # half a round is not weighed
-    prompt = fill(
-        prompts.VERDICT,
-        fences=FENCES,
-        topic=debate.quote("topic", debate.topic),
-        transcript="\n\n".join(debate.quote(f"round {s.round}, {s.role}", s.text) for s in whole),
-        points=debate.quote("the points at issue", render.points(ledger)),
-        checked=render.checked(ledger),
-        # Why it ended early is not said: limits and providers' messages have no business in a prompt.
-        rounds=f"{rounds} of {asked} rounds were completed.",
-    )
-    judge, check = debate.seat("judge"), reply_checks.decision(ledger)
-    data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": _exchanges(course)}
-    try:
-        answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True)
-    except ParticipantFailed as error:
-        return no_verdict(debate, course, error, data)
-    heading = "VERDICT" if rounds == asked else f"VERDICT AFTER {rounds} OF {asked} ROUNDS"
-    if course.closed and ledger.points:
-        heading = f"VERDICT, NOTHING LEFT OPEN AFTER {rounds} OF {asked} ROUNDS"
-    if not ledger.points:
-        heading = f"UNCONTESTED {heading}"  # the challenger spoke and found nothing, not even when sent back
-    if course.unsummed:
-        heading = f"{heading} WITHOUT A SUMMARY"
-    # Nothing that the winner brought is there to be seen: its case may still be right, but nobody has shown it.
-    baseless = answer.value.winner == "challenger" and bool(ledger.points) and dict(fates(ledger)).keys() == {"struck"}
-    if baseless:
-        heading = f"{heading} ON STRUCK POINTS ALONE"
-    complete = (rounds == asked or bool(course.closed)) and bool(ledger.points) and not course.unsummed
-    return Outcome(
-        kind="verdict",
-        heading=heading,
-        decision=answer.value.recommendation,
-        verdict=Verdict(
-            answer.value.winner, answer.value.reasoning, answer.value.recommendation, answer.model or judge.label
-        ),
-        conclusive=complete and not baseless,
-        stopped=debate.stopped,
-        final=render.report(debate, ledger, answer.value, rounds, course.notes),
-        data={**data, "decision": answer.value.model_dump(mode="json")},
-        decision_notes=DecisionNotes(
-            alternatives=tuple(f"{d.point}: {d.proposer}, or {d.challenger}" for d in answer.value.disagreements)
-        ),
-        notes=tuple(course.notes),
-        worth=weighed(
-            debate.answers, ledger, answer.value.winner, "" if rounds == asked else f"{rounds} of {asked} rounds"
-        ),
-    )
-
-
-def no_verdict(debate: Debate, course: DuelState, error: ParticipantFailed, data: dict[str, Json]) -> Outcome:
-    """Without money for a judge the program ends the debate without a winner; one that failed can be asked again."""
-    if error.kind != "budget":
-        raise Aborted(
-            f"the judge ({debate.speaker(debate.seat('judge'))}) gave no verdict: {error.kind}, {error.message}",
-            error.hint or "Everything said is kept. Resume when it can answer, or fork with another --judge.",
-            data,
-        ) from error
-    return Outcome(
-        kind="no verdict",
-        heading="NO VERDICT",
-        conclusive=False,
-        stopped=error.message,
-        final=render.without_verdict(debate, course.whole_rounds(), error.message),
-        data=data,
-        notes=tuple(course.notes),
-        worth=weighed(debate.answers, debate.ledger.upto(course.whole_rounds()), caveat="there was no verdict"),
-    )
-
-
-def partial(debate: Debate) -> Outcome:
-    """The best that can be said at a deadline: where the proposer stands and what is open against it."""
-    answers, course = debate.answers, debate.state
-    assert isinstance(course, DuelState)
-    cases = [v for k, v in answers.items() if k.endswith("@proposer") and isinstance(v, dict)]
-    rounds = course.whole_rounds()
-    position = str(cases[-1].get("position", "")) if cases else ""
-    return Outcome(
-        kind="partial",
-        heading=f"NO VERDICT YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
-        decision=position,
-        basis=f"round {rounds}" if rounds else ("the opening alone" if cases else "nothing yet"),
-        final=render.without_verdict(debate, rounds, "the deadline came first"),
-        data={"position": position, "rounds_completed": rounds, "exchanges": _exchanges(course)},
-    )
-
-
 def claims(form: Opening, by: str) -> list[Entry]:
     return [Claim(c.text, by, 1, cited(c.evidence)) for c in form.claims if c.text]
 
@@ -300,84 +155,39 @@ def _flaws(flaws: list[Flaw], n: int) -> list[Entry]:
     ]
 
 
-def _exchanges(course: DuelState) -> list[Json]:
-    return [{"round": s.round, "role": s.role, "response": s.text} for s in course.said]
+# what the debaters see of earlier rounds
 
 
-def _ended_by(failure: Failure, n: int) -> str:
-    if failure.kind == "budget":
-        return failure.message
-    return f"the {failure.who.seat} failed in round {n} ({failure.kind}: {failure.message})"
-
-
-# The minutes of a duel: what was said, and the summary that takes the place of older rounds.
-
-
-@dataclass
-class Turn:
-    """One turn, as the other side, the judge and the reader see it."""
-
-    round: int
-    role: str
-    text: str
-    quotable: str
-    """The author's own words, in which a concession must be found verbatim."""
-
-
-@dataclass
-class DuelState:
-    """What was said so far, and what became of earlier rounds."""
-
-    said: list[Turn] = field(default_factory=list)
-    summary: str = ""
-    notes: list[str] = field(default_factory=list)
-    closed: str = ""
-    """Why no further round was held, where nothing was left to argue about."""
-    unsummed: bool = False
-    """A summary failed, and the sides argued on over the program's list of points: less than they were promised."""
-    own: str = ""
-    """What the challenger answered before it saw the proposer's case, where it was asked."""
-
-    def round(self, n: int) -> list[Turn]:
-        return [s for s in self.said if s.round == n]
-
-    def size(self) -> int:
-        """Tokens of all that was said, which the closing call will have to read."""
-        return sum(tokens(s.text) for s in self.said)
-
-    def whole_rounds(self) -> int:
-        return sum(1 for s in self.said if s.role == "challenger")
-
-
-async def background(r: Round, course: DuelState) -> str:
-    """What was said before: in full for two rounds; from the third on, all but the last round as a summary."""
+async def background(r: Round, state: DuelState) -> str:
+    """The earlier rounds: the last one in full and, from round 3 on, a summary of those before it."""
     if r.n == 1:
         return ""
-    latest = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 1))
+    latest = "\n\n".join(r.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in state.round(r.n - 1))
     if r.n < 3:
         return latest
-    course.summary = await summarize(r, course)
-    return f"{r.quote(f'summary of rounds 1 to {r.n - 2}', course.summary)}\n\n{latest}"
+    state.summary = await summarize(r, state)
+    return f"{r.quote(f'summary of rounds 1 to {r.n - 2}', state.summary)}\n\n{latest}"
 
 
-async def summarize(r: Round, course: DuelState) -> str:
-    """Roll the summary forward by one round: prompts stay as long as they are, however many rounds there are."""
-    old = r.quote(f"summary of rounds 1 to {r.n - 3}", course.summary) if course.summary else ""
-    turns = "\n\n".join(r.quote(f"round {s.round}, {s.role}", s.text) for s in course.round(r.n - 2))
+async def summarize(r: Round, state: DuelState) -> str:
+    """Extend the summary by one round, so that prompts do not grow with the number of rounds."""
     upto = r.n - 2
+    old = r.quote(f"summary of rounds 1 to {upto - 1}", state.summary) if state.summary else ""
+    turns = "\n\n".join(r.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in state.round(upto))
     conceded = [m for m in r.ledger.moves if m.kind == "concede" and m.round <= upto]
-    # The old summary is no source: its writer's own words would turn into a debater's on the second round.
-    earlier = [s.quotable for s in course.said if s.round <= upto] + [f"{m.point}: {m.reason}" for m in conceded]
+    # The old summary is not a source: otherwise words of its writer could pass for a debater's.
+    sources = [turn.quotable for turn in state.turns if turn.round <= upto]
+    sources += [f"{m.point}: {m.reason}" for m in conceded]
     prompt = fill(prompts.SUMMARY, fences=FENCES, upto=str(upto), material=f"{old}\n\n{turns}".strip())
-    answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=reply_checks.summary(earlier))
+    answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=reply_checks.summary(sources))
     if isinstance(answer, Failure):
-        course.unsummed = True
-        course.notes.append(
-            f"round {r.n}: no summary was written ({answer.kind}); the program's own list of points served"
+        state.summary_failed = True
+        state.notes.append(
+            f"round {r.n}: no summary was written ({answer.kind}); the program used its own list of points instead"
         )
         return render.own_summary(r.ledger, conceded)
-    said = [squeeze(text) for text in earlier]
+    said = [squeeze(text) for text in sources]
     kept = [c for c in answer.value.concessions if reply_checks.is_verbatim(c, said)]
     if dropped := len(answer.value.concessions) - len(kept):
-        course.notes.append(f"round {r.n}: {dropped} concession(s) in the summary were not verbatim and were left out")
+        state.notes.append(f"round {r.n}: {dropped} concession(s) in the summary were not verbatim and were left out")
     return render.summary(answer.value, kept, conceded)

@@ -1,121 +1,87 @@
-"""The end of a panel: consensus, partial consensus or trade-off, in the fixed format, with its audit trail."""
+"""How a panel ends: consensus, partial consensus or trade-off, in a fixed format; and what the debate changed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rebut.core.text import cut, squeeze, tame
+from rebut.core.text import squeeze, tame
 from rebut.core.types import Json
 from rebut.domain.ledger import Ledger, Slip
 from rebut.domain.outcome import DecisionNotes, Outcome
-from rebut.domain.worth import Worth, fates
+from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
 from rebut.protocols.panel.state import Challenger, PanelState, Position
+from rebut.protocols.shared import of_rounds
 
 ORDER = ("low", "medium", "high")
 
 
-def outcome(debate: Debate, course: PanelState) -> Outcome:
-    """What came of it. Seats that never answered stay in the denominator (C6)."""
+def outcome(debate: Debate, state: PanelState) -> Outcome:
+    """The outcome. Seats that never answered stay in the denominator (C6)."""
     ledger, asked = debate.ledger, debate.planned(debate.settings.rounds)
-    ok, of = len(course.validated), len(course.challengers)
+    ok, of = len(state.validated), len(state.challengers)
     heading, kind, conclusive = "CONSENSUS", "consensus", True
-    if course.dissenters:
+    if state.dissenters:
         kind, heading = "tradeoff", "TRADEOFF"
-        heard = of - len(course.missing)
+        answered = of - len(state.missing)
         if debate.stopped:
-            heading = f"TRADEOFF AFTER {course.rounds} OF {asked} ROUNDS"
-        if course.missing:
-            heading += f" ({heard} OF {of} HEARD)"
-        conclusive = not debate.stopped and not course.missing and not course.unsaid
+            heading = f"TRADEOFF AFTER {of_rounds(state.rounds, asked)}"
+        if state.missing:
+            heading += f" ({answered} OF {of} ANSWERED)"
+        conclusive = not debate.stopped and not state.missing and not state.unsaid
     elif not ok:
         kind, heading, conclusive = "no consensus", f"NO CONSENSUS (0 of {of})", False
     elif ok < of:
         kind, heading, conclusive = "partial consensus", f"PARTIAL CONSENSUS ({ok} of {of})", False
-    body = _tradeoff(debate, course) if course.dissenters else _consensus(course, ledger)
-    final = "\n\n".join([f"## DEBATE OUTCOME: {heading}", *body, *_trail(course, ledger)]) + "\n"
+    body = _tradeoff(debate, state) if state.dissenters else _consensus(state, ledger)
+    final = "\n\n".join([f"## DEBATE OUTCOME: {heading}", *body, *_trail(state, ledger)]) + "\n"
     return Outcome(
         kind=kind,
         heading=heading,
-        decision=course.position.text,
+        decision=state.position.text,
         conclusive=conclusive,
         label="POSITION, CONTESTED" if kind == "tradeoff" else "",
         unsettled="contested" if kind == "tradeoff" else "",
-        decision_notes=decision_notes(course),
-        stopped=(debate.stopped or course.unsaid) if course.dissenters else "",
+        decision_notes=decision_notes(state),
+        stopped=(debate.stopped or state.unsaid) if state.dissenters else "",
         final=final,
         data={
-            **course.to_json(),
-            "confidence": confidence(course),
-            "held": held(course, ledger),
+            **state.to_json(),
+            "confidence": confidence(state),
+            "held": held(state, ledger),
         },
-        notes=tuple(course.notes),
-        rows=tuple(_rows(course, ledger)),
-        worth=weighed(course, ledger, _lacking(course, debate.stopped)),
+        notes=tuple(state.notes),
+        rows=tuple(_rows(state, ledger)),
+        worth=worth(state, ledger, _lacking(state, debate.stopped)),
     )
 
 
-def decision_notes(course: PanelState) -> DecisionNotes:
-    """What a decision record says of a panel besides its points."""
-    alternatives = []
-    for old, new in pairwise(course.positions):
-        why = [f"{cause.lens} raised {cause.point}" for cause in new.causes]
-        if squeeze(old.text) != squeeze(new.text):
-            given_up = "; ".join(why) or "no point was named"
-            alternatives.append(f"v{old.version}: {old.text} Given up: {given_up}.")
-    grounds = [one for one in course.grounds if isinstance(one, dict)]
-    against = "what would speak against the decision, says the"
-    alternatives += [f"{against} {one.get('party')}: {one.get('other_right')}" for one in grounds]
-    consequences = [f"weak by its author's own account: {text}" for text in course.weaknesses if text]
-    for one in grounds:
-        for crux in _rows_of(one.get("cruxes")):
-            if isinstance(crux, dict) and crux.get("checkable"):
-                consequences.append(f"[ ] find out: {crux.get('question')} ({crux.get('how')})")
-    dissent = []
-    for c in course.challengers:
-        if c.stand == "dissent":
-            dissent.append(f"{c.shown}: {c.strength}: {c.concern}")
-        elif not c.content:
-            dissent.append(f"{c.shown} did not answer: {c.why}")
-    return DecisionNotes(
-        context=(
-            *([f"field: {course.domain}"] if course.domain else []),
-            *(f"taken for granted at the start: {text}" for text in course.assumptions if text),
-        ),
-        alternatives=tuple(alternatives),
-        consequences=tuple(consequences),
-        dissent=tuple(dissent),
-    )
-
-
-def _lacking(course: PanelState, stopped: str) -> str:
-    """What an account of this panel leaves out."""
-    if course.missing:
-        return f"{len(course.missing)} of {len(course.challengers)} not heard"
-    return "it ended early" if stopped and course.dissenters else ""
+def _lacking(state: PanelState, stopped: str) -> str:
+    """What the comparison with the first position leaves out."""
+    if state.missing:
+        return f"{len(state.missing)} of {len(state.challengers)} did not answer"
+    return "it ended early" if stopped and state.dissenters else ""
 
 
 def partial(debate: Debate) -> Outcome:
-    """The best that can be said at a deadline: the last position, and what is open against it."""
-    answers, course = debate.answers, debate.state
+    """The result at a deadline: the last position, and the points that are open."""
+    answers, state = debate.answers, debate.state
     said = [v for k, v in answers.items() if k.endswith("@lead") and isinstance(v, dict) and v.get("position")]
-    rounds = (
-        course.rounds if isinstance(course, PanelState) else 0
-    )  # a round in which somebody is still asked is not over
+    rounds = state.rounds if isinstance(state, PanelState) else 0  # completed ones only
     challenges = [v for k, v in answers.items() if k.startswith("r1/challenge@") and isinstance(v, dict)]
     position = str(said[-1]["position"]) if said else ""
-    # Ids are given when a round is over; what was raised in one that is not has none yet.
+    # Points get their ids when a round is over, so those of an incomplete round have none yet.
     early = (
         [p for form in challenges for p in _rows_of(form.get("points")) if isinstance(p, dict)] if not rounds else []
     )
     rows = [f"- {p.id}: {squeeze(p.text)}" for p in debate.ledger.open] + [
         f"- {squeeze(str(p['text']))}" for p in early
     ]
-    left = "\n".join(rows) or "- none was raised yet"
+    left = "\n".join(rows) or "- none yet"
     return Outcome(
         kind="partial",
-        heading=f"NO CONSENSUS YET, {rounds} OF {debate.planned(debate.settings.rounds)} ROUNDS",
+        heading=f"NO CONSENSUS YET, {of_rounds(rounds, debate.planned(debate.settings.rounds))}",
         decision=position,
         basis=f"round {rounds}"
         if rounds
@@ -125,28 +91,28 @@ def partial(debate: Debate) -> Outcome:
     )
 
 
-def _before_round_1(opened: bool, heard: int, of: int) -> str:
-    if heard:
-        return f"the opening and {heard} of {of} challenges"
+def _before_round_1(opened: bool, answered: int, of: int) -> str:
+    if answered:
+        return f"the opening and {answered} of {of} challenges"
     return "the opening alone" if opened else "nothing yet"
 
 
-def confidence(course: PanelState) -> str:
-    """The lead's own, which a contested or unheard position cannot have in full."""
-    if course.rounds == 1 and all(c.stand == "agree" for c in course.challengers):
+def confidence(state: PanelState) -> str:
+    """The lead's own confidence, at most medium if the position is contested or a challenger did not answer."""
+    if state.rounds == 1 and all(c.stand == "agree" for c in state.challengers):
         return "high"
-    own = course.position.confidence
-    whole = len(course.validated) == len(course.challengers)
+    own = state.position.confidence
+    whole = len(state.validated) == len(state.challengers)
     return own if whole else min(own, "medium", key=ORDER.index)
 
 
-def held(course: PanelState, ledger: Ledger) -> dict[str, Json]:
-    """How the panel kept to its word: changes of mind without a cause, and concessions taken back."""
+def held(state: PanelState, ledger: Ledger) -> dict[str, Json]:
+    """What the program checked: changes of mind without a cause, concessions taken back, and citations."""
     return {
         "flips_without_cause": len(flips(ledger)),
-        "flips": [_slip(s, course) for s in flips(ledger)],
-        "walked_back": [_slip(s, course) for s in ledger.slips if s.kind == "walked back"],
-        "unexplained_versions": [p.version for p in course.positions if p.unexplained],
+        "flips": [_slip(s, state) for s in flips(ledger)],
+        "walked_back": [_slip(s, state) for s in ledger.slips if s.kind == "walked back"],
+        "unexplained_versions": [p.version for p in state.positions if p.unexplained],
         "citations": dict(ledger.marks()),
         "claims_unsupported": [c.id for c in ledger.unsupported],
         "points_unsupported": [p.id for p in ledger.points if not p.evidence],
@@ -155,63 +121,99 @@ def held(course: PanelState, ledger: Ledger) -> dict[str, Json]:
 
 
 def flips(ledger: Ledger) -> list[Slip]:
-    """Objections that were dropped without a reason, each once."""
+    """Objections that were dropped without a reason, each listed once."""
     return list(dict.fromkeys(s for s in ledger.slips if s.kind == "dropped"))
 
 
-def _slip(slip: Slip, course: PanelState) -> str:
-    return f"{slip.point} by {course.lens_of(slip.by)} in round {slip.round}"
+def _slip(slip: Slip, state: PanelState) -> str:
+    return f"{slip.point} by {state.lens_of(slip.by)} in round {slip.round}"
 
 
-def _consensus(course: PanelState, ledger: Ledger) -> list[str]:
+def decision_notes(state: PanelState) -> DecisionNotes:
+    """What a decision record says about a panel besides its points."""
+    alternatives = []
+    for old, new in pairwise(state.positions):
+        why = [f"{cause.lens} raised {cause.point}" for cause in new.causes]
+        if squeeze(old.text) != squeeze(new.text):
+            given_up = "; ".join(why) or "no point was named"
+            alternatives.append(f"v{old.version}: {old.text} Given up: {given_up}.")
+    grounds = [one for one in state.grounds if isinstance(one, dict)]
+    against = "what would make the decision wrong, according to the"
+    alternatives += [f"{against} {one.get('party')}: {one.get('other_right')}" for one in grounds]
+    consequences = [f"weak by its author's own account: {text}" for text in state.weaknesses if text]
+    for one in grounds:
+        for crux in _rows_of(one.get("cruxes")):
+            if isinstance(crux, dict) and crux.get("checkable"):
+                consequences.append(f"[ ] find out: {crux.get('question')} ({crux.get('how')})")
+    dissent = []
+    for c in state.challengers:
+        if c.stand == "dissent":
+            dissent.append(f"{c.shown}: {c.strength}: {c.concern}")
+        elif not c.content:
+            dissent.append(f"{c.shown} did not answer: {c.why}")
+    return DecisionNotes(
+        context=(
+            *([f"field: {state.domain}"] if state.domain else []),
+            *(f"taken for granted at the start: {text}" for text in state.assumptions if text),
+        ),
+        alternatives=tuple(alternatives),
+        consequences=tuple(consequences),
+        dissent=tuple(dissent),
+    )
+
+
+# the report
+
+
+def _consensus(state: PanelState, ledger: Ledger) -> list[str]:
     head = [
-        f"**Final position:** {tame(course.position.text)}",
-        f"**Confidence:** {confidence(course).upper()}",
-        f"**Rounds to consensus:** {course.rounds}",
+        f"**Final position:** {tame(state.position.text)}",
+        f"**Confidence:** {confidence(state).upper()}",
+        f"**Rounds to consensus:** {state.rounds}",
     ]
-    rows = [f"**Perspectives validated:** {len(course.validated)} of {len(course.challengers)}"]
-    for c in course.challengers:
+    rows = [f"**Perspectives validated:** {len(state.validated)} of {len(state.challengers)}"]
+    for c in state.challengers:
         if c.content:
             seen = f", v{c.validated}" + (
-                " of v" + str(course.position.version) if c.validated < course.position.version else ""
+                " of v" + str(state.position.version) if c.validated < state.position.version else ""
             )
             rows.append(f"- ✅ {c.shown}{seen}: {squeeze(c.summary) or 'no summary given'}")
         else:
             rows.append(f"- ❌ {c.shown}: {_absent(c)}")
-    return ["  \n".join(head), "\n".join(rows), _changed(course, ledger)]
+    return ["  \n".join(head), "\n".join(rows), _changed(state, ledger)]
 
 
-def _tradeoff(debate: Debate, course: PanelState) -> list[str]:
+def _tradeoff(debate: Debate, state: PanelState) -> list[str]:
     ledger = debate.ledger
     head = [
-        f"**Final position:** {tame(course.position.text)} (contested)",
-        f"**Confidence:** {confidence(course).upper()}",
-        f"**Rounds:** {course.rounds} of {debate.planned(debate.settings.rounds)} (no consensus)",
+        f"**Final position:** {tame(state.position.text)} (contested)",
+        f"**Confidence:** {confidence(state).upper()}",
+        f"**Rounds:** {state.rounds} of {debate.planned(debate.settings.rounds)} (no consensus)",
     ]
     rows = ["**Perspective Breakdown:**"]
-    for c in course.challengers:
+    for c in state.challengers:
         word = {"agree": "AGREE", "minor": "AGREE", "dissent": "DISAGREE", "unknown": "UNKNOWN"}.get(
             c.stand, "NO ANSWER"
         )
         said = f"v{c.validated}: {squeeze(c.summary)}" if c.content else f"{c.strength}: {squeeze(c.concern)}"
         if c.stand == "dissent" and c.why:
-            said += f" (last not heard: {c.why})"
-        rows.append(f"- {c.shown}: {word} - {_absent(c) if c in course.missing else said}")
-    names = ", ".join(c.shown for c in course.dissenters)
-    core = squeeze(course.core) or f"{names} did not accept the position"
+            said += f" (no answer in the last round: {c.why})"
+        rows.append(f"- {c.shown}: {word} - {_absent(c) if c in state.missing else said}")
+    names = ", ".join(c.shown for c in state.dissenters)
+    core = squeeze(state.core) or f"{names} did not accept the position"
     table = ["**Assumptions exposed:**", "", "| Assumption | Held by | Denied by |", "|---|---|---|"]
-    for row in course.mapped:
+    for row in state.mapped:
         if isinstance(row, dict):
             table.append(f"| {_cell(row['text'])} | {_cell(row['held_by'])} | {_cell(row['denied_by']) or '–'} |")
-    if not course.mapped:
-        table = ["**Assumptions exposed:** none, since nobody could be asked"]
+    if not state.mapped:
+        table = ["**Assumptions exposed:** none, because no party answered"]
     parts = ["  \n".join(head), "\n".join(rows), f"**Core disagreement:** {core}", "\n".join(table)]
-    return [*parts, *_cruxes(course), _changed(course, ledger)]
+    return [*parts, *_cruxes(state), _changed(state, ledger)]
 
 
-def _cruxes(course: PanelState) -> list[str]:
+def _cruxes(state: PanelState) -> list[str]:
     rows = []
-    for g in course.grounds:
+    for g in state.grounds:
         if not isinstance(g, dict):
             continue
         rows.append(
@@ -225,9 +227,9 @@ def _cruxes(course: PanelState) -> list[str]:
     return ["**What would change minds:**\n" + "\n".join(rows)] if rows else []
 
 
-def _changed(course: PanelState, ledger: Ledger) -> str:
+def _changed(state: PanelState, ledger: Ledger) -> str:
     rows = []
-    for c in course.challengers:
+    for c in state.challengers:
         for p in ledger.points:
             if c.seat in p.voices and any(
                 m.point == p.id and m.by == "lead" and m.kind in ("concede", "partly") for m in ledger.moves
@@ -241,46 +243,46 @@ def _changed(course: PanelState, ledger: Ledger) -> str:
     return "**What changed:**\n" + "\n".join(rows or ["- nothing: no critique was accepted"])
 
 
-def _trail(course: PanelState, ledger: Ledger) -> list[str]:
+def _trail(state: PanelState, ledger: Ledger) -> list[str]:
     rows = ["**Position history:**"]
-    for p in course.positions:
+    for p in state.positions:
         when = "opening" if not p.after else f"after round {p.after}"
         rows.append(f"- v{p.version} ({when}): {squeeze(p.text)}")
         rows += [f"  └── Changed because: {c.lens} raised {c.point}: {squeeze(c.text)}" for c in p.causes]
         if p.unexplained:
-            rows.append("  └── Changed, and no point was named that changed it")
-    kept = held(course, ledger)
-    told = [f"- flips without cause: {kept['flips_without_cause']}{_named(kept['flips'])}"]
-    told.append(f"- concessions walked back: {len(_rows_of(kept['walked_back']))}{_named(kept['walked_back'])}")
-    marks = ", ".join(f"{n} {name}" for name, n in sorted(ledger.marks().items())) or "none was made"
-    told.append(f"- citations: {marks}")
+            rows.append("  └── Changed, and no point was named as the cause")
+    kept = held(state, ledger)
+    checks = [f"- flips without cause: {kept['flips_without_cause']}{_named(kept['flips'])}"]
+    checks.append(f"- concessions walked back: {len(_rows_of(kept['walked_back']))}{_named(kept['walked_back'])}")
+    marks = ", ".join(f"{n} {name}" for name, n in sorted(ledger.marks().items())) or "none"
+    checks.append(f"- citations: {marks}")
     bare = [*_rows_of(kept["claims_unsupported"]), *_rows_of(kept["points_unsupported"])]
-    told.append(f"- unsupported: {', '.join(map(str, bare)) or 'none'}")
-    parts = ["\n".join(rows), "**Held to evidence:**\n" + "\n".join(told)]
-    if course.notes:
-        parts.append("**Notes:**\n" + "\n".join(f"- {squeeze(n)}" for n in course.notes))
+    checks.append(f"- unsupported: {', '.join(map(str, bare)) or 'none'}")
+    parts = ["\n".join(rows), "**Held to evidence:**\n" + "\n".join(checks)]
+    if state.notes:
+        parts.append("**Notes:**\n" + "\n".join(f"- {squeeze(n)}" for n in state.notes))
     return parts
 
 
-def _rows(course: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
-    """What the screen shows beside the ledger: a name and a text each."""
-    of = len(course.challengers)
-    rows: list[tuple[str, str]] = [("validated", f"{len(course.validated)} of {of} perspectives")]
-    for c in course.challengers:
+def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
+    """What the terminal shows besides the ledger: a label and a text each."""
+    of = len(state.challengers)
+    rows: list[tuple[str, str]] = [("validated", f"{len(state.validated)} of {of} perspectives")]
+    for c in state.challengers:
         if c.content:
             rows.append(("", f"{c.shown} v{c.validated}: {squeeze(c.summary)}"))
         else:
-            said = _absent(c) if c in course.missing else f"{c.strength}, {squeeze(c.concern)}"
+            said = _absent(c) if c in state.missing else f"{c.strength}, {squeeze(c.concern)}"
             rows.append(("", f"{c.shown} not: {said}"))
-    rows.append(("position", f"v{course.position.version}, confidence {confidence(course)}"))
+    rows.append(("position", f"v{state.position.version}, confidence {confidence(state)}"))
     if found := flips(ledger):
-        rows.append(("flips", f"{len(found)} without cause: {', '.join(_slip(s, course) for s in found)}"))
+        rows.append(("flips", f"{len(found)} without cause: {', '.join(_slip(s, state) for s in found)}"))
     return rows
 
 
 def _absent(c: Challenger) -> str:
     return (
-        "answered in a form that nobody could read"
+        "gave an answer that could not be read"
         if c.stand == "unknown"
         else f"did not answer ({squeeze(c.why) or 'not asked'})"
     )
@@ -300,33 +302,32 @@ def _cell(value: Json) -> str:
     return squeeze(text).replace("|", "\\|")
 
 
-# Was a panel worth it: the lead's first position and who accepted it at once, and what the rounds made of it.
+# was it worth it: the first position and how many accepted it at once, and what the rounds changed
+
 
 POSITION = "opening/position@lead"
-LONGEST = 200
 
 
-def weighed(course: PanelState, ledger: Ledger, caveat: str = "") -> Worth:
-    """The account of a panel."""
-    of = len(course.challengers)
-    changed = _moved(course.positions)
-    won = len(course.validated) - course.at_once
+def worth(state: PanelState, ledger: Ledger, caveat: str = "") -> Worth:
+    of = len(state.challengers)
+    changed = _moved(state.positions)
+    won = len(state.validated) - state.at_once
     changed += [f"{won} more accepted it"] if won > 0 else []
-    if course.dissenters:
-        changed.append(f"{len(course.dissenters)} of {of} still contest it")
+    if state.dissenters:
+        changed.append(f"{len(state.dissenters)} of {of} still contest it")
     return Worth(
-        first=f"accepted at once by {course.at_once} of {of}: “{cut(course.positions[0].text, LONGEST)}”",
+        first=f"accepted at once by {state.at_once} of {of}: {quoted(state.positions[0].text)}",
         points=fates(ledger),
         changed=tuple(changed),
-        same=None if course.dissenters or not course.validated else not changed,
+        same=None if state.dissenters or not state.validated else not changed,
         caveat=caveat,
         keys=(POSITION,),
     )
 
 
 def _moved(positions: Sequence[Position]) -> list[str]:
-    """The last version, if it reads differently from the first, with the points that its author named."""
+    """The last version, if it differs from the first, with the points that the lead named as causes."""
     if squeeze(positions[0].text) == squeeze(positions[-1].text):
         return []
     causes = list(dict.fromkeys(c.point for p in positions for c in p.causes))
-    return [f"position moved to v{positions[-1].version}, by {', '.join(causes) or 'no point that was named'}"]
+    return [f"position moved to v{positions[-1].version}, by {', '.join(causes) or 'no named point'}"]

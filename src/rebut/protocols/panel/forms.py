@@ -1,4 +1,4 @@
-"""What the lead, the challengers and the judge of a panel fill in."""
+"""The forms that the lead, the challengers and the judge of a panel fill in."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ class Persona(Form):
     """One expert."""
 
     lens: str = Field(description="the lens, by its name as given")
-    name: str = Field(description="who this is, in a few words, such as: storage engineer of a large shop")
-    background: str = Field(description="what they have lived through that makes them see what others miss")
-    looks_for: list[str] = Field(description="three to six things they look for on this topic, shared with nobody")
+    name: str = Field(description="who this is, in a few words, such as: storage engineer of a large online shop")
+    background: str = Field(description="the experience that makes them see what others miss")
+    looks_for: list[str] = Field(
+        description="three to six things they look for on this topic, and no other expert does"
+    )
     questions: list[str] = Field(default_factory=list, description="two or three questions they always ask")
 
 
@@ -46,11 +48,11 @@ class Assertion(Form):
 class Opening(Form):
     """The lead's first position."""
 
-    position: str = Field(description="what you hold, in a few plain sentences")
+    position: str = Field(description="your position, in a few plain sentences")
     reasoning: list[Assertion] = Field(description="what it rests on, one claim each")
     confidence: Level
-    weaknesses: list[str] = Field(description="where it is weakest, by your own judgement")
-    assumptions: list[str] = Field(description="what must be so for it to hold")
+    weaknesses: list[str] = Field(description="where it is weakest, in your own judgement")
+    assumptions: list[str] = Field(description="what must be true for it to hold")
     need: Need
 
 
@@ -59,22 +61,22 @@ class Objection(Form):
 
     glance: ClassVar[Glance] = Glance(tag="grade")
     text: str
-    strength: Strength = Field(description="minor: a remark; moderate: it must be mended; strong: it cannot stand so")
+    strength: Strength = Field(description="minor: a remark; moderate: it must be fixed; strong: the position fails")
     category: Category
     evidence: Cites = Field(default_factory=list)
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
 
     @property
     def grade(self) -> Severity:
-        """How grave it is in the ledger."""
+        """Its severity in the ledger."""
         return SEVERITY[self.strength]
 
 
 class Examined(Form):
-    """Something that was looked at."""
+    """Something that was examined."""
 
-    angle: str = Field(description="which item of your own list this belongs to")
-    what: str = Field(description="what you looked at, precisely")
+    angle: str = Field(description="the item of your own list that this belongs to")
+    what: str = Field(description="what you examined, precisely")
     found: str = Field(description="what you found")
 
 
@@ -84,13 +86,13 @@ class Challenge(Form):
     verdict: Annotated[Literal["agree", "partial", "disagree"], folded("agree", "partial", "disagree")]
     objection_strength: Strength = Field(description="of your gravest objection; minor if you have none")
     points: list[Objection] = Field(default_factory=list, description="your objections, the gravest first")
-    examined: list[Examined] = Field(description="what you looked at from your angle; needed to agree, too")
+    examined: list[Examined] = Field(description="what you examined from your angle; also needed to agree")
     summary: str = Field(description="your view in a sentence or two")
     need: Need
 
 
 class Response(Form):
-    """What the lead says to one point."""
+    """The lead's answer to one point."""
 
     glance: ClassVar[Glance] = Glance("reason", "move", "id")
     id: str = Field(description="the point's id, such as B1")
@@ -100,30 +102,30 @@ class Response(Form):
 
 
 class Change(Form):
-    """One thing that is different now."""
+    """One change of the position."""
 
     what: str
-    because: list[str] = Field(description="the ids of the points that changed it")
+    because: list[str] = Field(description="the ids of the points that caused it")
 
 
 class Confrontation(Form):
-    """The lead's answer to the objections, and its position after it."""
+    """The lead's answer to the objections, and its position afterwards."""
 
     responses: list[Response] = Field(description="one for every point listed")
-    position: str = Field(description="the whole position as it stands now; unchanged if no point moved you")
-    changes: list[Change] = Field(default_factory=list, description="what changed and because of which points")
+    position: str = Field(description="your whole current position; word for word as before if no point convinced you")
+    changes: list[Change] = Field(default_factory=list, description="what changed, and the points that caused it")
     confidence: Level
     need: Need
 
 
 class Brief(Form):
-    """The lead's short answer to remarks that do not stand in the way."""
+    """The lead's short answer to minor remarks."""
 
     responses: list[Response] = Field(description="one for every point listed")
 
 
 class Ruling(Form):
-    """What a challenger makes of the lead's answer to one of its points."""
+    """A challenger's ruling on the lead's answer to one of its points."""
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
@@ -136,31 +138,31 @@ class Rebuttal(Form):
     """A dissenter's answer to the lead."""
 
     answer: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
-    rulings: list[Ruling] = Field(default_factory=list, description="one for every point of yours that is open")
-    points: list[Objection] = Field(default_factory=list, description="what is newly wrong with the position, if any")
+    rulings: list[Ruling] = Field(default_factory=list, description="one for each of your points that is open")
+    points: list[Objection] = Field(default_factory=list, description="what is newly wrong with the position")
     examined: list[Examined] = Field(default_factory=list)
     summary: str = Field(description="your view now, in a sentence or two")
     need: Need
 
 
 class Crux(Form):
-    """Something that would change one's mind."""
+    """Something that would change a party's mind."""
 
-    question: str = Field(description="as a question that somebody can go and answer, where it can be one")
-    how: str = Field(default="", description="how to find out: a measurement, a file, a person to ask; empty if none")
+    question: str = Field(description="where possible a question that can be answered by looking or measuring")
+    how: str = Field(default="", description="how to find out: a measurement, a file, a person to ask; empty for none")
 
 
 class Grounds(Form):
     """Why a party disagrees, and what would make the other side right."""
 
-    why: str = Field(description="why you disagree, at bottom")
-    other_right: str = Field(description="what would have to be so for the other side to be right")
-    assumptions: list[str] = Field(description="what you take to be so, and the other side does not")
+    why: str = Field(description="why you disagree, at the core")
+    other_right: str = Field(description="what would have to be true for the other side to be right")
+    assumptions: list[str] = Field(description="what you assume and the other side does not")
     cruxes: list[Crux] = Field(description="what would change your mind")
 
 
 class Assumed(Form):
-    """A core assumption, and who stands where on it."""
+    """A core assumption, and which parties hold or deny it."""
 
     text: str
     held_by: list[str] = Field(description="parties whose position needs it, by the names given")
@@ -168,7 +170,7 @@ class Assumed(Form):
 
 
 class Assumptions(Form):
-    """The assumptions under a disagreement that remained."""
+    """The assumptions behind a disagreement that remains."""
 
     core_disagreement: str = Field(description="what could not be resolved, and between whom, in a sentence or two")
     assumptions: list[Assumed]

@@ -1,4 +1,4 @@
-"""The lenses: from which angle a challenger looks, who takes which, and a built-in persona for each."""
+"""The lenses of challengers, and their personas: written by the judge's model, else built in; and the persona files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Debate, Failure
 from rebut.protocols.panel import prompts
 from rebut.protocols.panel.forms import Persona, Personas
+from rebut.protocols.shared import describe
 
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """An angle of its own."""
+    """The angle from which a challenger looks, with a built-in persona."""
 
     title: str
     catches: str
@@ -32,12 +33,12 @@ LENSES = (
         "Architect",
         "scaling, complexity, design flaws",
         "architect of systems that outgrew their first design",
-        "You have taken apart systems that were sound on the day they were drawn and wrong two years later.",
+        "You have replaced systems that were sound when they were designed and wrong two years later.",
         (
-            "growth of load and data beyond what the design was drawn for",
-            "parts that must know too much of each other",
-            "complexity that buys nothing",
-            "decisions that cannot be taken back later",
+            "growth of load and data beyond what the design allows for",
+            "parts that must know too much about each other",
+            "complexity without a benefit",
+            "decisions that cannot be reversed later",
         ),
         ("What breaks first at ten times the size?", "Which part could be left out?"),
     ),
@@ -48,35 +49,35 @@ LENSES = (
         "You run what others build, and remember each outage by the signal that was missing.",
         (
             "ways to fail, and what users see when it does",
-            "signals by which somebody would notice in time",
-            "upgrades, backups and the way back",
-            "work by hand that never ends",
+            "signals that would show a failure in time",
+            "upgrades, backups and rollback",
+            "manual work that never ends",
         ),
-        ("How would you find out at three in the morning?", "How is it undone?"),
+        ("How would you notice at three in the morning?", "How is it rolled back?"),
     ),
     Lens(
         "Adversary",
         "security, edge cases, abuse",
-        "attacker by trade, hired to try",
-        "You look for what a system trusts without having checked it, and for the input nobody thought of.",
+        "attacker by trade, hired to find a way in",
+        "You look for what a system trusts without checking it, and for input that it does not expect.",
         (
-            "trust that nobody verifies",
-            "input at the edges: empty, huge, twice, out of order",
+            "trust without verification",
+            "unusual input: empty, huge, repeated, out of order",
             "abuse by people with a valid account",
-            "secrets and what leaks about them",
+            "secrets and how they leak",
         ),
         ("Who gains if this goes wrong?", "What happens when it is called a million times?"),
     ),
     Lens(
         "User",
         "usefulness, surprise, effort",
-        "person who has to live with the result",
-        "You did not ask for this change and will judge it by a bad day, not by a demonstration.",
+        "person who has to use the result",
+        "You did not ask for this change and will judge it by a bad day, not by a demo.",
         (
-            "steps that people must learn anew",
+            "steps that people must learn again",
             "surprises when something goes wrong",
             "needs that the plan forgot to ask about",
-            "waiting, and not knowing why",
+            "waiting without knowing why",
         ),
         ("What will people do instead?", "What does the first failure look like to them?"),
     ),
@@ -84,24 +85,24 @@ LENSES = (
         "Economist",
         "cost, incentives, alternatives forgone",
         "keeper of the budget",
-        "You count what a decision costs after the applause, and what else the money could have done.",
+        "You count what a decision costs in the long run, and what else the money could buy.",
         (
             "running costs, and how they grow",
-            "the price of leaving again",
+            "the price of leaving later",
             "incentives that reward the wrong thing",
-            "cheaper ways to nearly the same end",
+            "cheaper ways to nearly the same result",
         ),
-        ("What does it cost per year, all told?", "What would half the money buy?"),
+        ("What does it cost per year, in total?", "What would half the money buy?"),
     ),
     Lens(
         "Maintainer",
         "readability, tests, the next change",
-        "the one who inherits the code",
-        "You change what others wrote years ago, and know which of their choices made that cheap or dear.",
+        "engineer who inherits the code",
+        "You change what others wrote years ago, and know which of their choices made that cheap or expensive.",
         (
             "tests that would catch a mistake",
             "knowledge that only one person has",
-            "dependencies that age",
+            "dependencies that become outdated",
             "the effort of the next change",
         ),
         ("Who understands this in two years?", "What would a rewrite keep?"),
@@ -109,13 +110,13 @@ LENSES = (
     Lens(
         "Tester",
         "proof, measurement, claims that cannot fail",
-        "engineer who believes nothing unmeasured",
-        "You have seen benchmarks that measured something else, and ask what would show the claim to be false.",
+        "engineer who believes only measurements",
+        "You have seen benchmarks that measured the wrong thing, and ask what would show a claim to be false.",
         (
             "claims without a measurement behind them",
-            "measurements under conditions that are not these",
+            "measurements under other conditions than these",
             "results that would look the same if the claim were false",
-            "criteria by which success is told",
+            "criteria for success",
         ),
         ("Which experiment could prove this wrong?", "Under which load was that measured?"),
     ),
@@ -123,37 +124,37 @@ LENSES = (
         "Regulator",
         "law, privacy, accountability",
         "auditor who reads the contract",
-        "You come after the fact, with a form, and want to see who decided what and on which grounds.",
+        "You come after the fact and want to see who decided what, and why.",
         (
-            "personal data: where it lies and for how long",
-            "duties by law or contract",
+            "personal data: where it is stored and for how long",
+            "legal and contractual duties",
             "records of who decided and why",
-            "licences of what is taken in",
+            "licences of what is used",
         ),
-        ("Can it be shown to a court?", "Who answers for it?"),
+        ("Would it convince a court?", "Who is accountable for it?"),
     ),
     Lens(
         "Newcomer",
-        "clarity, unspoken knowledge",
+        "clarity, undocumented knowledge",
         "capable engineer in the first week",
-        "You know the trade and not this place, so you stumble where others have stopped looking.",
+        "You know the trade but not this project, so you see problems that others no longer notice.",
         (
-            "words that mean two things here",
-            "steps that are nowhere written down",
+            "terms that mean two things here",
+            "steps that are not documented",
             "reasons that are only tradition",
-            "defaults that hurt whoever does not know them",
+            "defaults that hurt people who do not know them",
         ),
-        ("Where would I have looked for this?", "Why is it not done in the plain way?"),
+        ("Where would I have looked for this?", "Why is it not done in the obvious way?"),
     ),
     Lens(
         "Integrator",
         "interfaces, other systems, migration",
-        "engineer of the systems next door",
-        "Your systems depend on this one, and nobody asked you before the plan was made.",
+        "engineer of the neighbouring systems",
+        "Your systems depend on this one, and you were not asked before the plan was made.",
         (
-            "interfaces that change under others",
-            "the time in which old and new run side by side",
-            "assumptions about what neighbours send",
+            "interfaces that change without notice",
+            "the time in which old and new run in parallel",
+            "assumptions about what other systems send",
             "order and timing across systems",
         ),
         ("Who must change on the same day?", "What do the old clients see?"),
@@ -166,8 +167,8 @@ LENSES = (
         (
             "earlier attempts, here and elsewhere",
             "optimism in estimates of time",
-            "fashion passing for a reason",
-            "what usually becomes of such plans",
+            "fashion in place of a reason",
+            "how such plans usually end",
         ),
         ("Who tried this before, and where is it now?", "What is different this time?"),
     ),
@@ -175,10 +176,10 @@ LENSES = (
         "Strategist",
         "goals, priorities, doing nothing",
         "advisor who asks what it is for",
-        "You care less whether it works than whether it is the thing to do now.",
+        "You care less about whether it works than about whether it is the right thing to do now.",
         (
-            "the goal that this serves, and whether it does",
-            "what is not done because of it",
+            "the goal, and whether this serves it",
+            "other work that is not done because of it",
             "the case for waiting",
             "dependence on one supplier",
         ),
@@ -186,11 +187,11 @@ LENSES = (
     ),
 )
 BY_TOOL = {"gemini": "Architect", "codex": "Operator", "qwen": "Adversary"}
-"""Tools with a lens of their own; all others take the free ones in order."""
+"""Tools with a fixed lens; all others get the free ones in order."""
 
 
 def assigned(providers: Sequence[str]) -> list[Lens]:
-    """A lens for each challenger, no lens twice."""
+    """A lens for each challenger, each lens once."""
     by_title = {lens.title: lens for lens in LENSES}
     taken: dict[int, Lens] = {}
     for n, provider in enumerate(providers):
@@ -201,24 +202,24 @@ def assigned(providers: Sequence[str]) -> list[Lens]:
     return [taken[n] if n in taken else free.pop(0) for n in range(len(providers))]
 
 
-# Personas: written by the judge's model, held to be distinct, else built in; and the file that each one makes.
+# personas
 
 FEWEST_ITEMS, MOST_ITEMS = 3, 8
 UNKNOWN_DOMAIN = "not told"
 
 
 async def written(debate: Debate, lenses: Sequence[Lens], notes: list[str]) -> Personas:
-    """Distinct experts for this topic. A poor set is asked for once more; then the built-in ones serve."""
+    """Distinct experts for this topic. A poor set is sent back once; after that the built-in ones are used."""
     listed = "\n".join(f"- {lens.title}: {lens.catches}" for lens in lenses)
     prompt = fill(prompts.PERSONAS, fences=FENCES, topic=debate.quote("topic", debate.topic), lenses=listed)
     answer = await debate.try_ask(
         debate.seat("judge"), "personas", prompt, schema=Personas, check=distinct([lens.title for lens in lenses])
     )
     if isinstance(answer, Failure):
-        notes.append(f"no personas were written ({answer.kind}: {answer.message}); the built-in ones served")
+        notes.append(f"no personas were written ({describe(answer)}); the built-in ones are used")
         return built_in(lenses)
     if answer.complaints:
-        notes.append(f"the personas were not distinct enough ({answer.complaints[0]}); the built-in ones served")
+        notes.append(f"the personas were not distinct enough ({answer.complaints[0]}); the built-in ones are used")
         return built_in(lenses, answer.value.domain)
     by_lens = {_plain(p.lens): p for p in answer.value.personas}
     return Personas(domain=_line(answer.value.domain, 80), personas=[by_lens[_plain(lens.title)] for lens in lenses])
@@ -247,14 +248,14 @@ def distinct(titles: Sequence[str]) -> Callable[[Personas], list[str]]:
         wrong += [f"the lens {t} has no persona" for t in titles if _plain(t) not in lenses]
         wrong += [f"the lens {t} has {lenses.count(_plain(t))} personas" for t in titles if lenses.count(_plain(t)) > 1]
         known = {_plain(t) for t in titles}
-        wrong += [f"{p.lens!r} is no lens of this panel" for p in reply.personas if _plain(p.lens) not in known]
+        wrong += [f"there is no lens {p.lens!r} on this panel" for p in reply.personas if _plain(p.lens) not in known]
         seen: dict[str, str] = {}
         for persona in reply.personas:
             if not persona.name or not persona.background:
                 wrong.append(f"{persona.lens}: name or background is empty")
             items = {_plain(item) for item in persona.looks_for if _plain(item)}
             if len(items) < FEWEST_ITEMS:
-                wrong.append(f"{persona.lens} looks for {len(items)} things: at least {FEWEST_ITEMS}")
+                wrong.append(f"{persona.lens} looks for {len(items)} things: name at least {FEWEST_ITEMS}")
             wrong += [f"{seen[item]} and {persona.lens} both look for {item!r}" for item in sorted(items & set(seen))]
             seen |= dict.fromkeys(items, persona.lens)
         return wrong
@@ -263,7 +264,7 @@ def distinct(titles: Sequence[str]) -> Callable[[Personas], list[str]]:
 
 
 def text(persona: Persona, domain: str) -> str:
-    """The persona as a file. The frame is ours; what a model wrote fills short lines of it and nothing more."""
+    """The persona as a file. The frame is fixed; what a model wrote only fills short lines of it."""
     asks = "".join(f"- {_line(q, 200)}\n" for q in persona.questions[:4] if _line(q, 200))
     return (
         fill(
@@ -280,7 +281,7 @@ def text(persona: Persona, domain: str) -> str:
 
 
 def items(persona: Persona) -> list[str]:
-    """What a persona looks for, as it stands in its file."""
+    """What a persona looks for, as in its file."""
     return [_line(item, 200) for item in persona.looks_for[:MOST_ITEMS] if _line(item, 200)]
 
 
@@ -289,7 +290,7 @@ def sha(text: str) -> str:
 
 
 def file_names(files: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The name of each persona's file. Where two tools read the same name, only the first has it in this folder."""
+    """The name of each persona's file. If two tools read the same name, the first one gets it."""
     out: list[str] = []
     for file, name in zip(files, names, strict=True):
         own = file if file and file not in out else f"PERSONA_{name}.md"
@@ -297,8 +298,8 @@ def file_names(files: Sequence[str], names: Sequence[str]) -> list[str]:
     return out
 
 
-def spoilt(folder: str, expected: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Seat → what is wrong with its persona's file by now; nothing for those that are as they were written."""
+def changed_files(folder: str, expected: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Seat → what is wrong with its persona's file; seats whose file is unchanged are left out."""
     wrong: dict[str, str] = {}
     for seat, (name, digest) in expected.items() if folder else ():
         path = Path(folder) / name
@@ -317,5 +318,5 @@ def _plain(text: str) -> str:
 
 
 def _line(text: str, limit: int) -> str:
-    # Some tools take `@path` in a context file for a file to read in; headings and fences could end the frame.
+    # Some tools read in `@path` in a context file; headings and fences could end the frame.
     return cut(re.sub(r"[@`#<>«»]", " ", text), limit)

@@ -1,4 +1,4 @@
-"""What can be checked of a panel's replies, and what follows from them. Pure functions, all of it."""
+"""Checks of the replies in a panel, and what follows from the replies. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from rebut.protocols.panel.forms import (
     Opening,
     Rebuttal,
 )
+from rebut.protocols.shared import unknown
 
 STRENGTHS = ("minor", "moderate", "strong")
 NAME = {"P1": "strong", "P2": "moderate", "P3": "minor"}
 FEWEST_WORDS = 4
-"""Of a reason that stands alone, without evidence."""
+"""Of a reason without evidence."""
 
 
-# what a reply shows
+# what follows from a reply
 
 
 def strongest(*strengths: str) -> str:
@@ -33,12 +34,12 @@ def strongest(*strengths: str) -> str:
 
 
 def strength_of(form: Challenge) -> str:
-    """The objection's strength: the gravest of what was said and of what the points say."""
+    """The strength of the objection: the stated one, or that of the gravest point if it is graver."""
     return strongest(form.objection_strength, *(p.strength for p in form.points if p.text))
 
 
 def engaged(examined: Iterable[Examined], looks_for: Sequence[str]) -> bool:
-    """Whether something was examined from this very angle: named, and tied to an item of the persona's own list."""
+    """Whether the reply names something it examined, tied to an item of the persona's own list."""
     own = {word for item in looks_for for word in _words(item)}
     items = [squeeze(item).casefold() for item in looks_for]
 
@@ -50,17 +51,17 @@ def engaged(examined: Iterable[Examined], looks_for: Sequence[str]) -> bool:
 
 
 def doubtful(form: Challenge, looks_for: Sequence[str]) -> bool:
-    """An agreement in round 1 that names nothing it looked at from its own angle."""
+    """Whether this is an agreement that names nothing it examined from its own angle."""
     return form.verdict == "agree" and not engaged(form.examined, looks_for)
 
 
 def accepts(form: Challenge, looks_for: Sequence[str]) -> bool:
-    """Whether this answer lets the panel end at once: agree, or partial with minor objections."""
+    """Whether this answer accepts the position: agree, or partial with minor objections."""
     return not doubtful(form, looks_for) and form.verdict != "disagree" and strength_of(form) == "minor"
 
 
 def contested(ledger: Ledger, seats: Iterable[str]) -> list[Point]:
-    """Points that one of these seats raised and has not let go of since."""
+    """Points that one of these seats raised and still holds."""
     wanted = set(seats)
     return [p for p in ledger.points if any(holds(ledger, p, seat) for seat in p.voices if seat in wanted)]
 
@@ -71,18 +72,18 @@ def holds(ledger: Ledger, point: Point, seat: str) -> bool:
 
 
 def unanswered(ledger: Ledger) -> list[Point]:
-    """Points on which the lead has said nothing yet."""
+    """Points that the lead has not answered yet."""
     answered = {m.point for m in ledger.moves if m.by == "lead"}
     return [p for p in ledger.points if p.id not in answered]
 
 
 def thin(reason: str, evidence: Sequence[Cite]) -> bool:
-    """No reason to speak of: few words, and nothing cited."""
+    """Whether a reason is too short to count: a few words, and nothing cited."""
     return not any(c.place for c in evidence) and len(reason.split()) < FEWEST_WORDS
 
 
 def agrees_now(form: Rebuttal, mine: Sequence[Point], looks_for: Sequence[str], doubted: bool) -> bool:
-    """Whether a dissenter is one no more: it says so, rules so, and raises nothing grave."""
+    """Whether a dissenter accepts now: it says so, accepts every point, and raises nothing but minor points."""
     if form.answer != "accept" or any(r.ruling != "accept" for r in form.rulings):
         return False
     if any(p.text and p.strength != "minor" for p in form.points):
@@ -90,17 +91,17 @@ def agrees_now(form: Rebuttal, mine: Sequence[Point], looks_for: Sequence[str], 
     return bool(mine) or not doubted or engaged(form.examined, looks_for)
 
 
-# checks: what is wrong with a reply, for the one send-back
+# checks: what is wrong with a reply, which is sent back once
 
 
 def opening(reply: Opening) -> list[str]:
-    wrong = [] if reply.position else ["the position is empty: take a clear one"]
+    wrong = [] if reply.position else ["the position is empty: take a clear position"]
     if not any(c.text for c in reply.reasoning):
-        wrong.append("no reasoning is given: say what the position rests on, one claim each")
+        wrong.append("there is no reasoning: say what the position rests on, one claim each")
     if not any(reply.weaknesses):
         wrong.append("no weakness is named: say where the position is weakest")
     if not any(reply.assumptions):
-        wrong.append("no assumption is named: say what must be so for the position to hold")
+        wrong.append("no assumption is named: say what must be true for the position to hold")
     return wrong
 
 
@@ -108,17 +109,13 @@ def challenge(ledger: Ledger, looks_for: Sequence[str]) -> Callable[[Challenge],
     def check(reply: Challenge) -> list[str]:
         wrong = []
         if doubtful(reply, looks_for):
-            wrong.append(
-                "you agree, but `examined` names nothing that belongs to your own list: say what you looked at"
-            )
+            wrong.append("you agree, but `examined` names nothing from your own list: say what you examined")
         if reply.verdict != "agree" and not any(p.text for p in reply.points):
-            wrong.append(f"the verdict is {reply.verdict}, and no point says why")
+            wrong.append(f"the verdict is {reply.verdict}, but no point says why")
         if reply.objection_strength != strength_of(reply):
             wrong.append(f"objection_strength is {reply.objection_strength}, but one point is {strength_of(reply)}")
-        claims = {c.id for c in ledger.claims}
-        about = {p.about for p in reply.points if p.about}
-        wrong += [f"there is no claim {id}: the claims are {_listed(claims)}" for id in sorted(about - claims)]
-        return wrong
+        about = sorted({p.about for p in reply.points if p.about})
+        return wrong + unknown(about, (c.id for c in ledger.claims), "claim")
 
     return check
 
@@ -127,16 +124,16 @@ def confrontation(ledger: Ledger, points: Sequence[Point], before: str) -> Calla
     def check(reply: Confrontation) -> list[str]:
         wrong = responses(ledger, points)(reply)
         if not reply.position:
-            wrong.append("the position is empty: give it whole, as it stands now")
+            wrong.append("the position is empty: give your whole current position")
         known = ledger.ids()
         named = {id for change in reply.changes for id in change.because}
-        wrong += [f"a change names {id}, which is no point of this debate" for id in sorted(named - known)]
+        wrong += unknown(sorted(named - known), (p.id for p in ledger.points))
         if unexplained(reply, before, known):
-            wrong.append("the position changed, and `changes` names no point that changed it")
+            wrong.append("the position changed, but `changes` names no point that caused it")
         for one in reply.responses:
             if one.move != "reject" and one.id in known and one.id not in named:
                 done = "accepted" if one.move == "accept" else "accepted in part"
-                wrong.append(f"{one.id} is {done}, and no change is because of it: change something, or reject it")
+                wrong.append(f"{one.id} is {done}, but it causes no change: change something, or reject it")
         return wrong
 
     return check
@@ -153,7 +150,7 @@ def responses(ledger: Ledger, points: Sequence[Point]) -> Callable[[Confrontatio
         wrong = [
             f"{p.id} is not answered: accept, partial or reject, with a reason" for p in points if p.id not in answered
         ]
-        return wrong + _unknown((r.id for r in reply.responses), ledger)
+        return wrong + unknown((r.id for r in reply.responses), (p.id for p in ledger.points))
 
     return check
 
@@ -163,19 +160,19 @@ def rebuttal(ledger: Ledger, seat: str, looks_for: Sequence[str], doubted: bool)
         mine = [p for p in ledger.points if holds(ledger, p, seat)]
         ruled = {r.id for r in reply.rulings}
         wrong = [f"{p.id} is yours and is not ruled on" for p in mine if p.id not in ruled]
-        wrong += _unknown((r.id for r in reply.rulings), ledger)
+        wrong += unknown((r.id for r in reply.rulings), (p.id for p in ledger.points))
         foreign = [p.id for p in ledger.points if p.id in ruled and seat not in p.voices]
-        wrong += [f"{id} is somebody else's point: rule on your own" for id in foreign]
+        wrong += [f"{id} is another expert's point: rule on your own" for id in foreign]
         for one in reply.rulings:
             if one.ruling == "accept" and thin(one.reason, one.evidence):
-                wrong.append(f"{one.id} is dropped without a reason: say what convinced you")
-        held = [r.id for r in reply.rulings if r.ruling != "accept"]
-        if reply.answer == "accept" and held:
-            wrong.append(f"the answer is accept, but {_listed(held)} is not")
-        if reply.answer != "accept" and reply.rulings and not held and not any(p.text for p in reply.points):
+                wrong.append(f"{one.id} is accepted without a reason: say what convinced you")
+        refused = [r.id for r in reply.rulings if r.ruling != "accept"]
+        if reply.answer == "accept" and refused:
+            wrong.append(f"the answer is accept, but {_listed(refused)} is not")
+        if reply.answer != "accept" and reply.rulings and not refused and not any(p.text for p in reply.points):
             wrong.append(f"the answer is {reply.answer}, but every point is accepted and none is new")
         if doubted and not mine and reply.answer == "accept" and not engaged(reply.examined, looks_for):
-            wrong.append("`examined` still names nothing that belongs to your own list")
+            wrong.append("`examined` still names nothing from your own list")
         return wrong
 
     return check
@@ -185,7 +182,9 @@ def grounds(reply: Grounds) -> list[str]:
     wrong = [] if reply.why else ["`why` is empty"]
     wrong += [] if reply.other_right else ["`other_right` is empty: say what would make the other side right"]
     wrong += [] if any(reply.assumptions) else ["no assumption is named"]
-    return wrong + ([] if any(c.question for c in reply.cruxes) else ["nothing is named that would change your mind"])
+    return wrong + (
+        [] if any(c.question for c in reply.cruxes) else ["no crux is named: say what would change your mind"]
+    )
 
 
 def mapping(parties: Sequence[str]) -> Callable[[Assumptions], list[str]]:
@@ -197,22 +196,17 @@ def mapping(parties: Sequence[str]) -> Callable[[Assumptions], list[str]]:
             wrong.append("no assumption is listed")
         for one in reply.assumptions:
             if not one.held_by:
-                wrong.append(f"nobody holds {one.text!r:.60}")
+                wrong.append(f"no party holds {one.text!r:.60}")
             odd = [p for p in (*one.held_by, *one.denied_by) if p.casefold() not in known]
-            wrong += [f"{p!r} is no party: the parties are {_listed(parties)}" for p in odd]
+            wrong += [f"there is no party {p!r}: the parties are {_listed(parties)}" for p in odd]
         return wrong
 
     return check
 
 
 def checkable(question: str, how: str) -> bool:
-    """A question that somebody can go and answer."""
+    """Whether it is a question that can be answered, with a way to find out."""
     return question.rstrip().endswith("?") and bool(how.strip())
-
-
-def _unknown(ids: Iterable[str], ledger: Ledger) -> list[str]:
-    known = [p.id for p in ledger.points]
-    return [f"there is no point {id}: the points are {_listed(known)}" for id in dict.fromkeys(ids) if id not in known]
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -220,7 +214,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """The words that carry meaning, cut to their stem so that `scaling` meets `scale`."""
+    """The words that carry meaning, cut to their stem so that `scaling` matches `scale`."""
     return {word[:5] for word in re.findall(r"[^\W\d_]{4,}", text.casefold())} - _EMPTY
 
 

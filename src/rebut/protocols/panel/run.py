@@ -1,4 +1,4 @@
-"""The course of a panel: reach the challengers, open, challenge at once, confront and rebut until all is said."""
+"""A panel: reach the challengers, open, challenge all at once, then confront and rebut until no one dissents."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Ask, Debate, Failure, Round
 from rebut.engine.preflight import Reach, reach
-from rebut.protocols.panel import (
-    ending,
-    personas,
-    prompts,
-    render,
-    reply_checks,
-)
+from rebut.protocols.panel import ending, personas, prompts, render, reply_checks
 from rebut.protocols.panel.forms import (
     Assumptions,
     Brief,
@@ -35,85 +29,45 @@ from rebut.protocols.panel.forms import (
 )
 from rebut.protocols.panel.personas import LENSES, assigned
 from rebut.protocols.panel.state import Cause, Challenger, PanelState, Position, names
-from rebut.protocols.shared import prompt_head
+from rebut.protocols.shared import aborted, describe, prompt_head
+
+MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
+MOST_MISSING = 2
+"""Rebuttals in a row that may be missing before a dissenter is not asked any more."""
+LEAD = "Lead"
+DOCTOR = "`rebut doctor` checks each of them and says what to do."
 
 
 async def run(debate: Debate) -> Outcome:
-    course = await seated(debate)
-    debate.state = course
-    await open_up(debate, course)
+    state = await reach_challengers(debate)
+    debate.state = state
+    await open_panel(debate, state)
     for r in debate.rounds(debate.settings.rounds):
         if r.n == 1:
-            await challenge(r, course)
-        elif not hearing(course):
-            r.stop(f"whoever still dissents answered nothing {SILENCE} times")  # the lead would speak to nobody
+            await challenge(r, state)
+        elif not answering(state):
+            r.stop(f"the dissenters did not answer {MOST_MISSING} times in a row")  # there is no one left to convince
             break
-        elif not await confront(r, course) or not await rebut(r, course):
+        elif not await confront(r, state) or not await rebut(r, state):
             break
-        course.rounds = r.n
-        await publish(r, course, "state")
-        if not course.dissenters:
+        state.rounds = r.n
+        await publish(r, state, "state")
+        if not state.dissenters:
             break
-    if not course.rounds:
+    if not state.rounds:
         raise Aborted(f"the challengers were never asked: {debate.stopped}", "Raise the limit, then resume.")
-    if course.rounds == 1 and not course.dissenters:
-        await address(debate, course)
-    if course.dissenters:
-        await extract(debate, course)
-    return ending.outcome(debate, course)
+    if state.rounds == 1 and not state.dissenters:
+        await address(debate, state)
+    if state.dissenters:
+        await collect_assumptions(debate, state)
+    return ending.outcome(debate, state)
 
 
-# Parts that the steps of a panel share: what each prompt begins with, what goes into the ledger, files.
-
-MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
+# before round 1: which challengers answer, their personas, and the position that they will attack
 
 
-async def publish(debate: Debate, course: PanelState, key: str) -> None:
-    """Keep where the panel stands, and write its files as they are by now."""
-    state = course.to_json()
-    await debate.once(key, lambda: state, of=state)
-    await debate.publish()
-
-
-async def touched(debate: Debate, course: PanelState, key: str) -> dict[str, str]:
-    """What is wrong with a persona's file, looked at once and then on record."""
-    expected = {c.seat: (c.file, personas.sha(c.text)) for c in course.challengers}
-    found = await debate.once(key + "#files", lambda: dict(personas.spoilt(debate.folder, expected)), cls="limit")
-    return {str(seat): str(why) for seat, why in found.items()} if isinstance(found, dict) else {}
-
-
-def lead_failed(debate: Debate, error: ParticipantFailed, what: str) -> Aborted:
-    return Aborted(
-        f"the lead ({debate.speaker(debate.seat('lead'))}) {what}: {error.kind}, {error.message}",
-        error.hint or "Without the lead there is no position to test. Resume when it can answer.",
-    )
-
-
-def told(c: Challenger, prompt: str) -> str:
-    """A challenger that does not read its persona's file is told it in the prompt."""
-    return prompt if c.reads else f"{c.text}\n{prompt}"
-
-
-def gravest(points: Sequence[Objection], summary: str) -> str:
-    said = sorted((p for p in points if p.text), key=lambda p: -reply_checks.STRENGTHS.index(p.strength))
-    return said[0].text if said else summary
-
-
-def raised(c: Challenger, points: Sequence[Objection], n: int) -> list[Entry]:
-    return [Point(p.text, c.seat, n, p.grade, p.category, cited(p.evidence), about=p.about) for p in points if p.text]
-
-
-def answered(responses: Sequence[Response], n: int) -> list[Entry]:
-    return [Move(one.id, MOVES[one.move], "lead", n, one.reason, cited(one.evidence)) for one in responses]
-
-
-# The opening of a panel: who can be reached, who looks from which angle, and the position that they will attack.
-
-DOCTOR = "`rebut doctor` tries each by itself and says what to do about it."
-
-
-async def seated(debate: Debate) -> PanelState:
-    """Who is there, from which angle each will look, and under which name its files stand."""
+async def reach_challengers(debate: Debate) -> PanelState:
+    """Which challengers answer at all, and the lens and the file names of each."""
     seats = debate.seats("challenger")
     try:
         found = await reach(debate.scope("preflight"), seats, need=debate.settings.min_challengers)
@@ -123,82 +77,72 @@ async def seated(debate: Debate) -> PanelState:
     own = names(seats)
     files = personas.file_names([one.file for one in found], own)
     built = personas.built_in(lenses).personas
-    course = PanelState(
+    state = PanelState(
         [
             Challenger(who, name, lens.title, persona, file=file, tool_file=one.file, reads=one.reads)
             for who, name, lens, persona, file, one in zip(seats, own, lenses, built, files, found, strict=True)
         ]
     )
-    for c, one in zip(course.challengers, found, strict=True):
-        _reached(c, one, course)
-    return course
+    for c, one in zip(state.challengers, found, strict=True):
+        _note_reach(c, one, state)
+    return state
 
 
-def _reached(c: Challenger, one: Reach, course: PanelState) -> None:
+def _note_reach(c: Challenger, one: Reach, state: PanelState) -> None:
     if one.problem:
         c.stand, c.why = "failed", one.problem
-        course.notes.append(f"{c.shown} cannot be reached: {one.problem}")
+        state.notes.append(f"{c.shown} cannot be reached: {one.problem}")
     elif not one.reads:
-        course.notes.append(f"{c.shown} does not read {c.file}; its persona goes into each prompt")
+        state.notes.append(f"{c.shown} does not read {c.file}; its persona goes into each prompt")
 
 
-async def open_up(debate: Debate, course: PanelState) -> None:
-    """The personas and the lead's opening, made side by side; then every persona's file is laid."""
+async def open_panel(debate: Debate, state: PanelState) -> None:
+    """The personas and the lead's opening, written in parallel; then the file of each persona."""
     scope = debate.scope("opening")
-    lenses = [next(lens for lens in LENSES if lens.title == c.lens) for c in course.challengers]
-    done = await asyncio.gather(
-        personas.written(scope, lenses, course.notes), _opening(scope), return_exceptions=True
-    )  # both are on record before the failure of one leaves
+    lenses = [next(lens for lens in LENSES if lens.title == c.lens) for c in state.challengers]
+    # Both are on record before the failure of one is raised.
+    done = await asyncio.gather(personas.written(scope, lenses, state.notes), _opening(scope), return_exceptions=True)
     for result in done:
         if isinstance(result, BaseException):
             raise result
     cast, form = done
     assert isinstance(cast, Personas) and isinstance(form, Opening)
-    course.domain = cast.domain
-    for c, persona in zip(course.challengers, cast.personas, strict=True):
+    state.domain = cast.domain
+    for c, persona in zip(state.challengers, cast.personas, strict=True):
         c.persona, c.text = persona, personas.text(persona, cast.domain)
         c.who = replace(c.who, persona=c.text if c.reads else "")
     await scope.note("position", [Claim(a.text, "lead", 1, cited(a.evidence)) for a in form.reasoning if a.text])
-    course.positions.append(Position(1, 0, form.position, form.confidence))
-    course.weaknesses, course.assumptions = list(form.weaknesses), list(form.assumptions)
-    laid = {c.file: c.text for c in course.challengers}
-    await debate.once("persona-files", lambda: dict(laid), of=dict(laid))
-    await publish(debate, course, "state")
-    wrong = await touched(debate, course, "laid")
-    if wrong and len(wrong) == len(course.challengers):
+    state.positions.append(Position(1, 0, form.position, form.confidence))
+    state.weaknesses, state.assumptions = list(form.weaknesses), list(form.assumptions)
+    files = {c.file: c.text for c in state.challengers}
+    await debate.once("persona-files", lambda: dict(files), of=dict(files))
+    await publish(debate, state, "state")
+    wrong = await check_personas(debate, state, "laid")
+    if wrong and len(wrong) == len(state.challengers):
         raise Aborted(f"no persona file could be written: {next(iter(wrong.values()))}", f"Look at {debate.folder}.")
 
 
 async def _opening(scope: Debate) -> Opening:
-    who = scope.seat("lead")
+    who, prompt = scope.seat("lead"), fill(prompts.OPENING, **prompt_head(scope, prompts.EVIDENCE_RULE))
     try:
-        answer = await scope.ask(
-            who,
-            "position",
-            fill(prompts.OPENING, **prompt_head(scope, prompts.EVIDENCE_RULE)),
-            schema=Opening,
-            check=reply_checks.opening,
-        )
+        answer = await scope.ask(who, "position", prompt, schema=Opening, check=reply_checks.opening)
     except ParticipantFailed as error:
         raise lead_failed(scope, error, "did not open") from error
     return answer.value
 
 
-# The rounds of a panel: all challenge at once, the lead confronts what is contested, or answers remarks in brief.
+# round 1: all challengers at once
 
 
-async def challenge(r: Round, course: PanelState) -> None:
-    """All challengers at once."""
-    here = [c for c in course.challengers if c.stand != "failed"]
-    case = r.quote(
-        "the lead's case", render.case(course.position.text, r.ledger, course.weaknesses, course.assumptions)
-    )
+async def challenge(r: Round, state: PanelState) -> None:
+    here = [c for c in state.challengers if c.stand != "failed"]
+    case = r.quote("the lead's case", render.case(state.position.text, r.ledger, state.weaknesses, state.assumptions))
     prompt = fill(prompts.CHALLENGE, **prompt_head(r, prompts.EVIDENCE_RULE), case=case)
-    wrong = await touched(r, course, "personas")
+    wrong = await check_personas(r, state, "personas")
     asks = [
         Ask(
             c.who,
-            told(c, prompt),
+            with_persona(c, prompt),
             Challenge,
             reply_checks.challenge(r.ledger, personas.items(c.persona)),
             refused=wrong.get(c.seat, ""),
@@ -209,7 +153,7 @@ async def challenge(r: Round, course: PanelState) -> None:
     entries: list[Entry] = []
     for c, answer in zip(here, got, strict=True):
         if isinstance(answer, Failure):
-            _failed(c, answer, course, r.n)
+            _note_failure(c, answer, state, r.n)
             continue
         form, looks_for = answer.value, personas.items(c.persona)
         c.verdict, c.strength = form.verdict, reply_checks.strength_of(form)
@@ -221,28 +165,37 @@ async def challenge(r: Round, course: PanelState) -> None:
             concern = "agreed without naming what it examined" if c.doubted else gravest(form.points, form.summary)
             c.objects(strength, form.summary, concern)
             if c.doubted:
-                course.notes.append(
-                    f"{c.shown} agreed in round 1 and named nothing it examined: counted as partial, moderate"
+                state.notes.append(
+                    f"{c.shown} agreed in round 1 without naming what it examined: counted as partial, moderate"
                 )
         entries += raised(c, form.points, r.n)
-    course.at_once = len(course.validated)
+    state.at_once = len(state.validated)
     await r.note("challenge", entries)
 
 
-async def confront(r: Round, course: PanelState) -> bool:
-    """The lead answers what is contested; False when a limit left no room for that."""
-    contested = reply_checks.contested(r.ledger, (c.seat for c in course.dissenters))
+def _note_failure(c: Challenger, failure: Failure, state: PanelState, n: int) -> None:
+    c.stand, c.why = ("unknown", "its reply could not be read") if failure.raw else ("failed", describe(failure))
+    what = "could not be read and is kept as received" if failure.raw else f"is missing ({describe(failure)})"
+    state.notes.append(f"the answer of {c.shown} in round {n} {what}")
+
+
+# later rounds: the lead answers what is contested, and those who dissent rule on the answers
+
+
+async def confront(r: Round, state: PanelState) -> bool:
+    """The lead answers what is contested; False if a limit leaves no room for that."""
+    contested = reply_checks.contested(r.ledger, (c.seat for c in state.dissenters))
     points = contested + [p for p in reply_checks.unanswered(r.ledger) if p not in contested]
     if not points:
-        return True  # only agreements that showed no work: there is nothing to answer
-    before = course.position
+        return True  # only agreements that name nothing examined: there is nothing to answer
+    before = state.position
     prompt = fill(
         prompts.CONFRONT,
         **prompt_head(r, prompts.EVIDENCE_RULE),
         after=str(r.n - 1),
         version=str(before.version),
         position=r.quote("your position", before.text),
-        points=r.quote("the contested points", render.points(r.ledger, points, course.lens_of)),
+        points=r.quote("the contested points", render.points(r.ledger, points, state.lens_of)),
         open=", ".join(p.id for p in points),
     )
     check = reply_checks.confrontation(r.ledger, points, before.text)
@@ -256,79 +209,37 @@ async def confront(r: Round, course: PanelState) -> bool:
     form = answer.value
     await r.note("confront", answered(form.responses, r.n))
     causes = [
-        Cause(id, " and ".join(course.lens_of(v) for v in point.voices), point.text, change.what)
+        Cause(id, " and ".join(state.lens_of(v) for v in point.voices), point.text, change.what)
         for change in form.changes
         for id in dict.fromkeys(change.because)
         if (point := r.ledger.point(id))
     ]
     text = form.position or before.text
     unexplained = reply_checks.unexplained(form, before.text, r.ledger.ids())
-    course.positions.append(Position(before.version + 1, r.n - 1, text, form.confidence, tuple(causes), unexplained))
+    state.positions.append(Position(before.version + 1, r.n - 1, text, form.confidence, tuple(causes), unexplained))
     if unexplained:
-        course.notes.append(f"v{before.version + 1} of the position names no point that changed it")
+        state.notes.append(f"v{before.version + 1} of the position names no point that caused the change")
     return True
 
 
-async def address(debate: Debate, course: PanelState) -> None:
-    """After a fast exit: minor remarks are answered in brief. The position that was accepted stays as it is."""
-    points = reply_checks.unanswered(debate.ledger)
-    if not points:
-        return
-    scope = debate.scope("remarks")
-    prompt = fill(
-        prompts.ADDRESS,
-        rule=prompts.EVIDENCE_RULE,
-        fences=FENCES,
-        topic=debate.quote("topic", debate.topic),
-        position=debate.quote("your position", course.position.text),
-        points=debate.quote("the remarks", render.points(debate.ledger, points, course.lens_of)),
-        open=", ".join(p.id for p in points),
-    )
-    answer = await scope.try_ask(
-        debate.seat("lead"), "address", prompt, schema=Brief, check=reply_checks.responses(debate.ledger, points)
-    )
-    if isinstance(answer, Failure):
-        course.notes.append(f"the lead did not answer the minor remarks ({answer.kind})")
-        return
-    await scope.note("address", answered(answer.value.responses, 1))
+def answering(state: PanelState) -> list[Challenger]:
+    """The dissenters that can still be expected to answer."""
+    return [c for c in state.dissenters if c.silent < MOST_MISSING]
 
 
-def _failed(c: Challenger, failure: Failure, course: PanelState, n: int) -> None:
-    c.stand, c.why = (
-        ("unknown", "its reply could not be read") if failure.raw else ("failed", f"{failure.kind}: {failure.message}")
-    )
-    said = (
-        "could not be read and is kept as it came"
-        if failure.raw
-        else f"did not come ({failure.kind}: {failure.message})"
-    )
-    course.notes.append(f"the answer of {c.shown} in round {n} {said}")
-
-
-# Rebuttals: those who dissent, and only they, judge what the lead answered.
-
-SILENCE = 2
-"""Rebuttals in a row that may be missing before a dissenter is not asked any more."""
-
-
-def hearing(course: PanelState) -> list[Challenger]:
-    """Those who dissent and can still be expected to answer."""
-    return [c for c in course.dissenters if c.silent < SILENCE]
-
-
-async def rebut(r: Round, course: PanelState) -> bool:
-    """Only those who dissent; False when none of them is left to hear."""
-    asked = hearing(course)
-    wrong = await touched(r, course, "personas")
-    asks = [_rebuttal(r, course, c, wrong.get(c.seat, "")) for c in asked]
+async def rebut(r: Round, state: PanelState) -> bool:
+    """The dissenters rule on the lead's answers; False if none of them answers."""
+    asked = answering(state)
+    wrong = await check_personas(r, state, "personas")
+    asks = [_ask_rebuttal(r, state, c, wrong.get(c.seat, "")) for c in asked]
     got = await r.ask_all("rebuttal", asks, need=0)
     before = {c.seat: [p for p in r.ledger.points if reply_checks.holds(r.ledger, p, c.seat)] for c in asked}
     entries: list[Entry] = []
     for c, answer in zip(asked, got, strict=True):
         if isinstance(answer, Failure):
             c.silent += 1
-            c.why = f"{answer.kind}: {answer.message}"
-            course.notes.append(
+            c.why = describe(answer)
+            state.notes.append(
                 f"{c.shown} gave no rebuttal in round {r.n} ({answer.kind}): its objection stays unresolved"
             )
             if answer.kind == "budget":
@@ -336,8 +247,8 @@ async def rebut(r: Round, course: PanelState) -> bool:
             continue
         c.silent, c.why = 0, ""
         others = {p.id for p in r.ledger.points if c.seat not in p.voices}
-        entries += _ruled(c, answer.value, before[c.seat], others, r.n)
-        _stands(c, answer.value, before[c.seat], course.position.version)
+        entries += _rulings(c, answer.value, before[c.seat], others, r.n)
+        _update(c, answer.value, before[c.seat], state.position.version)
     await r.note("rebuttal", entries)
     if asked and all(isinstance(answer, Failure) for answer in got):
         r.stop(r.stopped or f"no dissenter answered in round {r.n}")
@@ -345,35 +256,35 @@ async def rebut(r: Round, course: PanelState) -> bool:
     return bool(asked)
 
 
-def _rebuttal(r: Round, course: PanelState, c: Challenger, refused: str) -> Ask[Rebuttal]:
+def _ask_rebuttal(r: Round, state: PanelState, c: Challenger, refused: str) -> Ask[Rebuttal]:
     mine = [p for p in r.ledger.points if reply_checks.holds(r.ledger, p, c.seat)]
-    all_open = reply_checks.contested(r.ledger, (d.seat for d in course.dissenters))
+    all_open = reply_checks.contested(r.ledger, (d.seat for d in state.dissenters))
     others = [p for p in all_open if p not in mine]
     prompt = fill(
         prompts.REBUT,
         **prompt_head(r, prompts.EVIDENCE_RULE),
         round=str(r.n),
-        version=str(course.position.version),
-        position=r.quote("the lead's position", render.standing(course.position)),
-        points=r.quote("your open points", render.points(r.ledger, mine, course.lens_of)),
-        others=f"Contested by others:\n\n{r.quote('points of others', render.brief(others, course.lens_of))}"
+        version=str(state.position.version),
+        position=r.quote("the lead's position", render.current(state.position)),
+        points=r.quote("your open points", render.points(r.ledger, mine, state.lens_of)),
+        others=f"Contested by others:\n\n{r.quote('points of others', render.brief(others, state.lens_of))}"
         if others
         else "",
         open=", ".join(p.id for p in mine) or "none",
         examine=prompts.EXAMINE if c.doubted and not mine else "",
     )
     check = reply_checks.rebuttal(r.ledger, c.seat, personas.items(c.persona), c.doubted)
-    return Ask(c.who, told(c, prompt), Rebuttal, check, refused=refused)
+    return Ask(c.who, with_persona(c, prompt), Rebuttal, check, refused=refused)
 
 
-def _ruled(c: Challenger, form: Rebuttal, mine: Sequence[Point], others: Container[str], n: int) -> list[Entry]:
+def _rulings(c: Challenger, form: Rebuttal, mine: Sequence[Point], others: Container[str], n: int) -> list[Entry]:
     entries: list[Entry] = []
     for one in form.rulings:
         if one.id in others:
-            continue  # each speaks for its own points only
+            continue  # a challenger rules on its own points only
         proof = cited(one.evidence)
         if one.ruling == "escalate":
-            # Raised again by its own author, and graver: the ledger joins it to the point it repeats.
+            # Raised again by its own author as graver: the ledger joins it to the point that it repeats.
             entries.append(Point(one.reason, c.seat, n, "P1", evidence=proof, same_as=one.id))
             continue
         entries.append(Move(one.id, "resolve" if one.ruling == "accept" else "maintain", c.seat, n, one.reason, proof))
@@ -390,7 +301,7 @@ def _ruled(c: Challenger, form: Rebuttal, mine: Sequence[Point], others: Contain
     return entries + raised(c, form.points, n)
 
 
-def _stands(c: Challenger, form: Rebuttal, mine: Sequence[Point], version: int) -> None:
+def _update(c: Challenger, form: Rebuttal, mine: Sequence[Point], version: int) -> None:
     c.verdict = form.answer
     if reply_checks.agrees_now(form, mine, personas.items(c.persona), c.doubted):
         c.accepts(version, "minor" if any(p.text for p in form.points) else "agree", form.summary)
@@ -398,36 +309,57 @@ def _stands(c: Challenger, form: Rebuttal, mine: Sequence[Point], version: int) 
     escalated = form.answer == "escalate" or any(one.ruling == "escalate" for one in form.rulings)
     new = [p.strength for p in form.points if p.text]
     strength = "strong" if escalated else reply_checks.strongest(c.strength or "moderate", *new)
-    # What it holds on to says more than that it does.
     mine = sorted(mine, key=lambda p: p.severity)
     c.objects(strength, form.summary, gravest(form.points, mine[0].text if mine else form.summary))
 
 
-# Assumption extraction: why the parties disagree at bottom, on what that rests, and what would change their minds.
-
-LEAD = "Lead"
+# after the rounds: minor remarks are answered, or the assumptions behind the dissent are collected
 
 
-async def extract(debate: Debate, course: PanelState) -> None:
-    """Ask the lead and everyone who still dissents, all at once; then map what each takes to be so."""
-    lead, open_points = debate.seat("lead"), reply_checks.contested(debate.ledger, (c.seat for c in course.dissenters))
+async def address(debate: Debate, state: PanelState) -> None:
+    """If all accepted in round 1: the lead answers the minor remarks. The accepted position stays as it is."""
+    points = reply_checks.unanswered(debate.ledger)
+    if not points:
+        return
+    scope = debate.scope("remarks")
+    prompt = fill(
+        prompts.ADDRESS,
+        rule=prompts.EVIDENCE_RULE,
+        fences=FENCES,
+        topic=debate.quote("topic", debate.topic),
+        position=debate.quote("your position", state.position.text),
+        points=debate.quote("the remarks", render.points(debate.ledger, points, state.lens_of)),
+        open=", ".join(p.id for p in points),
+    )
+    answer = await scope.try_ask(
+        debate.seat("lead"), "address", prompt, schema=Brief, check=reply_checks.responses(debate.ledger, points)
+    )
+    if isinstance(answer, Failure):
+        state.notes.append(f"the lead did not answer the minor remarks ({answer.kind})")
+        return
+    await scope.note("address", answered(answer.value.responses, 1))
+
+
+async def collect_assumptions(debate: Debate, state: PanelState) -> None:
+    """Ask the lead and all dissenters in parallel why they disagree; then map what each assumes."""
+    lead, open_points = debate.seat("lead"), reply_checks.contested(debate.ledger, (c.seat for c in state.dissenters))
     shared = {
         "fences": FENCES,
         "topic": debate.quote("topic", debate.topic),
-        "version": str(course.position.version),
-        "position": debate.quote("the position", course.position.text),
-        "points": debate.quote("the contested points", render.points(debate.ledger, open_points, course.lens_of)),
+        "version": str(state.position.version),
+        "position": debate.quote("the position", state.position.text),
+        "points": debate.quote("the contested points", render.points(debate.ledger, open_points, state.lens_of)),
     }
     first = fill(prompts.GROUNDS, **shared, who="the LEAD of the panel", side=prompts.SIDE_LEAD)
     asks = [Ask(lead, first, Grounds, reply_checks.grounds)]
-    for c in course.dissenters:
+    for c in state.dissenters:
         prompt = fill(prompts.GROUNDS, **shared, who=f"the {c.lens} on it", side=prompts.SIDE_CHALLENGER)
-        asks.append(Ask(c.who, told(c, prompt), Grounds, reply_checks.grounds))
-    parties = {"lead": LEAD, **{c.seat: c.lens for c in course.dissenters}}
+        asks.append(Ask(c.who, with_persona(c, prompt), Grounds, reply_checks.grounds))
+    parties = {"lead": LEAD, **{c.seat: c.lens for c in state.dissenters}}
     for answer in await debate.scope("assumptions").ask_all("grounds", asks, need=0):
         if isinstance(answer, Failure):
-            course.notes.append(f"{parties[answer.who.seat]} did not say why it disagrees ({answer.kind})")
-            course.unsaid = course.unsaid or (answer.message if answer.kind == "budget" else course.notes[-1])
+            state.notes.append(f"{parties[answer.who.seat]} did not say why it disagrees ({answer.kind})")
+            state.unsaid = state.unsaid or (answer.message if answer.kind == "budget" else state.notes[-1])
             continue
         form = answer.value
         cruxes: list[Json] = [
@@ -435,7 +367,7 @@ async def extract(debate: Debate, course: PanelState) -> None:
             for x in form.cruxes
             if x.question
         ]
-        course.grounds.append(
+        state.grounds.append(
             {
                 "party": parties[answer.who.seat],
                 "seat": answer.who.seat,
@@ -445,16 +377,16 @@ async def extract(debate: Debate, course: PanelState) -> None:
                 "cruxes": cruxes,
             }
         )
-    if len(course.grounds) > 1:
-        await _map(debate, course, list(parties.values()))
-    elif course.grounds:
-        await debate.skip("map", "only one party said what it takes to be so, and there is nothing to set it against")
-        course.mapped = own(course)
+    if len(state.grounds) > 1:
+        await map_assumptions(debate, state, list(parties.values()))
+    elif state.grounds:
+        await debate.skip("map", "only one party named its assumptions, so there is nothing to compare them with")
+        state.mapped = own_assumptions(state)
 
 
-async def _map(debate: Debate, course: PanelState, parties: list[str]) -> None:
+async def map_assumptions(debate: Debate, state: PanelState, parties: list[str]) -> None:
     said = "\n\n".join(
-        debate.quote(f"what the {g['party']} says", _told(g)) for g in course.grounds if isinstance(g, dict)
+        debate.quote(f"what the {g['party']} says", _grounds(g)) for g in state.grounds if isinstance(g, dict)
     )
     prompt = fill(
         prompts.MAP, fences=FENCES, topic=debate.quote("topic", debate.topic), grounds=said, parties=", ".join(parties)
@@ -463,30 +395,70 @@ async def _map(debate: Debate, course: PanelState, parties: list[str]) -> None:
         debate.seat("judge"), "map", prompt, schema=Assumptions, check=reply_checks.mapping(parties), closing=True
     )
     if isinstance(answer, Failure):
-        course.notes.append(
-            f"nobody mapped the assumptions ({answer.kind}: {answer.message}); each party's own are listed"
-        )
-        course.mapped = own(course)
+        state.notes.append(f"the assumptions were not mapped ({describe(answer)}); each party's own are listed")
+        state.mapped = own_assumptions(state)
         return
     known = {p.casefold(): p for p in parties}
-    course.core = answer.value.core_disagreement
+    state.core = answer.value.core_disagreement
     for one in answer.value.assumptions:
         held = [known[p.casefold()] for p in one.held_by if p.casefold() in known]
         denied = [known[p.casefold()] for p in one.denied_by if p.casefold() in known]
         if one.text:
-            course.mapped.append({"text": one.text, "held_by": list(held), "denied_by": list(denied)})
+            state.mapped.append({"text": one.text, "held_by": list(held), "denied_by": list(denied)})
 
 
-def own(course: PanelState) -> list[Json]:
-    """Without a judge: what each party itself said it takes to be so."""
+def own_assumptions(state: PanelState) -> list[Json]:
+    """Without the judge's map: the assumptions that each party named itself."""
     out: list[Json] = []
-    for g in course.grounds:
+    for g in state.grounds:
         if isinstance(g, dict) and isinstance(g["assumptions"], list):
             out += [{"text": a, "held_by": [g["party"]], "denied_by": []} for a in g["assumptions"]]
     return out
 
 
-def _told(g: dict[str, Json]) -> str:
+def _grounds(g: dict[str, Json]) -> str:
     rows = g["assumptions"] if isinstance(g["assumptions"], list) else []
     listed = "\n".join(f"- {a}" for a in rows)
-    return f"Why: {g['why']}\nThe other side is right if: {g['other_right']}\nTaken to be so:\n{listed}"
+    return f"Why: {g['why']}\nThe other side is right if: {g['other_right']}\nAssumptions:\n{listed}"
+
+
+# shared by the steps
+
+
+async def publish(debate: Debate, state: PanelState, key: str) -> None:
+    """Record the state of the panel, and write its files."""
+    data = state.to_json()
+    await debate.once(key, lambda: data, of=data)
+    await debate.publish()
+
+
+async def check_personas(debate: Debate, state: PanelState, key: str) -> dict[str, str]:
+    """Seat → what is wrong with the file of its persona; checked once and then on record."""
+    expected = {c.seat: (c.file, personas.sha(c.text)) for c in state.challengers}
+    found = await debate.once(
+        key + "#files", lambda: dict(personas.changed_files(debate.folder, expected)), cls="limit"
+    )
+    return {str(seat): str(why) for seat, why in found.items()} if isinstance(found, dict) else {}
+
+
+def lead_failed(debate: Debate, error: ParticipantFailed, what: str) -> Aborted:
+    hint = "Without the lead there is no position to test. Resume when it can answer."
+    return aborted(debate, debate.seat("lead"), what, error, hint)
+
+
+def with_persona(c: Challenger, prompt: str) -> str:
+    """The prompt, with the persona in front of it if the challenger's tool does not read the persona's file."""
+    return prompt if c.reads else f"{c.text}\n{prompt}"
+
+
+def gravest(points: Sequence[Objection], summary: str) -> str:
+    said = sorted((p for p in points if p.text), key=lambda p: -reply_checks.STRENGTHS.index(p.strength))
+    return said[0].text if said else summary
+
+
+def raised(c: Challenger, points: Sequence[Objection], n: int) -> list[Entry]:
+    return [Point(p.text, c.seat, n, p.grade, p.category, cited(p.evidence), about=p.about) for p in points if p.text]
+
+
+def answered(responses: Sequence[Response], n: int) -> list[Entry]:
+    return [Move(one.id, MOVES[one.move], "lead", n, one.reason, cited(one.evidence)) for one in responses]

@@ -1,4 +1,4 @@
-"""What a panel can be told, and what follows from it."""
+"""The settings of a panel, its limits, and the folder of its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OWN = "-"
 
 
 class Settings(BaseModel):
-    """What a panel can be told."""
+    """The settings of a panel."""
 
     rounds: int = Field(default=5, ge=1, le=10, description="rounds at most: the challenge, then one per rebuttal")
     min_challengers: int = Field(default=1, ge=1, le=12, description="how many challengers must answer")
@@ -28,12 +28,12 @@ class Settings(BaseModel):
 
 
 def limits(settings: Settings) -> dict[str, float]:
-    """Seconds a call, where nobody set others."""
+    """Seconds for a call, unless the user sets another limit."""
     return {"timeout": TIMEOUT}
 
 
 def calls(settings: Settings) -> dict[str, int]:
-    """How many calls each seat makes at most when nobody gives in."""
+    """How many calls each seat makes at most, if the dissent never ends."""
     return {"lead": settings.rounds + 1, "challenger": settings.rounds + 2, "judge": 2}
 
 
@@ -55,7 +55,7 @@ _NUMBERED = re.compile(r"(\d{3,9})(?:-.*)?", re.S)
 
 
 def folder(session: NewSession) -> FilesFolder:
-    """Claim the next free number. Two panels that start at once get two."""
+    """Claim the next free number. Two panels that start at the same time get two numbers."""
     place = session.settings.place
     parent = (session.session_folder if place == OWN else session.workspace / place) / PARENT
     try:
@@ -73,19 +73,19 @@ def folder(session: NewSession) -> FilesFolder:
 def _claimed(parent: Path, slug: str) -> Path:
     number = max(_taken(parent), default=0) + 1
     while True:
-        # Only the number is fought for: under its final name, another panel on another topic could have the same one.
-        held = parent / f".{number:03}"
+        # The number alone is claimed first: a panel on another topic could claim the same number under its final name.
+        claimed = parent / f".{number:03}"
         try:
-            held.mkdir(mode=0o700)
+            claimed.mkdir(mode=0o700)
         except FileExistsError:
             number += 1
             continue
         if number in _taken(parent):
-            held.rmdir()
+            claimed.rmdir()
             number += 1
             continue
-        (held / ".gitignore").write_text("*\n", encoding="utf-8")
-        return held.rename(parent / f"{number:03}-{slug}")
+        (claimed / ".gitignore").write_text("*\n", encoding="utf-8")
+        return claimed.rename(parent / f"{number:03}-{slug}")
 
 
 def _taken(parent: Path) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""The course of a panel: its challengers and where each stands, the position's versions with their causes."""
+"""The state of a panel: its challengers with their stances, and the versions of the position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rebut.core.types import Json, Participant
 from rebut.protocols.panel.forms import Persona
 
 Stand = Literal["unheard", "agree", "minor", "dissent", "unknown", "failed"]
-"""minor: agrees but for minor points. unknown: it spoke, and nobody could read it. failed: it never answered."""
+"""minor: agrees except for minor points. unknown: its answer could not be read. failed: it never answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,43 +30,43 @@ class Position:
 
     version: int
     after: int
-    """The round after which it was taken; 0 for the opening."""
+    """The round after which it was written; 0 for the opening."""
     text: str
     confidence: str
     causes: tuple[Cause, ...] = ()
     unexplained: bool = False
-    """It changed, and no point was named that changed it, not even when asked."""
+    """It changed, and the lead named no point that caused this, even when sent back."""
 
 
 @dataclass(slots=True)
 class Challenger:
-    """One expert of the panel and where it stands."""
+    """One expert of the panel, and its current stance."""
 
     who: Participant
     name: str
-    """As its files are called."""
+    """The name in its files' names."""
     lens: str
     persona: Persona
     text: str = ""
-    """Its persona's file."""
+    """The text of its persona's file."""
     file: str = ""
     tool_file: str = ""
     """The name under which its tool reads a persona; empty if it reads none."""
     reads: bool = True
     stand: Stand = "unheard"
     verdict: str = ""
-    """As it said it."""
+    """In its own words."""
     strength: str = ""
     validated: int = 0
-    """The version that it accepted; 0 for none."""
+    """The version of the position that it accepted; 0 for none."""
     summary: str = ""
     concern: str = ""
     why: str = ""
     """Why it did not answer."""
     doubted: bool = False
-    """It agreed at first without naming what it had examined."""
+    """It agreed in round 1 without naming what it examined."""
     silent: int = 0
-    """Rebuttals in a row that it did not give."""
+    """Missing rebuttals in a row."""
 
     @property
     def seat(self) -> str:
@@ -110,26 +110,26 @@ class Challenger:
 
 @dataclass(slots=True)
 class PanelState:
-    """Everything that a panel's state file tells besides the ledger."""
+    """Everything in a panel's state file besides the ledger."""
 
     challengers: list[Challenger]
     domain: str = ""
     positions: list[Position] = field(default_factory=list)
     rounds: int = 0
-    """Rounds that are over."""
+    """Completed rounds."""
     at_once: int = 0
-    """Challengers who accepted the first position before anybody had answered anything."""
+    """How many challengers accepted the first position in round 1."""
     notes: list[str] = field(default_factory=list)
     weaknesses: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
     """Of the opening."""
     core: str = ""
     mapped: list[Json] = field(default_factory=list)
-    """Core assumptions with who holds and who denies each."""
+    """Core assumptions, with the parties that hold and that deny each."""
     grounds: list[Json] = field(default_factory=list)
-    """What each party said at the end of a panel that did not agree."""
+    """Why each party disagrees, at the end of a panel without agreement."""
     unsaid: str = ""
-    """Why not every party said what it takes to be so."""
+    """Why not every party named its assumptions."""
 
     @property
     def position(self) -> Position:
@@ -172,7 +172,7 @@ def _version(position: Position) -> Json:
 
 
 def names(seats: Sequence[Participant]) -> list[str]:
-    """A name for each challenger's files: the one given, else its provider's; a second of the same gets a number."""
+    """A name for each challenger's files: its own, else its provider's; a repeated name gets a number."""
     out: list[str] = []
     for who in seats:
         plain = re.sub(r"[^A-Za-z0-9_.-]", "-", who.spec.name or who.spec.provider)

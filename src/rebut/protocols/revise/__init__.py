@@ -1,10 +1,11 @@
 """Two authors critique each other's plan or review, revise their own, converge, and one result is made of both."""
 
-from rebut.protocols.revise.run import partial, run
+from rebut.protocols.revise.ending import partial
+from rebut.protocols.revise.run import run
 from rebut.protocols.revise.settings import Settings, calls, prepare, seats_for
 
 name = "revise"
-version = "3"
+version = "4"
 seats = {"author": 2, "synthesizer": 1}
 judge = "synthesizer"
 letter = "W"

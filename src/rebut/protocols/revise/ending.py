@@ -1,357 +1,275 @@
-"""The closing call: one document out of two, with an account of what became of the debate."""
+"""How a revision ends: when it has converged, its outcome, and what the debate changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
 
-from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.core.text import counted
 from rebut.core.types import Json
-from rebut.domain.forms import Form, cited
-from rebut.domain.ledger import Claim, Ledger
+from rebut.domain.ledger import Ledger, Point, Severity
 from rebut.domain.outcome import Outcome
-from rebut.domain.prompts import fill
-from rebut.domain.worth import Worth
-from rebut.engine.debate import Debate, Failure
-from rebut.protocols.revise import (
-    prompts,
-    render,
-    reply_checks,
-)
-from rebut.protocols.revise.forms import Plan, Verdict
-from rebut.protocols.revise.prompts import Labels, shared
-from rebut.protocols.revise.render import of_plan, of_verdict, tally
+from rebut.domain.worth import Worth, fates
+from rebut.engine.debate import Debate
+from rebut.protocols.revise import sections
+from rebut.protocols.revise.render import tally
+from rebut.protocols.revise.settings import Settings
 from rebut.protocols.revise.state import ReviseState
-from rebut.protocols.shared import LONG
+from rebut.protocols.shared import of_rounds
 
-F = TypeVar("F", bound=Form)
-
-
-class NoMoney(Exception):
-    """A limit leaves no room for the closing call."""
+WEAKNESS, DISAGREEMENT = "weakness", "disagreement"
+COSMETIC: Severity = "P3"
+DRAFTS = ("r0/draft*",)
 
 
-async def synthesized(debate: Debate, course: ReviseState) -> tuple[str, str]:
-    """The result, and what it comes to in a sentence.
+# when the authors have converged: pure functions of the ledger after the critiques of a round
 
-    Raises `NoMoney`, or `Aborted` when the synthesizer fails twice: then resume asks it again.
+
+def reached(
+    ledger: Ledger, round: int, authors: Sequence[str], *, weaknesses: int = 0, weightiest: Severity = COSMETIC
+) -> str:
+    """Why no further round is needed; empty if one is needed.
+
+    `weaknesses` and `weightiest` come from the critiques themselves. The ledger alone would miss an item that repeats a
+    point which does not exist, and would count a weakness that repeats a disagreement as a disagreement.
     """
-    ledger = debate.ledger
-    if course.stage.name == "plan":
-        plan = await _ask(debate, course, Plan, reply_checks.plan(ledger))
-        debate.take_up({}, plan.document)
-        course.result = await render.looked_up(
-            debate, "synthesis@synthesizer", "synthesizer", course.complete, plan.document
-        )
-        return of_plan(plan, ledger, course), plan.summary
-    form = await _ask(debate, course, Verdict, reply_checks.verdict(ledger))
-    debate.take_up({}, "")  # findings are about the change, not about a document
-    claims = [Claim(f.text, "synthesizer", course.complete, cited(f.evidence)) for f in form.findings if f.text]
-    placed = await debate.enter("synthesis@synthesizer", claims)
-    course.result = tuple(claim for _, claim in placed if isinstance(claim, Claim))
-    return of_verdict(form, placed, course), f"{form.decision}: {form.summary}"
+    if not weaknesses and not pressed(ledger, round, WEAKNESS):
+        return "no weakness in either critique"
+    if weightiest == COSMETIC and only_cosmetic(ledger, round):
+        return "only cosmetic disagreements are left"
+    if shared := conceded_by_all(ledger, round, authors):
+        return f"both concede the same points ({', '.join(shared)})"
+    return ""
 
 
-async def baseline(debate: Debate, course: ReviseState) -> str:
-    """What the synthesizer makes of the first drafts alone; empty if it could not be asked."""
-    prompt, who = _prompt(debate, course, first=True), debate.seat("synthesizer")
-    if course.stage.name == "plan":
-        check = reply_checks.plan(Ledger())
-        plan = await debate.try_ask(who, "baseline", prompt, schema=Plan, check=check, max_output=LONG)
-        return "" if isinstance(plan, Failure) else plan.value.document
-    weighed = reply_checks.verdict(Ledger())
-    verdict = await debate.try_ask(who, "baseline", prompt, schema=Verdict, check=weighed, max_output=LONG)
-    if isinstance(verdict, Failure):
-        return ""
-    claims = [Claim(f.text, "", 0, cited(f.evidence)) for f in verdict.value.findings if f.text]
-    return of_verdict(verdict.value, [("", claim) for claim in claims], course)
+def pressed(ledger: Ledger, round: int, kind: str) -> list[Point]:
+    """Points of a kind that the critiques of this round raised, or raised again."""
+    again = {m.point for m in ledger.moves if m.kind == "maintain" and m.round == round}
+    return [p for p in ledger.points if p.category.startswith(kind) and (p.round == round or p.id in again)]
 
 
-async def _ask(debate: Debate, course: ReviseState, schema: type[F], check: Callable[[F], list[str]]) -> F:
-    who, prompt = debate.seat("synthesizer"), _prompt(debate, course)
-    got = await debate.try_ask(who, "synthesis", prompt, schema=schema, check=check, closing=True, max_output=LONG)
-    if not isinstance(got, Failure):
-        return got.value
-    if got.kind == "budget":
-        raise NoMoney(got.message)
-    try:
-        again = await debate.ask(
-            who, "synthesis.again", prompt, schema=schema, check=check, closing=True, max_output=LONG
-        )
-    except ParticipantFailed as error:
-        if error.kind == "budget":
-            raise NoMoney(error.message) from error
-        raise Aborted(
-            f"the synthesizer ({debate.speaker(who)}) gave no {course.stage.name}: {error.kind}, {error.message}",
-            error.hint or "Everything written is kept. Resume when it can answer, or fork with --seat synthesizer=….",
-        ) from error
-    return again.value
+def only_cosmetic(ledger: Ledger, round: int) -> bool:
+    """Whether there are disagreements, and all of them are of low severity and without impact."""
+    at_issue = pressed(ledger, round, DISAGREEMENT)
+    return bool(at_issue) and all(_severity(ledger, p, round) == COSMETIC for p in at_issue)
 
 
-def _prompt(debate: Debate, course: ReviseState, *, first: bool = False) -> str:
-    """`first` for what would have come of the first drafts alone."""
-    argued = course.settings.debates and not first
-    ledger = debate.ledger if argued else Ledger()
-    template = prompts.SYNTHESIZE_PLAN if course.stage.name == "plan" else prompts.SYNTHESIZE_REVIEW
-    return fill(
-        template,
-        **shared(debate, rule=False),
-        argued=", after their authors argued about them" if argued else "",
-        versions=_versions(debate, course, first),
-        record=_record(debate, course) if argued else "",
-        rulings=_rulings(course, ledger),
-    )
+def conceded_by_all(ledger: Ledger, round: int, authors: Sequence[str]) -> list[str]:
+    """The points that both authors concede, if neither concedes any other; from round 2 on."""
+    sets = [
+        {m.point for m in ledger.moves if m.round == round and m.by == author and m.kind in ("concede", "withdraw")}
+        for author in authors
+    ]
+    if round < 2 or not sets or any(one != sets[0] for one in sets):
+        return []
+    return [p.id for p in ledger.points if p.id in sets[0]]
 
 
-def _versions(debate: Debate, course: ReviseState, first: bool) -> str:
-    labels, out = Labels(course.settings, course.files), []
-    for author, versions in enumerate(course.versions):
-        version = versions[0] if first else versions[-1]
-        if author in course.stale and not first:
-            out.append(fill(prompts.STALE, round=str(course.rounds[-1].n)))
-        label = labels.ordinal(author)
-        out.append(debate.quote(label, version.text) + render.shown(debate, label, version.claims))
-    return "\n\n".join(out)
+def _severity(ledger: Ledger, point: Point, round: int) -> str:
+    """The gravest severity that the critiques of this round give it."""
+    said = [m.severity for m in ledger.moves if m.point == point.id and m.round == round and m.severity]
+    if point.round == round or not said:
+        said.append(point.severity)
+    return min(said)
 
 
-def _record(debate: Debate, course: ReviseState) -> str:
-    """All critiques, the log and the ledger, without anybody's name unless names are to be shown."""
-    labels = Labels(course.settings, course.files)
-    files, parts = labels.neutral_files(), []
-    for played in course.rounds:
-        for by in sorted(played.critiques):
-            one = played.critiques[by]
-            text = render.critique(
-                one.form, one.weaknesses, one.disagreements, files.source(one.of), played.n, one.strengths
-            )
-            parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(one.of)}", text))
-    names = [labels.neutral(n) for n in range(2)]
-    neutral = render.LogNames([name.capitalize() for name in names], _renamed(course), reasons=False)
-    parts.append(debate.quote("the debate log", render.section(course, neutral)))
-    seats = [who.seat for who in course.authors]
-    parts.append(debate.quote("the points at issue", render.points(debate.ledger, seats, names)))
-    return "".join(f"\n\n{part}" for part in parts)
-
-
-def _renamed(course: ReviseState) -> render.Told:
-    """A file's name for the synthesizer: the one that it would have if its author had no name."""
-    labels = Labels(course.settings, course.files)
-    ours, theirs = course.files.all(course.planned), labels.neutral_files().all(course.planned)
-    known = dict(zip(ours, theirs, strict=True))
-    id_free = {Path(course.path(name)).name: told for name, told in known.items()}
-
-    def told(path: str) -> str:
-        name = Path(path).name
-        # One that stands beside its place carries the session's id before its ending.
-        return id_free.get(name) or id_free.get(f"{name.split('.')[0]}.md", "a file of its own")
-
-    return told
-
-
-def _rulings(course: ReviseState, ledger: Ledger) -> str:
-    if course.stage.name == "plan":
-        ids = ", ".join(p.id for p in ledger.points)
-        return fill(prompts.RULINGS_PLAN, points=ids) if ids else prompts.NO_RULINGS
-    ids = ", ".join(p.id for p in ledger.open)
-    return " " + fill(prompts.RULINGS_REVIEW, open=ids) if ids else ""
-
-
-# How a revision ends: each way with a heading of its own, so that a degraded one never reads as a whole one.
-
-
-def heading(course: ReviseState, contested: bool) -> str:
-    word = "PLAN" if course.stage.name == "plan" else "REVIEW VERDICT"
-    if not course.settings.debates:
-        return f"{word} OUT OF TWO DRAFTS, NOT DEBATED"
-    done, budget = course.complete, course.planned
-    if course.cut_short:
-        stale = ", ONE VERSION STALE" if course.stale else ""
-        return f"{word} AFTER {done} OF {budget} ROUNDS{stale}"
-    if not contested:
-        word = f"UNCONTESTED {word}"
-    if course.converged:
-        return f"{word}, CONVERGED AFTER {done} OF {budget} ROUNDS"
-    return f"{word} AFTER {done} ROUND{'' if done == 1 else 'S'}"
+# the outcome: each way to end has its own heading, so that a degraded result never reads as a complete one
 
 
 def ended(
-    debate: Debate, course: ReviseState, text: str, decision: str, figures: Figures, notes: Sequence[str] = ()
+    debate: Debate, state: ReviseState, text: str, decision: str, found: Figures, notes: Sequence[str] = ()
 ) -> Outcome:
-    debated = course.settings.debates
-    page, rows = (figures.markdown(), figures.rows()) if debated else ("", ())
+    debated = state.settings.debates
+    page, rows = (found.markdown(), found.rows()) if debated else ("", ())
     return Outcome(
         kind="synthesis",
-        heading=heading(course, bool(debate.ledger.points or debate.ledger.unplaced)),
+        heading=heading(state, bool(debate.ledger.points or debate.ledger.unplaced)),
         decision=decision,
-        conclusive=not course.cut_short and not notes,
-        stopped=course.cut_short,
+        conclusive=not state.cut_short and not notes,
+        stopped=state.cut_short,
         final=f"{text}\n{page}" if page else text,
-        data=told(course),
+        data=data(state),
         notes=tuple(notes),
-        rows=(*rows, *_where(course)),
-        worth=figures.worth(course.files.names, "it ended early" if course.cut_short else "")
+        rows=(*rows, *_where(state)),
+        worth=found.worth(state.files.names, "it ended early" if state.cut_short else "")
         if debated
         else Worth(caveat="the drafts were not debated", keys=DRAFTS),
     )
 
 
-def no_synthesis(course: ReviseState, why: str) -> Outcome:
-    """The money for the closing call was not there: both documents stand side by side."""
-    texts = [f"# {course.files.names[n]}\n\n{versions[-1].text}" for n, versions in enumerate(course.versions)]
+def heading(state: ReviseState, contested: bool) -> str:
+    word = "PLAN" if state.stage.name == "plan" else "REVIEW VERDICT"
+    if not state.settings.debates:
+        return f"{word} OUT OF TWO DRAFTS, NOT DEBATED"
+    done, budget = state.complete, state.planned
+    if state.cut_short:
+        stale = ", ONE VERSION STALE" if state.stale else ""
+        return f"{word} AFTER {of_rounds(done, budget)}{stale}"
+    if not contested:
+        word = f"UNCONTESTED {word}"
+    if state.converged:
+        return f"{word}, CONVERGED AFTER {of_rounds(done, budget)}"
+    return f"{word} AFTER {done} ROUND{'' if done == 1 else 'S'}"
+
+
+def no_synthesis(state: ReviseState, why: str) -> Outcome:
+    """A limit left no room for the closing call: the result is both documents."""
+    texts = [f"# {state.files.names[n]}\n\n{versions[-1].text}" for n, versions in enumerate(state.versions)]
     return Outcome(
         kind="no synthesis",
-        heading=f"NO SYNTHESIS, {course.complete} OF {course.planned} ROUNDS",
+        heading=f"NO SYNTHESIS, {of_rounds(state.complete, state.planned)}",
         conclusive=False,
         stopped=why,
         final="\n\n".join(texts) + "\n",
-        data=told(course),
-        rows=_where(course),
-        worth=Worth(caveat="there is no synthesis to hold the drafts against", keys=DRAFTS),
+        data=data(state),
+        rows=_where(state),
+        worth=Worth(caveat="there is no synthesis to compare the drafts with", keys=DRAFTS),
     )
 
 
-def one_sided(course: ReviseState) -> Outcome:
-    [there] = [versions[-1] for versions in course.versions if versions]
-    word = course.stage.name.upper()
+def one_sided(state: ReviseState) -> Outcome:
+    [there] = [versions[-1] for versions in state.versions if versions]
+    word = state.stage.name.upper()
     return Outcome(
         kind="one-sided",
         heading=f"ONE-SIDED {word}, 1 OF 2 AUTHORS",
         conclusive=False,
-        stopped=course.cut_short,
-        final=f"[WARN] Only one of two authors wrote a {course.stage.name}; nobody examined it.\n\n{there.text}",
-        data=told(course),
-        rows=_where(course),
+        stopped=state.cut_short,
+        final=f"[WARN] Only one of two authors wrote a {state.stage.name}; it was not critiqued.\n\n{there.text}",
+        data=data(state),
+        rows=_where(state),
         worth=Worth(caveat="only one of two authors wrote, so nothing was debated", keys=DRAFTS),
     )
 
 
-def single(course: ReviseState, notes: Sequence[str]) -> Outcome:
+def single(state: ReviseState, notes: Sequence[str]) -> Outcome:
     return Outcome(
         kind="single",
         heading="SINGLE REVIEW, NOT DEBATED",
         conclusive=not notes,
-        final=course.latest(0).text,
-        data=told(course),
+        final=state.latest(0).text,
+        data=data(state),
         notes=tuple(notes),
-        rows=_where(course),
+        rows=_where(state),
     )
 
 
-def told(course: ReviseState) -> dict[str, Json]:
+def partial(debate: Debate) -> Outcome:
+    """The result at a deadline: how many rounds are complete, and which points are open."""
+    settings: Settings = debate.settings
+    done = sum(
+        1
+        for n in range(1, debate.planned(settings.rounds) + 1)
+        if {f"r{n}/revision@author.1", f"r{n}/revision@author.2"}
+        <= {key.replace(".again@", "@") for key in debate.answers}
+    )
+    drafted = sum(1 for key in debate.answers if key.startswith("r0/draft"))
+    basis = f"round {done}" if done else counted(drafted, "draft") if drafted else "nothing yet"
+    still = [f"- {p.id}: {p.text}" for p in debate.ledger.open]
+    return Outcome(
+        kind="partial",
+        heading=f"NO {settings.stage.upper()} YET, {of_rounds(done, debate.planned(settings.rounds))}",
+        basis=basis,
+        final="\n".join(["### Points at issue", "", *(still or ["- none"])]) + "\n",
+        data={"stage": settings.stage, "strategy": settings.strategy, "rounds_completed": done},
+    )
+
+
+def data(state: ReviseState) -> dict[str, Json]:
     return {
-        "stage": course.stage.name,
-        "strategy": course.settings.strategy,
-        "phase": course.phase,
-        "rounds_completed": course.complete,
-        "converged": course.converged,
-        "stale": [course.files.names[author] for author in sorted(course.stale)],
+        "stage": state.stage.name,
+        "strategy": state.settings.strategy,
+        "phase": state.phase,
+        "rounds_completed": state.complete,
+        "converged": state.converged,
+        "stale": [state.files.names[author] for author in sorted(state.stale)],
         "taken_up": [
-            course.files.version(author, 1)
-            for author, versions in enumerate(course.versions)
+            state.files.version(author, 1)
+            for author, versions in enumerate(state.versions)
             if versions and versions[0].taken_up
         ],
     }
 
 
-def _where(course: ReviseState) -> tuple[tuple[str, str], ...]:
-    up = [f"{v[0].path.rpartition('/')[2]} was there and was taken up" for v in course.versions if v and v[0].taken_up]
-    folder = "/".join(course.folder.parts[-3:])
-    if course.settings.shared and course.settings.place:
-        folder = str(course.folder)
-    latest = [versions[-1].path for versions in course.versions if versions]
-    # One document is the result itself where there was no other to set beside it.
-    path = course.result_path or (latest[0] if len(latest) == 1 else "")
-    # Nobody knows by heart where a session lies, so that what was asked for is named in full there.
-    rows = [("result", f"{folder}/{path.rpartition('/')[2]}" if course.settings.shared else path)] if path else []
-    inside = "" if course.settings.shared else ", in the session's own folder"
-    return (*_cited(course), *rows, ("files", "; ".join([folder + inside, *up])))
+def _where(state: ReviseState) -> tuple[tuple[str, str], ...]:
+    up = [f"{v[0].path.rpartition('/')[2]} existed and was used" for v in state.versions if v and v[0].taken_up]
+    folder = "/".join(state.folder.parts[-3:])
+    if state.settings.shared and state.settings.place:
+        folder = str(state.folder)
+    latest = [versions[-1].path for versions in state.versions if versions]
+    # A single document is the result itself.
+    path = state.result_path or (latest[0] if len(latest) == 1 else "")
+    # The session's own folder is not known to the user, so the full path is shown.
+    rows = [("result", f"{folder}/{path.rpartition('/')[2]}" if state.settings.shared else path)] if path else []
+    inside = "" if state.settings.shared else ", in the session's own folder"
+    return (*_cited(state), *rows, ("files", "; ".join([folder + inside, *up])))
 
 
-def _cited(course: ReviseState) -> tuple[tuple[str, str], ...]:
-    """What the last version of each document cites; the result's first, where there is one."""
-    named = [("result", course.result)]
-    named += [(course.files.names[n], versions[-1].claims) for n, versions in enumerate(course.versions) if versions]
+def _cited(state: ReviseState) -> tuple[tuple[str, str], ...]:
+    """What the last version of each document cites, after what the result cites."""
+    named = [("result", state.result)]
+    named += [(state.files.names[n], versions[-1].claims) for n, versions in enumerate(state.versions) if versions]
     rows = [f"{name} cites {cites}" for name, claims in named if (cites := tally(claims))]
     return tuple(("citations" if not n else "", row) for n, row in enumerate(rows))
 
 
-# Was it worth it: what a debate changed between the first drafts and its end. Counted by the program, not judged.
-
-DRAFTS = ("r0/draft*",)
+# was it worth it: what the debate changed between the first drafts and the result, counted by the program
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures on one debate."""
+    """What a debate changed, in figures."""
 
-    raised: int
-    conceded: int
-    defended: int
-    withdrawn: int
-    open: int
+    points: tuple[tuple[str, int], ...]
+    """The statuses of the points that were raised, each with its count."""
     changed: tuple[tuple[str, int, int], ...]
     """Author, sections of its first draft that changed or went, sections it had."""
     baseline: str = ""
-    """How the result differs from a synthesis of the first drafts alone, where that was asked for."""
-
-    @property
-    def points(self) -> str:
-        said = [f"{count} {name}" for name, count in self._fates() if count]
-        return f"{self.raised} point{'' if self.raised == 1 else 's'} raised" + (f": {', '.join(said)}" if said else "")
-
-    def _fates(self) -> list[tuple[str, int]]:
-        return [
-            ("conceded", self.conceded),
-            ("defended", self.defended),
-            ("withdrawn", self.withdrawn),
-            ("open", self.open),
-        ]
-
-    @property
-    def sections(self) -> str:
-        return "; ".join(f"{name}: {n} of {of} section{'' if of == 1 else 's'} changed" for name, n, of in self.changed)
+    """How the result differs from a synthesis of the first drafts alone, if that was requested."""
 
     def rows(self) -> tuple[tuple[str, str], ...]:
         return (("baseline", self.baseline),) if self.baseline else ()
 
     def worth(self, names: Sequence[str], caveat: str = "") -> Worth:
-        """The same in the shape that every protocol's account has."""
+        """The same in the form that every protocol has."""
         moved, of = sum(n for _, n, _ in self.changed), sum(of for *_, of in self.changed)
-        sections = [f"{moved} of {of} section{'' if of == 1 else 's'} of the drafts changed"] if moved else []
+        changed = [f"{moved} of {counted(of, 'section')} of the drafts changed"] if moved else []
         return Worth(
             first=f"two unargued drafts, of {' and '.join(names)}",
-            points=tuple((name, count) for name, count in self._fates() if count),
-            changed=tuple(sections),
-            same=not sections,
+            points=self.points,
+            changed=tuple(changed),
+            same=not changed,
             caveat=caveat,
             keys=DRAFTS,
         )
 
     def markdown(self) -> str:
-        body = [f"- Points: {self.points}", f"- Sections: {self.sections or 'nothing changed'}"]
-        body += [f"- Baseline: {self.baseline}"] if self.baseline else []
-        return "## Was It Worth It\n\n" + "\n".join(body) + "\n"
+        statuses = ", ".join(f"{count} {status}" for status, count in self.points)
+        raised = f"{counted(sum(count for _, count in self.points), 'point')} raised"
+        sections = "; ".join(f"{name}: {n} of {counted(of, 'section')} changed" for name, n, of in self.changed)
+        rows = [
+            f"- Points: {raised}{f': {statuses}' if statuses else ''}",
+            f"- Sections: {sections or 'nothing changed'}",
+        ]
+        rows += [f"- Baseline: {self.baseline}"] if self.baseline else []
+        return "## Was It Worth It\n\n" + "\n".join(rows) + "\n"
 
 
-def counted(ledger: Ledger, course: ReviseState, baseline: str = "") -> Figures:
-    conceded, defended = ledger.having("conceded", "partly accepted", "resolved"), ledger.having("defended")
-    withdrawn = ledger.having("withdrawn")
-    changed = []
-    for author, versions in enumerate(course.versions):
-        if len(versions) > 1:
-            changed.append((course.files.names[author], *reply_checks.changed(versions[0].text, versions[-1].text)))
-    rest = len(ledger.points) - len(conceded) - len(defended) - len(withdrawn)
-    return Figures(len(ledger.points), len(conceded), len(defended), len(withdrawn), rest, tuple(changed), baseline)
+def figures(ledger: Ledger, state: ReviseState, baseline: str = "") -> Figures:
+    changed = [
+        (state.files.names[author], *sections.changed(versions[0].text, versions[-1].text))
+        for author, versions in enumerate(state.versions)
+        if len(versions) > 1
+    ]
+    return Figures(fates(ledger), tuple(changed), baseline)
 
 
 def compared(baseline: str, result: str) -> str:
-    """One line on two documents: the synthesis of the first drafts alone, and the one that was argued out."""
-    changed, of = reply_checks.changed(baseline, result)
-    new, among = reply_checks.changed(result, baseline)
+    """One line on how the result differs from a synthesis of the first drafts alone."""
+    changed, of = sections.changed(baseline, result)
+    new, among = sections.changed(result, baseline)
     words = len(result.split()) - len(baseline.split())
     return (
-        f"against a synthesis of the first drafts alone, {changed} of its {of} sections read differently or are gone, "
+        f"against a synthesis of the first drafts alone, {changed} of its {of} sections are different or gone, "
         f"{new} of {among} here are not in it, {words:+} words"
     )

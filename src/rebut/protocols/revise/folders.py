@@ -1,4 +1,4 @@
-"""Phases: the numbered folders under `.kiln/tracks`, and which of them a debate takes."""
+"""Phases: the numbered folders under `.kiln/tracks`, and which of them a debate uses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CRITIQUE = {
 
 
 async def taken(debate: Debate) -> int:
-    """The phase of this debate: chosen and claimed once. A fork is another debate and takes one of its own."""
+    """The phase of this debate, chosen and claimed once. A fork is another debate and gets its own."""
     value = await debate.once("phase", lambda: _take(debate), cls="limit")
     assert isinstance(value, dict) and isinstance(value["phase"], int)
     return value["phase"]
@@ -32,7 +32,7 @@ def folder(settings: Settings, phase: int) -> Path:
 
 
 def existing(tracks: Path) -> list[int]:
-    """The phases that are there, the highest first."""
+    """The phases that exist, the highest first."""
     try:
         found = [NAME.fullmatch(path.name) for path in tracks.iterdir() if path.is_dir()]
     except FileNotFoundError:
@@ -41,7 +41,7 @@ def existing(tracks: Path) -> list[int]:
 
 
 def debated(place: Path, stage: Stage, strategy: str) -> str:
-    """The file that shows that this was done here already; empty if nothing does."""
+    """The file which shows that this phase was debated already; empty if there is none."""
     try:
         names = sorted(path.name for path in place.iterdir())
     except FileNotFoundError:
@@ -49,8 +49,8 @@ def debated(place: Path, stage: Stage, strategy: str) -> str:
     if strategy != "debate":
         result = "review.md" if strategy == "single" else stage.result
         return result if result in names else ""
-    if held := next((name for name in names if CRITIQUE[stage.name].fullmatch(name)), ""):
-        return held
+    if found := next((name for name in names if CRITIQUE[stage.name].fullmatch(name)), ""):
+        return found
     try:
         log = (place / LOG).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -70,7 +70,7 @@ def _take(debate: Debate) -> Json:
             place = folder(settings, phase)
             if done := debated(place, stage, settings.strategy):
                 if named:
-                    raise _refused(stage, phase, f"{done} stands there")
+                    raise _refused(stage, phase, f"{done} exists")
                 continue
             holder = _claim(debate, place, stage, new=phase not in there, named=bool(named))
             if not holder:
@@ -83,24 +83,24 @@ def _take(debate: Debate) -> Json:
 
 
 def _candidates(there: list[int], least: int) -> Iterator[int]:
-    """Those that exist, the highest first; then those that do not."""
+    """The existing phases, the highest first; then new ones."""
     yield from (phase for phase in there if phase >= least)
     yield from itertools.count(max([*there, least - 1, 0]) + 1)
 
 
 def _claim(debate: Debate, place: Path, stage: Stage, *, new: bool, named: bool) -> str:
-    """Who holds the place for this stage; empty if it is ours now."""
+    """The session that has claimed the place for this stage; empty if this one has it now."""
     strategy = debate.settings.strategy
     other = next(s for s in stage.strategies if s != strategy)
-    # Whoever wrote drafts here without a debate does not keep one out that was told to come here.
+    # A session that wrote drafts here without a debate does not block a debate for which the user named this phase.
     if not named and not new and (holder := debate.claimed(str(place), f"{stage.name} {other}", shared=[LOG])):
         return holder
-    # Whether the log holds a debate of this stage was looked up before.
+    # `debated` has already checked that the log has no debate of this stage.
     return debate.claim(str(place), f"{stage.name} {strategy}", new=new, shared=[LOG])
 
 
 def _refused(stage: Stage, phase: int, why: str) -> UsageError:
     return UsageError(
         f"phase {phase} already has a {stage.name} debate: {why}",
-        "Leave out --phase to take the next one, or name another; what is there is not touched.",
+        "Leave out --phase to take the next one, or name another; existing files are not changed.",
     )

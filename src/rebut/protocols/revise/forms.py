@@ -1,4 +1,4 @@
-"""What authors and the synthesizer fill in."""
+"""The forms that the authors and the synthesizer fill in."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Impact = Annotated[
 
 
 class Draft(Form):
-    """A first document, written without sight of the other one."""
+    """A first document, written without seeing the other author's."""
 
     document: str = Field(description="the whole document in Markdown, with a heading for each section")
     need: Need
 
 
 class Strength(Form):
-    """What the other document does well."""
+    """A strength of the other document."""
 
     text: str
     evidence: Cites = Field(default_factory=list, description="a section of the document, or a place in a file")
 
 
 class Objection(Form):
-    """What speaks against the other document."""
+    """An objection to the other document."""
 
     glance: ClassVar[Glance] = Glance(tag="grade")
-    text: str = Field(description="what is wrong, missing or risky, and what comes of it")
+    text: str = Field(description="what is wrong, missing or risky, and what its consequence is")
     severity: Level
     impact: Impact = Field(description="none is for style, naming and order")
     evidence: Cites = Field(default_factory=list, description="a section of the document, or a place in a file")
@@ -41,38 +41,38 @@ class Objection(Form):
 
     @property
     def grade(self) -> Grade:
-        """How grave it is in the ledger. A low one that has an impact is more than cosmetic: it counts as medium."""
+        """Its severity in the ledger. A low one that has an impact is more than cosmetic: it counts as medium."""
         if self.severity == "high":
             return "P1"
         return "P3" if self.severity == "low" and self.impact == "none" else "P2"
 
 
 class Dispute(Objection):
-    """A point on which the two documents go different ways."""
+    """A choice on which the two documents differ."""
 
-    text: str = Field(description="the point of contention, in a few words")
-    why: str = Field(description="why your own way is better, with evidence")
+    text: str = Field(description="what they differ on, in a few words")
+    why: str = Field(description="why your own choice is better, with evidence")
 
 
 class Concession(Form):
-    """Where the other document is better."""
+    """A point on which the other document is better."""
 
     text: str
     id: str = Field(default="", description="the id of the earlier point that this settles, such as W2; empty for none")
 
 
 class Critique(Form):
-    """What one author makes of the other's document."""
+    """One author's critique of the other's document."""
 
     strengths: list[Strength] = Field(default_factory=list)
-    weaknesses: list[Objection] = Field(default_factory=list, description="the gravest first; none, if there is none")
+    weaknesses: list[Objection] = Field(default_factory=list, description="the gravest first; empty if there is none")
     disagreements: list[Dispute] = Field(default_factory=list)
     concessions: list[Concession] = Field(default_factory=list)
     need: Need
 
 
 class Addressed(Form):
-    """A point that holds, and what was done about it."""
+    """A point that holds, and the change that it caused."""
 
     id: str = Field(description="the point's id, such as W1")
     change: str = Field(description="what changed in the document because of it")
@@ -89,7 +89,9 @@ class Defended(Form):
 class Revision(Form):
     """The next version of an author's document."""
 
-    document: str = Field(description="the whole document: the same headings in the same order, no comment, no Defense")
+    document: str = Field(
+        description="the whole document with the same headings in the same order, no comment, no Defense"
+    )
     addressed: list[Addressed] = Field(default_factory=list)
     defended: list[Defended] = Field(default_factory=list)
     summary: str = Field(description="what changed and why, in one sentence")
@@ -111,16 +113,16 @@ class Overruled(Form):
 
 
 class Unresolved(Form):
-    """A point on which the two still differ, and what decided."""
+    """A point on which the two still differ, and the tie-break."""
 
     id: str
-    tie_break: str = Field(description="which way the document goes, and why")
+    tie_break: str = Field(description="what the document does, and why")
 
 
 class Plan(Form):
-    """One plan out of two, with an account of what became of each point."""
+    """One plan made of two, with what was decided on each point."""
 
-    document: str = Field(description="the whole plan in Markdown, without notes on how it came about")
+    document: str = Field(description="the whole plan in Markdown, without notes on how it was made")
     summary: str = Field(description="what the plan does, in one or two sentences")
     adopted: list[Adopted] = Field(default_factory=list)
     overruled: list[Overruled] = Field(default_factory=list)
@@ -135,21 +137,21 @@ class Finding(Form):
     """One finding of the two reviews together."""
 
     text: str
-    severity: Level = Field(description="consolidated: one severity, also where the reviews differ")
+    severity: Level = Field(description="one severity, even where the reviews differ")
     held_by: Annotated[Literal["both", "first", "second"], folded("both", "first", "second")]
     evidence: Cites = Field(default_factory=list)
-    why: str = Field(default="", description="why this severity, where the reviews differ on it")
+    why: str = Field(default="", description="why this severity, if the reviews differ on it")
 
 
 class Split(Form):
-    """What the two reviews differ on, and what decided."""
+    """A point on which the two reviews differ, and the tie-break."""
 
-    point: str = Field(description="begin with the point's id where it has one")
+    point: str = Field(description="begins with the point's id, if it has one")
     tie_break: str
 
 
 class Verdict(Form):
-    """One verdict out of two reviews."""
+    """One verdict made of two reviews."""
 
     decision: Annotated[
         Literal["approve", "approve with changes", "reject"], folded("approve", "approve with changes", "reject")
@@ -157,6 +159,6 @@ class Verdict(Form):
     summary: str = Field(description="why, in one or two sentences")
     first: str = Field(description="the final assessment of the first review")
     second: str = Field(description="the final assessment of the second review")
-    findings: list[Finding] = Field(default_factory=list, description="the gravest first; each matter once")
-    agreement: list[str] = Field(default_factory=list, description="what both reviews hold")
+    findings: list[Finding] = Field(default_factory=list, description="the gravest first; each once")
+    agreement: list[str] = Field(default_factory=list, description="what both reviews agree on")
     disagreement: list[Split] = Field(default_factory=list)

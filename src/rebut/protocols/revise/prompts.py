@@ -1,4 +1,4 @@
-"""The words of a revision: what authors and the synthesizer are told."""
+"""The prompts of a revision, and the material that every prompt contains."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rebut.workspace.diff import sections
 from rebut.workspace.targets.target import Target, whole_files
 
 EVIDENCE_RULE = """Name the evidence for what you say: a section of a document ("§ Rollout"), a place in a file \
-(path:line), a commit, a benchmark, documented behaviour. Copy quotes exactly: a program looks up every place and \
-quote and shows the result to everybody. Never invent a place. What is cited and is not there counts against you; a \
+(path:line), a commit, a benchmark, documented behaviour. Copy quotes exactly: a program checks every place and \
+quote and shows the result to both authors. Never invent a place. A citation that does not exist counts against you; a \
 missing citation only leaves a claim unsupported."""
 
 NO_CONTEXT = """No files were given. If you must see a part of the workspace before you can answer, list it under \
 `need`."""
 
-LOOKED_UP = """The program has looked up the places that it cites. "Found" means only that the words stand there, not \
-that they prove anything; what rests on a place that is absent is not shown by it."""
+LOOKED_UP = """The program has checked the places that it cites. "Found" means only that the quoted words are at that \
+place, not that they prove anything; a place that is absent proves nothing."""
 
-CHANGE = """This is what is under review, as a diff, and below it the files as the change leaves them."""
+CHANGE = """This is what is under review, as a diff, and below it the changed files in their new version."""
 
 DRAFT_PLAN = """You are one of two engineers who each write a plan for the same task, without seeing the other's.
 
@@ -32,9 +32,9 @@ $fences
 
 $topic$material
 
-Write the plan so that somebody else could carry it out: what is to be reached, how, in which steps, what can go wrong,
-and by what one can tell that it is done. Name files, interfaces and checks. Decide: where there are two ways, take
-one and say why. Use Markdown with a heading for every section."""
+Write the plan so that another engineer could carry it out: the goal, the approach, the steps, what can go wrong, and
+how to tell that it is done. Name files, interfaces and checks. Decide: where there are two ways, choose one and say
+why. Use Markdown with a heading for every section."""
 
 DRAFT_REVIEW = """You are one of two engineers who each review the same change, without seeing the other's review.
 
@@ -44,9 +44,9 @@ $fences
 
 $topic$material
 
-Write the review: what the change does, what is wrong with it or missing, and whether it should go in. Give each finding
-a severity (high, medium, low), the place (path:line) and the quoted line, and say what comes of it. Do not report
-what you cannot show. Use Markdown with a heading for every section: a summary, the findings, your assessment."""
+Write the review: what the change does, what is wrong with it or missing, and whether it should be merged. Give each
+finding a severity (high, medium, low), the place (path:line), the quoted line and its consequence. Do not report what
+you cannot show. Use Markdown with a heading for every section: a summary, the findings, your assessment."""
 
 CRITIQUE = """You are one of two engineers who each wrote a $noun. Now, in round $round, you examine $theirs.
 
@@ -60,23 +60,23 @@ $own
 
 $other
 $before
-Tell what you make of $theirs. The aim is to find out what is right, not to be agreeable:
-- Question what it takes for granted. A choice of pattern, library or order that gives no reason is worth an objection.
-- Ask for proof. "Simpler" or "faster" means nothing without a measure or a piece of code that shows it.
-- Look for holes: errors nobody handles, edge cases, security, criteria that cannot be checked.
+Say what you think of $theirs. The aim is to find out what is right, not to be agreeable:
+- Question what it takes for granted. Object to a choice of pattern, library or order that gives no reason.
+- Ask for proof. "Simpler" or "faster" means nothing without a measurement or a piece of code that shows it.
+- Look for gaps: errors that are not handled, edge cases, security, criteria that cannot be checked.
 - Be exact. Each weakness and each disagreement names a section, a file and line, a step or a criterion.
-- Say what is good where it is good. Invent no weakness; if there is none, leave the list empty.
-A weakness is a flaw of that $noun. A disagreement is where you would go another way: say why yours is better. Severity
-is high, medium or low; the impact is correctness, security or completeness, and none only for style, naming and
-order. A concession is where that $noun is better than yours: mean it, you will be held to it."""
+- Say what is good. Invent no weakness; if there is none, leave the list empty. A weakness is a flaw of that $noun. A
+  disagreement is a choice that you would make differently: say why yours is better. Severity is high, medium or low;
+  the impact is correctness, security or completeness, and none only for style, naming and order. A concession is a
+  point on which that $noun is better than yours: it is final, so concede only what you mean."""
 
 BEFORE = """
-The points raised so far, with where each stands:
+The points raised so far, each with its status:
 
 $points
 
-A point that still holds is named again with its id under `same_as`. One that is settled for you goes under
-`concessions` with its id. Take a stand in one of these two ways on: $due.
+Raise a point that still holds again, with its id under `same_as`. Put a point that is settled for you under
+`concessions`, with its id. Do one of the two for each of: $due.
 """
 
 REVISE = """You are one of two engineers who each wrote a $noun. In round $round the other has examined yours, and you
@@ -92,18 +92,18 @@ $own
 
 $critique
 
-Answer every weakness by its id ($due): it goes under `addressed` if it holds, under `defended` if it does not.
+Answer every weakness by its id ($due): put it under `addressed` if it holds, under `defended` if it does not.
 Disagreements can be answered in the same way.
-- Do not give in to everything. A choice that you made on purpose and can give reasons for stays; show the evidence.
-- Give in honestly. A real gap is closed in the document itself, not talked away.
-- Take up what the other concedes to you: keep it, and build on it where that helps.
-- Show your work: say with each point what changed, and sum it all up in one sentence.
-- Keep the form. Your answer takes the place of the version before it: the whole document, with exactly these headings
-  in this order, and no others:
+- Do not give in to everything. Keep a choice that you made on purpose and can justify; show the evidence.
+- Give in honestly. Close a real gap in the document itself, do not argue it away.
+- Use what the other concedes to you: keep it, and build on it where that helps.
+- Show your work: say for each point what changed, and summarize all changes in one sentence.
+- Keep the form. Your answer replaces the previous version: the whole document, with exactly these headings in this
+  order, and no others:
 $headings
-The program itself puts the revision comment and the Defense section on top of it."""
+The program itself adds the revision comment and the Defense section at the top."""
 
-SYNTHESIZE_PLAN = """You make one plan out of two that were written for the same task$argued.
+SYNTHESIZE_PLAN = """You combine two plans for the same task into one$argued.
 
 $fences
 
@@ -111,11 +111,12 @@ $topic$material
 
 $versions$record
 
-Write the plan that should be carried out, whole and in one voice, not a list of both. Length and tone decide nothing;
-a citation marked absent counts against what it is to prove, and "found" means only that the words stand there.
+Write the plan that should be carried out, complete and consistent, not a list of both. Length and tone decide nothing;
+a citation marked absent counts against the statement that it should support, and "found" means only that the quoted
+words are at that place.
 $rulings"""
 
-SYNTHESIZE_REVIEW = """You make one verdict out of two reviews of the same change$argued.
+SYNTHESIZE_REVIEW = """You combine two reviews of the same change into one verdict$argued.
 
 $fences
 
@@ -123,28 +124,28 @@ $topic$material
 
 $versions$record
 
-Decide what holds. List each finding once with one severity, and say who holds it: what both reviews report
-independently is the stronger signal. Name what they agree on. Where they differ, decide and give the reason of the
-tie-break, by the point's id where it has one. A citation marked absent counts against the finding that rests on it, and
-"found" means only that the words stand there.$rulings"""
+Decide which findings hold. List each finding once with one severity, and say which review holds it: what both reviews
+report independently is the stronger signal. Name what they agree on. Where they differ, decide and give the reason for
+the tie-break, by the point's id where it has one. A citation marked absent counts against the finding that rests on it,
+and "found" means only that the quoted words are at that place.$rulings"""
 
 RULINGS_PLAN = """Account for every point by its id ($points), each in one list only: `adopted` if the plan follows it,
 `overruled` with the reason if it does not, `unresolved` with the tie-break if the two still differ on it."""
 
 RULINGS_REVIEW = """ Say under `disagreement` what decided each point that is still open ($open)."""
 
-NO_RULINGS = """Nothing was argued about, so that there is nothing to account for."""
+NO_RULINGS = """No points were raised, so there is nothing to account for."""
 
-STALE = """STALE: its author could not answer in round $round, so that this is an earlier version than the other's."""
+STALE = """STALE: its author did not answer in round $round, so this version is older than the other author's."""
 
 
-# What every prompt of a revision begins with: the task, the files, the change, and who is called what.
+# the material of every prompt: the task, the files, the change, and the names of the authors
 
 DIFF_BUDGET = 120_000
 
 
 def shared(debate: Debate, *, rule: bool = True) -> dict[str, str]:
-    """Slots that all templates have, in an order that does not change from round to round."""
+    """The slots that all templates have."""
     parts = []
     if debate.settings.stage == "review":
         parts.append(_change(debate))
@@ -176,7 +177,7 @@ def _change(debate: Debate) -> str:
 
 
 def fitted(target: Target) -> tuple[str, list[str]]:
-    """As many whole files of the diff as fit a prompt, and a line for each that does not."""
+    """As many whole files of the diff as fit a prompt, and a line for each that does not fit."""
     kept, missing, left = list[str](), list[str](), DIFF_BUDGET
     for piece in sections(target.diff):
         size = len(piece.encode(errors="replace"))
@@ -190,7 +191,7 @@ def fitted(target: Target) -> tuple[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What authors and the synthesizer are told of who wrote what. Names sway models, so they stay out unless asked."""
+    """How prompts name authors and documents. Names bias models, so they are left out unless requested."""
 
     settings: Settings
     files: Files

@@ -1,23 +1,29 @@
-"""How critiques and revisions read in Markdown: in their files, and in the prompts of others."""
+"""The text of a revision: critiques, revised documents, points and citations, and the result; for files and prompts."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rebut.core.text import cut, squeeze, tame
+from rebut.domain import render as ledgers
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless
+from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
-from rebut.protocols.revise import prompts, reply_checks
+from rebut.protocols.revise import prompts
 from rebut.protocols.revise.forms import Critique, Dispute, Objection, Plan, Revision, Verdict
-from rebut.protocols.revise.settings import PLAN, REVIEW, STAGES, Stage
-from rebut.protocols.revise.state import Critiqued, Revised, ReviseState, RoundSoFar
+from rebut.protocols.revise.sections import parts as parts_of
+from rebut.protocols.revise.state import ReviseState
 
 NONE = "None."
+POINT = 100
+STATEMENT = 160
 Placed = Sequence[tuple[str, Entry]]
+
+
+# a round: critiques, revised documents and the points at issue
 
 
 def critique(
@@ -28,15 +34,23 @@ def critique(
     round: int,
     strengths: Sequence[Claim] = (),
 ) -> str:
-    """A critique under the header of its round. One line for each item, so that they can be counted."""
+    """A critique as Markdown, with one line for each item."""
     looked_up = {claim.text: claim.evidence for claim in strengths}
-    strong = [f"{s.text}{_places(looked_up.get(s.text, cited(s.evidence)))}" for s in form.strengths if s.text]
+    strong = [f"{s.text}{ledgers.evidence(looked_up.get(s.text, cited(s.evidence)))}" for s in form.strengths if s.text]
     parts = [
         f"## Critique of {source} (Round {round})",
-        _section("Strengths", strong),
-        _section("Weaknesses", [_objection(o, *placed) for o, placed in _paired(form.weaknesses, weaknesses)]),
-        _section("Disagreements", [_objection(o, *placed) for o, placed in _paired(form.disagreements, disagreements)]),
-        _section("Concessions", [f"{f'{c.id}: ' if c.id else ''}{c.text}" for c in form.concessions if c.text or c.id]),
+        bullets("### Strengths", strong, NONE),
+        bullets("### Weaknesses", [_objection(o, *placed) for o, placed in _paired(form.weaknesses, weaknesses)], NONE),
+        bullets(
+            "### Disagreements",
+            [_objection(o, *placed) for o, placed in _paired(form.disagreements, disagreements)],
+            NONE,
+        ),
+        bullets(
+            "### Concessions",
+            [f"{f'{c.id}: ' if c.id else ''}{c.text}" for c in form.concessions if c.text or c.id],
+            NONE,
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -50,269 +64,118 @@ def _objection(item: Objection, id: str, entry: Entry) -> str:
     severity, lowered = weighed(item.severity, evidence)
     grade = severity if item.impact == "none" else f"{severity}, {item.impact}"
     text = f"{item.text}: {item.why}" if isinstance(item, Dispute) and item.why else item.text
-    return f"{id or 'no such point'} ({grade}{lowered}) {text}{_places(evidence)}"
+    return f"{id or 'no such point'} ({grade}{lowered}) {text}{ledgers.evidence(evidence)}"
 
 
 def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
-    """A severity as it may stand, and why it is not as it was said: nothing is high that rests on what is absent."""
+    """The severity that counts, and why it is not the stated one: high needs more than an absent citation."""
     if severity == "high" and baseless(evidence):
         return "medium", "; said to be high, but what it cites is absent"
     return severity, ""
 
 
 def revision(form: Revision, number: int, known: Sequence[str], entered: Sequence[Entry] = ()) -> str:
-    """The comment, the Defense where anything is defended, then the document. `entered` are its moves, looked up."""
+    """The comment, the Defense if anything is defended, then the document. `entered`: its checked moves."""
     marked = {m.point: m.evidence for m in entered if isinstance(m, Move) and m.kind == "defend"}
-    inner = reply_checks.parts(form.document)
+    inner = parts_of(form.document)
     addressed = [a.id for a in form.addressed if a.id in known]
     defended = [d for d in form.defended if d.id in known]
     listed = f"Addressed critique points [{', '.join(addressed)}]. Defended: [{', '.join(d.id for d in defended)}]."
     top = [f"<!-- Revision v{number}: {listed} -->"]
-    rows = [f"- {d.id}: {squeeze(d.reason)}{_places(marked.get(d.id, cited(d.evidence)))}" for d in defended]
+    rows = [f"- {d.id}: {squeeze(d.reason)}{ledgers.evidence(marked.get(d.id, cited(d.evidence)))}" for d in defended]
     if inner.defense:
-        rows += ["", inner.defense]  # what the author wrote there by hand is not lost
+        rows += ["", inner.defense]  # keep what the author wrote there
     if rows:
         top += ["", "### Defense", "", *rows]
     return "\n".join([*top, "", inner.document.strip("\n"), ""])
 
 
 def points(ledger: Ledger, who: Sequence[str], names: Sequence[str]) -> str:
-    """The ledger as authors and the synthesizer see it: who raised a point, by the name that the reader knows."""
+    """The ledger for authors and the synthesizer, with each author by the name that the reader knows."""
     called = dict(zip(who, names, strict=True))
-    rows = []
-    for p in ledger.points:
-        voices = " and ".join(called.get(v, v) for v in p.voices)
-        severity = "P2" if p.severity == "P1" and baseless(p.evidence) else p.severity
-        rows.append(f"{p.id} ({p.category}; {severity}; raised by {voices}; {ledger.status(p.id)}): {squeeze(p.text)}")
-        for m in ledger.moves:
-            if m.point == p.id and m.reason:
-                rows.append(f"   {called.get(m.by, m.by)}, round {m.round}, {m.kind}: {squeeze(m.reason)}")
-    for s in ledger.slips:
-        rows.append(f"note: {called.get(s.by, s.by)} {s.kind.replace('dropped', 'dropped without a word')} {s.point}")
+    # A point that rests on an absent citation is not P1, whatever its author said.
+    shown = [replace(p, severity="P2") if p.severity == "P1" and p.struck else p for p in ledger.points]
+    rows = ledgers.points(ledger, only=shown, name=lambda seat: called.get(seat, seat), answers="all")
     return "\n".join(rows) or "none"
 
 
-def _section(title: str, rows: Sequence[str]) -> str:
-    return f"### {title}\n" + ("\n".join(f"- {squeeze(row)}" for row in rows) if rows else NONE)
+# the result: a plan with its synthesis notes, or the verdict of a review
 
 
-def _places(evidence: Sequence[Evidence]) -> str:
-    shown = []
-    for e in evidence:
-        quoted = f' "{squeeze(e.quote)}"' if e.quote else ""
-        shown.append(f"{e.place}{quoted}" + (f" [{e.mark}]" if e.mark else ""))
-    return f" — {'; '.join(shown)}" if shown else ""
-
-
-# The result of a revision as a file: the plan with its synthesis notes, or the verdict of a review.
-
-POINT = 100
-
-
-def of_plan(form: Plan, ledger: Ledger, course: ReviseState) -> str:
-    """The plan, then what became of each point."""
+def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
+    """The plan, then what was decided on each point."""
     texts = {p.id: cut(p.text, POINT) for p in ledger.points}
     ruled = set(form.ruled())
 
     def named(id: str) -> str:
-        return f"{id} ({texts[id]})" if id in texts else f"{id} (no point of this debate)"
+        return f"{id} ({texts[id]})" if id in texts else f"{id} (does not exist)"
 
     notes = [
         "## Synthesis Notes",
-        how(course),
-        _list("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted]),
-        _list("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled]),
-        _list("### Unresolved", [f"{named(r.id)}. Tie-break: {r.tie_break or 'none given'}" for r in form.unresolved]),
+        how_made(state),
+        section("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted], NONE),
+        section("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled], NONE),
+        section(
+            "### Unresolved",
+            [f"{named(r.id)}. Tie-break: {r.tie_break or 'none given'}" for r in form.unresolved],
+            NONE,
+        ),
     ]
-    if cites := tally(course.result):
+    if cites := tally(state.result):
         notes.append(f"### Citations\n\nThe plan cites {cites}.")
     if left := [named(id) for id in texts if id not in ruled]:
-        notes.append(_list("### Not accounted for by the synthesizer", left))
+        notes.append(section("### Not accounted for by the synthesizer", left))
     return "\n\n".join([form.document.strip("\n"), *notes]) + "\n"
 
 
-def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], course: ReviseState) -> str:
+def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: ReviseState) -> str:
     """The verdict of a review: assessments, findings, agreement, disagreement."""
     parts = [
         "# Review Verdict",
         f"**Decision**: {form.decision}",
         tame(form.summary),
-        how(course),
+        how_made(state),
         "## Final Assessments",
     ]
     for author, said in enumerate((form.first, form.second)):
-        name, version = course.files.names[author], course.latest(author)
-        stale = f", stale: {course.stale[author]}" if author in course.stale else ""
+        name, version = state.files.names[author], state.latest(author)
+        stale = f", stale: {state.stale[author]}" if author in state.stale else ""
         parts += [f"### {name} ({Path(version.path).name}{stale})", tame(said) or "None given."]
-    holders = {"both": "both", "first": course.files.names[0], "second": course.files.names[1]}
+    holders = {"both": "both", "first": state.files.names[0], "second": state.files.names[1]}
     rows = []
     for finding, (id, claim) in zip([f for f in form.findings if f.text], placed, strict=True):
         assert isinstance(claim, Claim)
         why = f" Severity: {finding.why}" if finding.why else ""
         number = f"{id} " if id else ""
         severity, lowered = weighed(finding.severity, claim.evidence)
-        rows.append(f"{number}[{severity}{lowered}] ({holders[finding.held_by]}) {finding.text}{_cited(claim)}.{why}")
-    parts.append(_list("## Findings", rows))
-    parts.append(_list("## Points of Agreement", form.agreement))
+        text = f"{finding.text}{ledgers.evidence(claim.evidence, CITES_NOTHING)}"
+        rows.append(f"{number}[{severity}{lowered}] ({holders[finding.held_by]}) {text}.{why}")
+    parts.append(section("## Findings", rows, NONE))
+    parts.append(section("## Points of Agreement", form.agreement, NONE))
     split = [f"{d.point}. Tie-break: {d.tie_break or 'none given'}" for d in form.disagreement]
-    parts.append(_list("## Points of Disagreement", split))
+    parts.append(section("## Points of Disagreement", split, NONE))
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def how(course: ReviseState) -> str:
-    """How the result came about, in a sentence or two: a degraded debate never reads as a whole one."""
-    if not course.settings.debates:
-        return "Made out of two drafts at once; nothing was debated."
-    done, budget = course.complete, course.planned
+def how_made(state: ReviseState) -> str:
+    """How the result was made, in a sentence or two: a degraded debate never reads as a complete one."""
+    if not state.settings.debates:
+        return "Made of two drafts; nothing was debated."
+    done, budget = state.complete, state.planned
     rounds = f"{done} of {budget} round{'' if budget == 1 else 's'}"
-    if course.cut_short:
-        stale = [f"the version of {course.files.names[a]} is stale" for a in course.stale]
-        return f"The debate was cut short after {rounds}: {'; '.join([squeeze(course.cut_short), *stale])}."
-    if course.converged:
-        return f"Debated for {rounds}; converged: {course.converged}."
+    if state.cut_short:
+        stale = [f"the version of {state.files.names[a]} is stale" for a in state.stale]
+        return f"The debate was cut short after {rounds}: {'; '.join([squeeze(state.cut_short), *stale])}."
+    if state.converged:
+        return f"Debated for {rounds}; converged: {state.converged}."
     return f"Debated for {rounds}; not converged."
 
 
-def _cited(claim: Claim) -> str:
-    shown = [f"{e.place} [{e.mark}]" if e.mark else e.place for e in claim.evidence]
-    return f" — {'; '.join(shown)}" if shown else " — cites nothing"
-
-
-def _list(title: str, rows: Sequence[str]) -> str:
-    body = "\n".join(f"- {squeeze(row)}" for row in rows if row.strip())
-    return f"{title}\n\n{body or NONE}"
-
-
-# The debate log: the audit trail of a phase. Plan and review share the file, each session owning its section.
-
-SUMMARY = 200
-Told = Callable[[str], str]
-CONFIGURED = re.compile(r"^- (?P<name>Plan strategy|Review strategy|Max rounds): (?P<value>.*)$", re.M)
-
-
-@dataclass(frozen=True, slots=True)
-class LogNames:
-    """How a log calls the authors and their files: as they are, or neutrally in a prompt."""
-
-    authors: Sequence[str]
-    path: Told
-    """A file as it was left → as the reader is told of it."""
-    reasons: bool = True
-    """Whether to say why somebody failed: providers' messages have no business in a prompt."""
-
-    def failed(self, why: str) -> str:
-        return f"failed ({squeeze(why)})" if self.reasons else "failed"
-
-
-def document(course: ReviseState, naming: LogNames) -> str:
-    """The whole log, as if this were its only session."""
-    mine, other = course.settings.strategy, course.settings.other
-    strategies = {stage.name: mine if stage is course.stage else other for stage in STAGES.values()}
-    return _whole(course.phase, strategies, str(course.planned), {course.stage.name: section(course, naming)})
-
-
-def merged(course: ReviseState, naming: LogNames) -> Callable[[str], str]:
-    """What becomes of a log that holds the other stage's section already: ours is put into it, theirs stays."""
-
-    def merge(there: str) -> str:
-        other = REVIEW if course.stage is PLAN else PLAN
-        theirs = _section_of(there, other)
-        if not theirs:
-            return document(course, naming)
-        found = {match["name"]: match["value"] for match in CONFIGURED.finditer(there)}
-        was = found.get(f"{other.name.capitalize()} strategy", course.settings.other)
-        strategies = {course.stage.name: course.settings.strategy, other.name: was}
-        rounds = {other.name: _rounds_of(found.get("Max rounds", ""), other), course.stage.name: course.planned}
-        said = ", ".join(f"{rounds[stage]} ({stage})" for stage in STAGES)
-        shown = str(course.planned) if len(set(rounds.values())) == 1 else said
-        return _whole(course.phase, strategies, shown, {other.name: theirs, course.stage.name: section(course, naming)})
-
-    return merge
-
-
-def section(course: ReviseState, naming: LogNames) -> str:
-    rows = [f"## {course.stage.title}"]
-    for played in course.rounds:
-        rows += [*_round(course, played, naming), ""]
-    if course.over:
-        rows += _outcome(course, naming)
-    return "\n".join(rows).rstrip("\n")
-
-
-def _round(course: ReviseState, played: RoundSoFar, naming: LogNames) -> list[str]:
-    rows, notes = [f"### Round {played.n}"], list[str]()
-    for by, name in enumerate(naming.authors):
-        head = f"{name} critique of {naming.authors[1 - by]}"
-        if done := played.critiques.get(by):
-            rows.append(f"- {head}: {naming.path(done.path)} ({counts(done)})")
-            notes += [f"{head}: {complaint}" for complaint in done.complaints]
-        elif why := played.failed.get(("critique", by)):
-            rows.append(f"- {head}: {naming.failed(why)}")
-    for by, name in enumerate(naming.authors):
-        if made := played.revisions.get(by):
-            rows.append(f"- {name} revision: {naming.path(made.version.path)} (changes: {_changes(made)})")
-            notes += [f"{name} revision, accepted as it is: {complaint}" for complaint in made.complaints]
-        elif why := played.failed.get(("revision", by)):
-            rows.append(f"- {name} revision: {naming.failed(why)}")
-    if played.complete:
-        state = f"converged — {played.convergence}" if played.convergence else "not converged"
-        rows.append(f"- Convergence check: {state}")
-    return rows + [f"- Note: {squeeze(note)}" for note in notes]
-
-
-def counts(done: Critiqued) -> str:
-    words, weak = len(done.text.split()), len(done.weaknesses)
-    return f"{words} words, {weak} weakness{'' if weak == 1 else 'es'}"
-
-
-def _changes(made: Revised) -> str:
-    return cut(made.form.summary or "none told", SUMMARY)
-
-
-def _outcome(course: ReviseState, naming: LogNames) -> list[str]:
-    early = course.converged if course.complete < course.planned else ""
-    told = naming.reasons or course.settled or not course.cut_short
-    why = (course.cut_short if told else "an author failed") or early
-    rows = ["### Outcome", f"- Rounds completed: {course.complete} of {course.planned}"]
-    rows.append(f"- Early termination: {f'yes — {squeeze(why)}' if why else 'no'}")
-    for author, name in enumerate(naming.authors):
-        if author in course.missing:
-            rows.append(f"- Final {name} version: none, {naming.failed(course.missing[author])}")
-            continue
-        stale = f" (stale: {squeeze(course.stale[author])})" if author in course.stale else ""
-        rows.append(f"- Final {name} version: {naming.path(course.latest(author).path)}{stale}")
-    for author, name in enumerate(naming.authors):
-        claims = () if author in course.missing else course.latest(author).claims
-        if any(one.mark == "absent" for one in places(claims)):
-            rows.append(f"- Note: the final {name} version cites {tally(claims)}")
-    return rows
-
-
-def _whole(phase: int, strategies: dict[str, str], rounds: str, sections: dict[str, str]) -> str:
-    head = [f"# Debate Log — Phase {phase}", "", "## Configuration"]
-    head += [f"- {stage.name.capitalize()} strategy: {strategies[stage.name]}" for stage in STAGES.values()]
-    head.append(f"- Max rounds: {rounds}")
-    body = [sections[stage.name] for stage in STAGES.values() if stage.name in sections]
-    return "\n\n".join(["\n".join(head), *body]) + "\n"
-
-
-def _section_of(text: str, stage: Stage) -> str:
-    found = re.search(rf"^## {stage.title}[ \t]*$.*?(?=^## |\Z)", text, re.M | re.S)
-    return found[0].rstrip("\n") if found else ""
-
-
-def _rounds_of(value: str, stage: Stage) -> int:
-    found = re.search(rf"(\d+) \({stage.name}\)", value) or re.match(r"(\d+)", value)
-    return int(found[1]) if found else 0
-
-
-# What a document cites in its prose, and what looking it up showed: as prompts, the log and the screen tell it.
-
-STATEMENT = 160
+# the citations of a document, and the result of checking them
 
 
 async def looked_up(debate: Debate, step: str, by: str, round: int, text: str) -> tuple[Claim, ...]:
-    """What a document says with a place beside it, each place looked up; on record where any of it is new."""
+    """The statements of a document that cite a place, each place checked; recorded if any of them is new."""
     if fresh := [claim for claim in debate.cited(by, round, text) if not claim.id]:
         await debate.enter(step, fresh)
     return tuple(debate.cited(by, round, text))
@@ -323,7 +186,7 @@ def places(claims: Sequence[Claim]) -> list[Evidence]:
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """`4 places: 2 found, 1 located, 1 absent (src/x.py:9)`; empty where nothing is cited."""
+    """`4 places: 2 found, 1 located, 1 absent (src/x.py:9)`; empty if nothing is cited."""
     cited = places(claims)
     if not cited:
         return ""
@@ -336,11 +199,12 @@ def tally(claims: Sequence[Claim]) -> str:
 
 
 def shown(debate: Debate, label: str, claims: Sequence[Claim]) -> str:
-    """For a prompt, below the document: every place with its mark, and the statements that rest on what is absent."""
+    """For a prompt, below the document: every place with its mark, and the statements that rest on an absent one."""
     if not claims:
         return ""
     rows = [_row(one) for one in places(claims)]
-    bare = [f'rests on what is absent: "{cut(claim.text, STATEMENT)}"' for claim in claims if baseless(claim.evidence)]
+    struck = [claim for claim in claims if baseless(claim.evidence)]
+    bare = [f'rests on an absent citation: "{cut(claim.text, STATEMENT)}"' for claim in struck]
     return f"\n\n{prompts.LOOKED_UP}\n\n" + debate.quote(f"places that {label} cites", "\n".join([*rows, *bare]))
 
 

@@ -1,4 +1,4 @@
-"""The course of a revision: drafts, then rounds of critique and revision until they converge, then a synthesis."""
+"""A revision: two drafts, rounds of critique and revision until they converge, then a synthesis."""
 
 from __future__ import annotations
 
@@ -13,185 +13,93 @@ from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import fill
 from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
 from rebut.engine.protocol import Artifact
-from rebut.protocols.revise import (
-    ending,
-    folders,
-    prompts,
-    render,
-    reply_checks,
-)
-from rebut.protocols.revise.ending import ended, no_synthesis, one_sided, single
+from rebut.protocols.revise import ending, folders, log, prompts, render, reply_checks, sections, synthesis
+from rebut.protocols.revise.ending import DISAGREEMENT, WEAKNESS
 from rebut.protocols.revise.forms import Critique, Dispute, Draft, Objection, Revision
 from rebut.protocols.revise.prompts import Labels, fitted, shared
-from rebut.protocols.revise.reply_checks import DISAGREEMENT, WEAKNESS, parts
 from rebut.protocols.revise.settings import STAGES, Settings
 from rebut.protocols.revise.state import LOG, Critiqued, DocumentVersion, Revised, ReviseState, RoundSoFar, of_names
-from rebut.protocols.shared import LONG, ask_twice, told
+from rebut.protocols.shared import LONG, ask_twice, describe
 from rebut.workspace.targets.git_change import is_own
+
+LARGEST = 400_000
 
 
 async def run(debate: Debate) -> Outcome:
-    course = await begun(debate)
-    await written(debate, course)
-    if course.settings.strategy == "single":
-        return single(course, _unread(debate))
-    if course.missing:
-        return await _one_sided(debate, course)
-    debate.keep_for_closing(course.size())
-    if course.settings.debates:
-        await _argued(debate, course)
+    state = await start(debate)
+    await write_drafts(debate, state)
+    if state.settings.strategy == "single":
+        return ending.single(state, _unread(debate))
+    if state.missing:
+        return await _one_sided(debate, state)
+    debate.keep_for_closing(state.size())
+    if state.settings.debates:
+        await debate_rounds(debate, state)
     try:
-        text, decision = await ending.synthesized(debate, course)
-    except ending.NoMoney as error:
-        return no_synthesis(course, str(error))
+        text, decision = await synthesis.synthesized(debate, state)
+    except synthesis.LimitReached as error:
+        return ending.no_synthesis(state, str(error))
     except Aborted:
-        await _logged(debate, course)
+        await write_log(debate, state)
         raise
-    [course.result_path] = await debate.write_files(Artifact(course.path(course.files.result), text))
-    figures = ending.counted(debate.ledger, course, await _baseline(debate, course, text))
-    return ended(debate, course, text, decision, figures, _unread(debate))
+    [state.result_path] = await debate.write_files(Artifact(state.path(state.files.result), text))
+    found = ending.figures(debate.ledger, state, await _baseline(debate, state, text))
+    return ending.ended(debate, state, text, decision, found, _unread(debate))
 
 
-async def begun(debate: Debate) -> ReviseState:
-    """Who writes into which files of which phase: all that can be refused is, before anybody is asked."""
+async def start(debate: Debate) -> ReviseState:
+    """The authors, files and phase of this debate. What must be refused is refused here, before any call."""
     settings: Settings = debate.settings
     stage, authors = STAGES[settings.stage], debate.seats("author")
     names = [who.spec.name or who.spec.provider for who in authors]
     files = of_names(stage, names, settings.rounds if settings.debates else 0)
     if stage.name == "review":
-        assert debate.target is not None  # says so itself where there is none
+        assert debate.target is not None
     return ReviseState(settings, stage, files, await folders.taken(debate), authors)
 
 
-async def _argued(debate: Debate, course: ReviseState) -> None:
-    for r in debate.rounds(course.settings.rounds, least=0):
-        await play(r, course)
-        debate.keep_for_closing(course.size())
-        course.added = debate.planned(0)
-        if course.cut_short or course.converged or debate.stopped or r.n == course.planned:
-            break
-        await _logged(debate, course)
-    course.added = debate.planned(0)
-    course.cut_short = course.cut_short or debate.stopped
-    course.settled = debate.settled
-    course.over = True
-    await _logged(debate, course)
+# the first drafts, each written without seeing the other
 
 
-async def _one_sided(debate: Debate, course: ReviseState) -> Outcome:
-    [missing] = course.missing
-    course.cut_short = f"{course.files.names[missing]} wrote no {course.stage.name} ({course.missing[missing]})"
-    course.over = True
-    if course.settings.debates:
-        await _logged(debate, course)
-    return one_sided(course)
-
-
-async def _baseline(debate: Debate, course: ReviseState, result: str) -> str:
-    if not course.settings.baseline or not course.settings.debates:
-        return ""
-    if not any(played.critiques for played in course.rounds):
-        await debate.skip("baseline", "nobody criticized the first drafts, so they alone gave this result")
-        return "the same: no critique came between"
-    text = await ending.baseline(debate, course)
-    if not text:
-        return "asked for, but the synthesizer did not write one"
-    await debate.write_files(Artifact("baseline.md", text))
-    return ending.compared(text, result.partition("\n## Synthesis Notes\n")[0])
-
-
-async def _logged(debate: Debate, course: ReviseState) -> None:
-    names = [name[:1].upper() + name[1:] for name in course.files.names]
-    naming = render.LogNames(names, lambda path: _short(path, course))
-    path = course.path(LOG)
-    await debate.write_files(Artifact(path, render.document(course, naming), render.merged(course, naming)))
-
-
-def _short(path: str, course: ReviseState) -> str:
-    """From the folder that holds `.kiln`: what the log says must be true on every machine."""
-    name = "/".join(course.folder.parts[-3:])
-    return f"{name}/{path.rpartition('/')[2]}"
-
-
-def _unread(debate: Debate) -> tuple[str, ...]:
-    if debate.settings.stage != "review":
-        return ()
-    missing = [*fitted(debate.target)[1], *debate.target.left_out]
-    # What debates left behind is no part of the change.
-    return tuple(f"not read: {line}" for line in missing if not is_own(line))
-
-
-def partial(debate: Debate) -> Outcome:
-    """The best that can be said at a deadline: how far it came, and what is open."""
-    settings: Settings = debate.settings
-    done = sum(
-        1
-        for n in range(1, debate.planned(settings.rounds) + 1)
-        if {f"r{n}/revision@author.1", f"r{n}/revision@author.2"}
-        <= {key.replace(".again@", "@") for key in debate.answers}
-    )
-    drafted = sum(1 for key in debate.answers if key.startswith("r0/draft"))
-    basis = f"round {done}" if done else f"{drafted} draft{'' if drafted == 1 else 's'}" if drafted else "nothing yet"
-    still = [f"- {p.id}: {p.text}" for p in debate.ledger.open]
-    return Outcome(
-        kind="partial",
-        heading=f"NO {settings.stage.upper()} YET, {done} OF {debate.planned(settings.rounds)} ROUNDS",
-        basis=basis,
-        final="\n".join(["### Points at issue", "", *(still or ["- none"])]) + "\n",
-        data={"stage": settings.stage, "strategy": settings.strategy, "rounds_completed": done},
-    )
-
-
-# Round 0: both authors write, each without sight of the other. What stands in the folder already is taken up.
-
-LARGEST = 400_000
-
-
-async def written(debate: Debate, course: ReviseState) -> None:
-    """Fill in version 1 of each author, or why there is none. Without any, there is nothing to go on with."""
+async def write_drafts(debate: Debate, state: ReviseState) -> None:
+    """Set version 1 of each author, or why there is none. Without any draft, the debate is aborted."""
     r = debate.scope("r0")
-    found = [await _taken_up(r, course, n) for n in range(len(course.authors))]
+    found = [await existing_draft(r, state, n) for n in range(len(state.authors))]
     missing = [n for n, text in enumerate(found) if text is None]
-    prompt = fill(prompts.DRAFT_PLAN if course.stage.name == "plan" else prompts.DRAFT_REVIEW, **shared(r))
-    asks = [Ask(course.authors[n], prompt, Draft, reply_checks.draft, max_output=LONG) for n in missing]
-    course.versions = [[] for _ in course.authors]
+    prompt = fill(prompts.DRAFT_PLAN if state.stage.name == "plan" else prompts.DRAFT_REVIEW, **shared(r))
+    asks = [Ask(state.authors[n], prompt, Draft, reply_checks.draft, max_output=LONG) for n in missing]
+    state.versions = [[] for _ in state.authors]
     try:
-        got = await ask_twice(r, "draft", asks, need=1 if len(missing) == len(course.authors) else 0)
+        got = await ask_twice(r, "draft", asks, need=1 if len(missing) == len(state.authors) else 0)
     except TooFewReplies as error:
-        raise _aborted(course, error.message) from error
+        raise _aborted(state, error.message) from error
     drafts = dict(zip(missing, got, strict=True))
-    if all(isinstance(one, Failure) for one in got) and len(missing) == len(course.authors):
-        raise _aborted(course, "; ".join(told(one) for one in got if isinstance(one, Failure)))
+    if all(isinstance(one, Failure) for one in got) and len(missing) == len(state.authors):
+        raise _aborted(state, "; ".join(describe(one) for one in got if isinstance(one, Failure)))
     for n, text in enumerate(found):
-        name = course.files.version(n, 1)
+        name = state.files.version(n, 1)
         if text is not None:
-            path = course.path(name)
-            if debate.is_fork:  # it was taken up in another phase, and a phase holds all that its debate began with
+            path = state.path(name)
+            if debate.is_fork:  # the draft is in another phase, and a phase contains all files of its debate
                 [path] = await r.write_files(Artifact(path, text))
-            course.versions[n].append(DocumentVersion(1, text, path, True, await _cited(r, course, n, text)))
+            state.versions[n].append(DocumentVersion(1, text, path, True, await _cited(r, state, n, text)))
             continue
         one = drafts[n]
         if isinstance(one, Failure):
-            course.missing[n] = told(one)
+            state.missing[n] = describe(one)
             continue
-        text = parts(one.value.document).document.strip("\n") + "\n"
-        [path] = await r.write_files(Artifact(course.path(name), text))
-        course.versions[n].append(DocumentVersion(1, text, path, claims=await _cited(r, course, n, text)))
+        text = sections.parts(one.value.document).document.strip("\n") + "\n"
+        [path] = await r.write_files(Artifact(state.path(name), text))
+        state.versions[n].append(DocumentVersion(1, text, path, claims=await _cited(r, state, n, text)))
 
 
-async def _cited(r: Debate, course: ReviseState, author: int, text: str) -> tuple[Claim, ...]:
-    seat = course.authors[author].seat
-    r.take_up({}, text)
-    return await render.looked_up(r, f"draft@{seat}", seat, 0, parts(text).document)
-
-
-async def _taken_up(r: Debate, course: ReviseState, author: int) -> str | None:
-    """A draft that is there already, read once: later versions of the file are not looked at."""
-    if course.settings.strategy == "single" or not course.settings.shared:
+async def existing_draft(r: Debate, state: ReviseState, author: int) -> str | None:
+    """A draft that exists in the phase's folder, read once: later changes of the file are ignored."""
+    if state.settings.strategy == "single" or not state.settings.shared:
         return None
-    name = course.files.version(author, 1)
+    name = state.files.version(author, 1)
     value = await r.once(
-        f"taken-up@{course.authors[author].seat}", lambda: _read(course.folder / name), of=name, cls="input"
+        f"taken-up@{state.authors[author].seat}", lambda: _read(state.folder / name), of=name, cls="input"
     )
     return value if isinstance(value, str) else None
 
@@ -203,12 +111,12 @@ def _read(path: Path) -> str | None:
         return None
     except OSError as error:
         why = "it is a link" if path.is_symlink() else error.strerror
-        raise UsageError(f"{path} should be taken up as a first draft, and cannot be read: {why}") from error
+        raise UsageError(f"{path} is used as a first draft, but cannot be read: {why}") from error
     try:
         with os.fdopen(fd, "rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
-        raise UsageError(f"{path} should be taken up as a first draft, and cannot be read: {error.strerror}") from error
+        raise UsageError(f"{path} is used as a first draft, but cannot be read: {error.strerror}") from error
     if len(data) > LARGEST:
         raise UsageError(f"{path} is larger than {LARGEST:,} bytes", "Shorten it, or move it away to have it written.")
     try:
@@ -218,70 +126,91 @@ def _read(path: Path) -> str | None:
     return text if text.strip() else None
 
 
-def _aborted(course: ReviseState, why: str) -> Aborted:
-    many = "neither author wrote" if len(course.authors) > 1 else "the author did not write"
+async def _cited(r: Debate, state: ReviseState, author: int, text: str) -> tuple[Claim, ...]:
+    seat = state.authors[author].seat
+    r.take_up({}, text)
+    return await render.looked_up(r, f"draft@{seat}", seat, 0, sections.parts(text).document)
+
+
+def _aborted(state: ReviseState, why: str) -> Aborted:
+    many = "neither author wrote" if len(state.authors) > 1 else "the author did not write"
     return Aborted(
-        f"{many} a {course.stage.name}: {why}",
-        "Without one there is nothing to go on with. Resume when they can answer.",
+        f"{many} a {state.stage.name}: {why}",
+        "Without a draft there is nothing to debate. Resume when they can answer.",
     )
 
 
-# One round: both authors critique each other's document, then both revise their own.
+# the rounds: both authors critique each other's document, then both revise their own
 
 
-async def play(r: Round, course: ReviseState) -> None:
-    """Play a round as far as it goes. It goes no further than the first step in which an author fails."""
+async def debate_rounds(debate: Debate, state: ReviseState) -> None:
+    for r in debate.rounds(state.settings.rounds, least=0):
+        await play_round(r, state)
+        debate.keep_for_closing(state.size())
+        state.added = debate.planned(0)
+        if state.cut_short or state.converged or debate.stopped or r.n == state.planned:
+            break
+        await write_log(debate, state)
+    state.added = debate.planned(0)
+    state.cut_short = state.cut_short or debate.stopped
+    state.settled = debate.settled
+    state.over = True
+    await write_log(debate, state)
+
+
+async def play_round(r: Round, state: ReviseState) -> None:
+    """One round. It ends with the first step in which an author fails."""
     played = RoundSoFar(r.n)
-    course.rounds.append(played)
-    await critiques(r, course, played)
-    if _cut_short(course, played, "critique"):
+    state.rounds.append(played)
+    await exchange_critiques(r, state, played)
+    if _cut_short(state, played, "critique"):
         return
     critiqued = r.ledger
     if r.settled_before("revision"):
-        r.settle(f"in round {r.n}, before its revisions")  # the critiques go to the synthesis as they are
+        r.settle(f"in round {r.n}, before its revisions")  # the synthesis gets the critiques without revisions
         return
-    await revisions(r, course, played)
-    if _cut_short(course, played, "revision"):
+    await revise_documents(r, state, played)
+    if _cut_short(state, played, "revision"):
         return
     forms = [one.form for one in played.critiques.values()]
-    played.convergence = reply_checks.reached(
+    played.convergence = ending.reached(
         critiqued,
         r.n,
-        [who.seat for who in course.authors],
+        [who.seat for who in state.authors],
         weaknesses=sum(1 for form in forms for w in form.weaknesses if w.text),
         weightiest=min((d.grade for form in forms for d in form.disagreements if d.text), default="P3"),
     )
 
 
-async def critiques(r: Round, course: ReviseState, played: RoundSoFar) -> None:
+async def exchange_critiques(r: Round, state: ReviseState, played: RoundSoFar) -> None:
     before = r.ledger
     asks = []
-    for by, who in enumerate(course.authors):
+    for by, who in enumerate(state.authors):
         check = reply_checks.critique(before, who.seat)
-        asks.append(Ask(who, _critique_prompt(r, course, by), Critique, check))
+        asks.append(Ask(who, _critique_prompt(r, state, by), Critique, check))
     for by, got in enumerate(await ask_twice(r, "critique", asks)):
         if isinstance(got, Failure):
-            _failed(played, "critique", by, got)
+            _note_failure(played, "critique", by, got)
             continue
-        me, them = course.authors[by].seat, course.authors[1 - by].seat
+        me, them = state.authors[by].seat, state.authors[1 - by].seat
         form = got.value
-        entries = critique(form, me, them, r.n, before)
-        r.take_up({}, course.latest(1 - by).text)  # the document that this critique cites sections of
+        entries = critique_entries(form, me, them, r.n, before)
+        r.take_up({}, state.latest(1 - by).text)  # the document that this critique cites sections of
         placed = await r.enter(f"critique@{me}", entries)
         weak = sum(1 for w in form.weaknesses if w.text)
         against = sum(1 for d in form.disagreements if d.text)
         points = placed[:weak], placed[weak : weak + against]
         strong = [entry for _, entry in placed if isinstance(entry, Claim)]
-        text = render.critique(form, *points, course.files.source(1 - by), r.n, strong)
-        [path] = await r.write_files(Artifact(course.path(course.files.critique(1 - by, r.n)), text))
+        text = render.critique(form, *points, state.files.source(1 - by), r.n, strong)
+        [path] = await r.write_files(Artifact(state.path(state.files.critique(1 - by, r.n)), text))
         played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints, strong)
 
 
-def _critique_prompt(r: Round, course: ReviseState, by: int) -> str:
-    labels = Labels(course.settings, course.files)
+def _critique_prompt(r: Round, state: ReviseState, by: int) -> str:
+    labels = Labels(state.settings, state.files)
     theirs = labels.theirs(1 - by)
-    due = ", ".join(reply_checks.due(r.ledger, course.authors[by].seat)) or "none"
-    seats = [who.seat for who in course.authors]
+    due = ", ".join(reply_checks.due(r.ledger, state.authors[by].seat)) or "none"
+    seats = [who.seat for who in state.authors]
     names = ["you" if n == by else "the other" for n in range(2)]
     points = r.quote("the points so far", render.points(r.ledger, seats, names))
     return fill(
@@ -290,54 +219,54 @@ def _critique_prompt(r: Round, course: ReviseState, by: int) -> str:
         noun=labels.noun,
         round=str(r.n),
         theirs=theirs,
-        own=_document(r, labels.mine, course.latest(by)),
-        other=_document(r, theirs, course.latest(1 - by)),
+        own=_document(r, labels.mine, state.latest(by)),
+        other=_document(r, theirs, state.latest(1 - by)),
         before="" if not r.ledger.points else "\n" + fill(prompts.BEFORE, points=points, due=due) + "\n",
     )
 
 
 def _document(r: Round, label: str, version: DocumentVersion) -> str:
-    """A document for a prompt, and below it what looking up its citations showed."""
+    """A document for a prompt, and below it the result of checking its citations."""
     return r.quote(label, version.text) + render.shown(r, label, version.claims)
 
 
-async def revisions(r: Round, course: ReviseState, played: RoundSoFar) -> None:
+async def revise_documents(r: Round, state: ReviseState, played: RoundSoFar) -> None:
     asks = []
-    for by, who in enumerate(course.authors):
+    for by, who in enumerate(state.authors):
         critique = played.critiques[1 - by]
         required = list(dict.fromkeys(id for id, _ in critique.weaknesses if id))
-        check = reply_checks.revision(r.ledger, required, course.latest(by).text)
-        asks.append(Ask(who, _revision_prompt(r, course, by, critique, required), Revision, check, max_output=LONG))
+        check = reply_checks.revision(r.ledger, required, state.latest(by).text)
+        asks.append(Ask(who, _revision_prompt(r, state, by, critique, required), Revision, check, max_output=LONG))
     known = [p.id for p in r.ledger.points]
     got = await ask_twice(r, "revision", asks)
     for by, one in enumerate(got):
         if isinstance(one, Failure):
-            _failed(played, "revision", by, one)
+            _note_failure(played, "revision", by, one)
         else:
-            await _revised(r, course, played, by, one, known)
+            await _add_revision(r, state, played, by, one, known)
 
 
-async def _revised(
-    r: Round, course: ReviseState, played: RoundSoFar, by: int, got: Answer[Revision], known: Sequence[str]
+async def _add_revision(
+    r: Round, state: ReviseState, played: RoundSoFar, by: int, got: Answer[Revision], known: Sequence[str]
 ) -> None:
-    number, seat = course.latest(by).number + 1, course.authors[by].seat
-    text, document = render.revision(got.value, number, known), reply_checks.parts(got.value.document).document
+    number, seat = state.latest(by).number + 1, state.authors[by].seat
+    text, document = render.revision(got.value, number, known), sections.parts(got.value.document).document
     r.take_up({}, text)
     fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
-    placed = await r.enter(f"revision@{seat}", [*revision(got.value, seat, r.n), *fresh])
+    placed = await r.enter(f"revision@{seat}", [*revision_entries(got.value, seat, r.n), *fresh])
     text = render.revision(got.value, number, known, [entry for _, entry in placed])
-    [path] = await r.write_files(Artifact(course.path(course.files.version(by, number)), text))
+    [path] = await r.write_files(Artifact(state.path(state.files.version(by, number)), text))
     version = DocumentVersion(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
-    course.versions[by].append(version)
+    state.versions[by].append(version)
     played.revisions[by] = Revised(by, got.value, version, got.complaints)
 
 
-def _revision_prompt(r: Round, course: ReviseState, by: int, critique: Critiqued, required: Sequence[str]) -> str:
-    labels, own = Labels(course.settings, course.files), course.latest(by)
+def _revision_prompt(r: Round, state: ReviseState, by: int, critique: Critiqued, required: Sequence[str]) -> str:
+    labels, own = Labels(state.settings, state.files), state.latest(by)
     text = render.critique(
         critique.form, critique.weaknesses, critique.disagreements, labels.mine, r.n, critique.strengths
     )
-    listed = "\n".join(reply_checks.headings(own.text)) or "(it has none)"
+    listed = "\n".join(sections.headings(own.text)) or "(it has none)"
     return fill(
         prompts.REVISE,
         **shared(r),
@@ -350,45 +279,45 @@ def _revision_prompt(r: Round, course: ReviseState, by: int, critique: Critiqued
     )
 
 
-def _failed(played: RoundSoFar, step: str, by: int, failure: Failure) -> None:
-    played.failed[step, by] = told(failure)
+def _note_failure(played: RoundSoFar, step: str, by: int, failure: Failure) -> None:
+    played.failed[step, by] = describe(failure)
     if failure.kind == "budget":
         played.forbidden.add(by)
 
 
-def _cut_short(course: ReviseState, played: RoundSoFar, step: str) -> bool:
-    """Whether an author failed in this step; then its latest version is marked, and the rounds are over."""
+def _cut_short(state: ReviseState, played: RoundSoFar, step: str) -> bool:
+    """Whether an author failed in this step. If so, its latest version is marked as stale, and the rounds end."""
     failed = [by for kind, by in played.failed if kind == step]
     if not failed:
         return False
-    names = " and ".join(course.files.names[by] for by in failed)
+    names = " and ".join(state.files.names[by] for by in failed)
     why = "; ".join(dict.fromkeys(played.failed[step, by] for by in failed))
-    course.cut_short = f"no {step} by {names} in round {played.n} ({why})"
+    state.cut_short = f"no {step} by {names} in round {played.n} ({why})"
     behind = step == "revision" or failed[0] not in played.forbidden
     if len(failed) == 1 and behind:
-        course.stale[failed[0]] = f"no {step} in round {played.n}"
+        state.stale[failed[0]] = f"no {step} in round {played.n}"
     return True
 
 
-# From what authors wrote to entries of the ledger.
+# from forms to entries of the ledger
 
 
-def critique(form: Critique, by: str, about: str, round: int, ledger: Ledger) -> list[Entry]:
-    """Weaknesses, then disagreements, then what is conceded by id, then what was silently dropped, then strengths."""
-    out = [_raised(w, WEAKNESS, by, about, round, ledger) for w in form.weaknesses if w.text]
-    out += [_raised(d, DISAGREEMENT, by, about, round, ledger) for d in form.disagreements if d.text]
+def critique_entries(form: Critique, by: str, about: str, round: int, ledger: Ledger) -> list[Entry]:
+    """Weaknesses, disagreements, concessions by id, points dropped without a word, and strengths, in this order."""
+    out = [_objection(w, WEAKNESS, by, about, round, ledger) for w in form.weaknesses if w.text]
+    out += [_objection(d, DISAGREEMENT, by, about, round, ledger) for d in form.disagreements if d.text]
     for one in form.concessions:
         if one.id:
             known = ledger.point(one.id)
-            # To concede what one alone has raised is to take it back.
+            # An author that concedes a point which it alone raised withdraws it.
             own = known is not None and known.voices == (by,)
             out.append(Move(one.id, "withdraw" if own else "concede", by, round, one.text))
-    out += [Slip("dropped", id, by, round) for id in reply_checks.unspoken(ledger, by, form)]
-    # What it praises by its place, so that this is looked up, too.
+    out += [Slip("dropped", id, by, round) for id in reply_checks.unnamed(ledger, by, form)]
+    # Strengths that cite a place, so that it is checked, too.
     return out + [Claim(s.text, by, round, cited(s.evidence)) for s in form.strengths if s.text and cited(s.evidence)]
 
 
-def _raised(item: Objection, kind: str, by: str, about: str, round: int, ledger: Ledger) -> Entry:
+def _objection(item: Objection, kind: str, by: str, about: str, round: int, ledger: Ledger) -> Entry:
     text = f"{item.text}: {item.why}" if isinstance(item, Dispute) and item.why else item.text
     known = ledger.point(item.same_as) if item.same_as else None
     if known is not None and by in known.voices:
@@ -397,9 +326,55 @@ def _raised(item: Objection, kind: str, by: str, about: str, round: int, ledger:
     return Point(text, by, round, item.grade, category, cited(item.evidence), about, item.same_as)
 
 
-def revision(form: Revision, by: str, round: int) -> list[Entry]:
+def revision_entries(form: Revision, by: str, round: int) -> list[Entry]:
     out: list[Entry] = [Move(a.id, "concede", by, round, a.change) for a in form.addressed]
-    defended = {a.id for a in form.addressed}
-    # Said both ways, it was given in to.
-    out += [Move(d.id, "defend", by, round, d.reason, cited(d.evidence)) for d in form.defended if d.id not in defended]
-    return out
+    addressed = {a.id for a in form.addressed}
+    # A point under both counts as addressed.
+    defended = [d for d in form.defended if d.id not in addressed]
+    return out + [Move(d.id, "defend", by, round, d.reason, cited(d.evidence)) for d in defended]
+
+
+# the log, and what is only done in some revisions
+
+
+async def write_log(debate: Debate, state: ReviseState) -> None:
+    names = [name[:1].upper() + name[1:] for name in state.files.names]
+    naming = log.LogNames(names, lambda path: _short(path, state))
+    path = state.path(LOG)
+    await debate.write_files(Artifact(path, log.document(state, naming), log.merged(state, naming)))
+
+
+def _short(path: str, state: ReviseState) -> str:
+    """The path from the folder that holds `.kiln`, so that the log is the same on every machine."""
+    name = "/".join(state.folder.parts[-3:])
+    return f"{name}/{path.rpartition('/')[2]}"
+
+
+async def _one_sided(debate: Debate, state: ReviseState) -> Outcome:
+    [missing] = state.missing
+    state.cut_short = f"{state.files.names[missing]} wrote no {state.stage.name} ({state.missing[missing]})"
+    state.over = True
+    if state.settings.debates:
+        await write_log(debate, state)
+    return ending.one_sided(state)
+
+
+async def _baseline(debate: Debate, state: ReviseState, result: str) -> str:
+    if not state.settings.baseline or not state.settings.debates:
+        return ""
+    if not any(played.critiques for played in state.rounds):
+        await debate.skip("baseline", "there was no critique of the first drafts, so the result is made of these alone")
+        return "the same: there was no critique"
+    text = await synthesis.baseline(debate, state)
+    if not text:
+        return "requested, but the synthesizer did not write one"
+    await debate.write_files(Artifact("baseline.md", text))
+    return ending.compared(text, result.partition("\n## Synthesis Notes\n")[0])
+
+
+def _unread(debate: Debate) -> tuple[str, ...]:
+    if debate.settings.stage != "review":
+        return ()
+    missing = [*fitted(debate.target)[1], *debate.target.left_out]
+    # Files that debates wrote are not part of the change.
+    return tuple(f"not read: {line}" for line in missing if not is_own(line))

@@ -1,4 +1,4 @@
-"""What a revision can be told, and what its workspace says about it beforehand."""
+"""The settings of a revision, and the preferences in the workspace's `.kiln/config.json`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OWN = "-"
 
 
 class Settings(BaseModel):
-    """What a debate of this protocol can be told."""
+    """The settings of a revision."""
 
-    stage: Literal["plan", "review"] = Field(default="plan", description="what is written and argued out")
+    stage: Literal["plan", "review"] = Field(default="plan", description="what is written and debated")
     strategy: Literal["debate", "synthesize", "single"] = Field(default="debate", description="whether it is debated")
     rounds: int = Field(default=DEFAULT_ROUNDS, description="rounds at most, 1 to 3; clamped")
     phase: int = Field(default=0, ge=0, description="the number of the track; 0 for the one that is due")
@@ -42,7 +42,7 @@ class Settings(BaseModel):
 
     @property
     def shared(self) -> bool:
-        """Whether the tracks are a folder that others use, too, and not the session's own."""
+        """Whether the tracks are in a folder that other sessions use, too."""
         return Path(self.tracks).is_absolute()
 
     @property
@@ -75,17 +75,17 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
         "other": wishes.strategies.get(other.name, other.without),
         "tracks": _tracks(str(given.get("place") or base), workspace),
     }
-    told: list[str] = []
+    notices: list[str] = []
     if wishes.there and not given.get("strategy"):
-        told.append(f"{stage.name} strategy {strategy}, from {file}")
+        notices.append(f"{stage.name} strategy {strategy}, from {file}")
     rounds, of = given.get("rounds"), "rounds"
     if rounds is None and wishes.rounds is not None:
         rounds, of = wishes.rounds, f"debateRounds of {file}"
     if isinstance(rounds, int):
         found["rounds"] = clamped(rounds)
         if found["rounds"] != rounds and strategy == "debate":
-            told.append(f"{of}: {rounds} was taken as {found['rounds']}; 1 to 3 are possible")
-    return found, told
+            notices.append(f"{of}: {rounds} is out of range, {found['rounds']} is used; 1 to 3 are possible")
+    return found, notices
 
 
 def seats_for(settings: Settings) -> dict[str, int]:
@@ -94,7 +94,7 @@ def seats_for(settings: Settings) -> dict[str, int]:
 
 
 def calls(settings: Settings) -> dict[str, int]:
-    """How many calls each seat of a role makes when all goes well."""
+    """How many calls each seat of a role makes if no call fails."""
     if settings.strategy == "single":
         return {"author": 1}
     rounds = settings.rounds if settings.debates else 0
@@ -102,23 +102,23 @@ def calls(settings: Settings) -> dict[str, int]:
 
 
 def _tracks(place: str, workspace: Path) -> str:
-    """The folder of the tracks. A relative one lies in the session's folder, where nobody else writes."""
+    """The folder of the tracks. A relative one is in the session's own folder."""
     return TRACKS if place == OWN else str(workspace / place / TRACKS)
 
 
 def _top(workspace: Path) -> Path:
-    """The repository that the workspace lies in, else the workspace itself."""
+    """The repository that contains the workspace, else the workspace itself."""
     return next((above for above in (workspace, *workspace.parents) if (above / ".git").exists()), workspace)
 
 
-# The preferences in a workspace's `.kiln/config.json`: which stages debate, and for how many rounds at most.
+# the preferences in `.kiln/config.json`: which stages debate, and the maximum number of rounds
 
 ROUNDS = (1, 3)
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What the file says. Without a file, a stage debates."""
+    """The preferences in the file. Without a file, a stage debates."""
 
     there: bool = False
     strategies: Mapping[str, str] = field(default_factory=dict)
@@ -131,7 +131,7 @@ def clamped(rounds: int) -> int:
 
 
 def home(workspace: Path, top: Path) -> Path:
-    """The folder that holds `.kiln`: the nearest one above the workspace that does, else the repository's own."""
+    """The folder that contains `.kiln`: the nearest one at or above the workspace, else the top of the repository."""
     for folder in (workspace, *workspace.parents):
         if (folder / ".kiln").is_dir():
             return folder
@@ -153,9 +153,9 @@ def read(file: Path) -> Preferences:
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ConfigError(f"{file}, line {error.lineno}: {error.msg}", "Mend the file; nothing was started.") from error
+        raise ConfigError(f"{file}, line {error.lineno}: {error.msg}", "Fix the file; nothing was started.") from error
     except RecursionError as error:
-        raise ConfigError(f"{file} is nested too deeply", "Mend the file; nothing was started.") from error
+        raise ConfigError(f"{file} is nested too deeply", "Fix the file; nothing was started.") from error
     table = data.get("preferences", {}) if isinstance(data, dict) else None
     if not isinstance(table, dict):
         where = _line(text, "preferences") if isinstance(data, dict) else 1
@@ -187,7 +187,7 @@ def _rounds(file: Path, text: str, table: Mapping[str, object]) -> int | None:
 
 
 def _line(text: str, key: str) -> int:
-    """Where a key stands; its last place counts, as it does for JSON."""
+    """The line of a key; of a repeated key the last, as in JSON."""
     places = [match.start() for match in re.finditer(rf'"{key}"\s*:', text)]
     return text.count("\n", 0, places[-1]) + 1 if places else 1
 
@@ -197,18 +197,18 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-# The two stages that this protocol serves, a plan and a review: what differs between them, and nothing else.
+# the two stages, plan and review: only what differs between them
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one stage is called, and what it leaves."""
+    """The names of a stage, of its strategies and of its result."""
 
     name: str
     without: str
-    """The strategy that does not debate, and the default where a workspace has settings of its own."""
+    """The strategy without a debate, and the default if the workspace has preferences."""
     preference: str
-    """Its key in the workspace's settings."""
+    """Its key in the workspace's preferences."""
     result: str
     title: str
 

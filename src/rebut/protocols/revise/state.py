@@ -1,4 +1,4 @@
-"""The course of a revision: who writes, what stands after each round, and why it ended."""
+"""The state of a revision: the versions of each author's document, the rounds, and the names of the files."""
 
 from __future__ import annotations
 
@@ -14,72 +14,12 @@ from rebut.domain.ledger import Claim, Entry
 from rebut.protocols.revise.forms import Critique, Revision
 from rebut.protocols.revise.settings import Settings, Stage
 
-
-@dataclass(frozen=True, slots=True)
-class DocumentVersion:
-    """A document of one author. Number 1 is the first draft."""
-
-    number: int
-    text: str
-    path: str = ""
-    """Where it really is: beside its own place, if somebody else's file stands there."""
-    taken_up: bool = False
-    claims: tuple[Claim, ...] = ()
-    """What it says with a place beside it, and what looking that up showed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Critiqued:
-    """A critique and its points."""
-
-    by: int
-    form: Critique
-    weaknesses: Sequence[tuple[str, Entry]]
-    """Each with the id under which it stands."""
-    disagreements: Sequence[tuple[str, Entry]]
-    text: str
-    """As it stands in its file."""
-    path: str = ""
-    complaints: tuple[str, ...] = ()
-    strengths: Sequence[Claim] = ()
-    """Those that cite something, looked up."""
-
-    @property
-    def of(self) -> int:
-        return 1 - self.by
-
-
-@dataclass(frozen=True, slots=True)
-class Revised:
-    """A revision and the version that it made."""
-
-    by: int
-    form: Revision
-    version: DocumentVersion
-    complaints: tuple[str, ...] = ()
-
-
-@dataclass
-class RoundSoFar:
-    """One round, as far as it came."""
-
-    n: int
-    critiques: dict[int, Critiqued] = field(default_factory=dict)
-    revisions: dict[int, Revised] = field(default_factory=dict)
-    failed: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(step, author) → class and message."""
-    forbidden: set[int] = field(default_factory=set)
-    """Authors who were not asked, because a limit left no room for it: that is no fault of theirs."""
-    convergence: str = ""
-
-    @property
-    def complete(self) -> bool:
-        return len(self.revisions) == 2
+LOG = "debate_log.md"
 
 
 @dataclass
 class ReviseState:
-    """What a run knows."""
+    """Local to one run, and rebuilt by replay like any other variable."""
 
     settings: Settings
     stage: Stage
@@ -89,7 +29,7 @@ class ReviseState:
     versions: list[list[DocumentVersion]] = field(default_factory=list)
     rounds: list[RoundSoFar] = field(default_factory=list)
     stale: dict[int, str] = field(default_factory=dict)
-    """Author → why its latest version is an earlier one than the other's."""
+    """Author → why its latest version is older than the other's."""
     cut_short: str = ""
     """The failure or limit that ended the rounds."""
     missing: dict[int, str] = field(default_factory=dict)
@@ -99,9 +39,9 @@ class ReviseState:
     """What the synthesis itself cites."""
     result_path: str = ""
     settled: bool = False
-    """The rounds were ended by hand."""
+    """The user ended the rounds."""
     added: int = 0
-    """Rounds beyond the settings', added by hand."""
+    """Rounds that the user added to those of the settings."""
 
     @property
     def planned(self) -> int:
@@ -113,7 +53,7 @@ class ReviseState:
 
     @property
     def complete(self) -> int:
-        """Rounds that were completed."""
+        """The number of complete rounds."""
         return sum(1 for played in self.rounds if played.complete)
 
     @property
@@ -127,14 +67,74 @@ class ReviseState:
         return str(self.folder / name)
 
     def size(self) -> int:
-        """Tokens that the closing call will have to read."""
+        """Tokens that the closing call must read."""
         documents = sum(tokens(versions[-1].text) for versions in self.versions if versions)
         return documents + sum(tokens(c.text) for played in self.rounds for c in played.critiques.values())
 
 
-# The names of all files that a revision leaves in its phase's folder.
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """A document of one author. Number 1 is the first draft."""
 
-LOG = "debate_log.md"
+    number: int
+    text: str
+    path: str = ""
+    """Where it really is: beside its own place, if another file is there."""
+    taken_up: bool = False
+    claims: tuple[Claim, ...] = ()
+    """Its statements that cite a place, with the result of checking it."""
+
+
+@dataclass
+class RoundSoFar:
+    """One round, complete or not."""
+
+    n: int
+    critiques: dict[int, Critiqued] = field(default_factory=dict)
+    revisions: dict[int, Revised] = field(default_factory=dict)
+    failed: dict[tuple[str, int], str] = field(default_factory=dict)
+    """(step, author) → kind of failure and message."""
+    forbidden: set[int] = field(default_factory=set)
+    """Authors that were not asked because a limit left no room."""
+    convergence: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return len(self.revisions) == 2
+
+
+@dataclass(frozen=True, slots=True)
+class Critiqued:
+    """A critique and its points."""
+
+    by: int
+    form: Critique
+    weaknesses: Sequence[tuple[str, Entry]]
+    """Each with its id."""
+    disagreements: Sequence[tuple[str, Entry]]
+    text: str
+    """As in its file."""
+    path: str = ""
+    complaints: tuple[str, ...] = ()
+    strengths: Sequence[Claim] = ()
+    """Those that cite something, citations checked."""
+
+    @property
+    def of(self) -> int:
+        return 1 - self.by
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """A revision, and the version that it produced."""
+
+    by: int
+    form: Revision
+    version: DocumentVersion
+    complaints: tuple[str, ...] = ()
+
+
+# the names of the files
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Files:
         return self.names[author] if self.stage.name == "plan" else f"review_{self.names[author]}"
 
     def version(self, author: int, number: int) -> str:
-        # A review's first author has the bare name: it is the one who also reviews alone.
+        # The first author of a review has no name in its file: it is also the one of a single review.
         bare = self.stage.name == "review" and author == 0
         head = self.stage.name if bare else f"{self.stage.name}_{self.names[author]}"
         return f"{head}.md" if number == 1 else f"{head}_v{number}.md"
@@ -162,7 +162,7 @@ class Files:
         return f"critique_of_{self.source(of)}_r{round}.md"
 
     def all(self, rounds: int) -> list[str]:
-        """Every file of a whole debate of so many rounds."""
+        """Every file of a complete debate with this many rounds."""
         authors = range(len(self.names))
         out = [self.version(a, 1) for a in authors]
         for n in range(1, rounds + 1):
@@ -171,13 +171,13 @@ class Files:
 
 
 def of_names(stage: Stage, names: Sequence[str], rounds: int) -> Files:
-    """The files of these authors; refused where two of them would have one name, in either case of letters."""
+    """The files of these authors. Raises if two files would have the same name, upper and lower case alike."""
     files = Files(stage, tuple(names))
     if len(names) > 1:
         twice = [name for name, count in Counter(n.casefold() for n in names).items() if count > 1]
         if twice:
             raise UsageError(
-                f"two authors are called {twice[0]}, and their files would be, too",
+                f"two authors are called {twice[0]}, so their files would have the same names",
                 f"Give each a name: --author first={twice[0]}:… --author second={twice[0]}:….",
             )
         same = [name for name, count in Counter(n.casefold() for n in files.all(rounds)).items() if count > 1]

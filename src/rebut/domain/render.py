@@ -1,0 +1,262 @@
+"""A ledger and the answers of a debate as text: for prompts, Markdown files and the terminal.
+
+The layout is the same for every protocol. A `Vocabulary` holds a protocol's own words for severities and moves:
+
+    B1 (Architect, round 1; strong, design, about C2; conceded): what is wrong — src/a.py:3 "x = 1" [found]
+       Lead, round 2, accept: the reason — src/a.py:5 [located]
+       note: Lead took its concession back without new evidence in round 3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rebut.core.text import cut, squeeze, tame
+from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point
+
+CITES_NOTHING = " (cites nothing)"
+SLIPS = {"walked back": "took its concession back without new evidence", "dropped": "dropped it without a reason"}
+LONGEST_CELL = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """A protocol's words for what its ledger holds. What has no word of its own is called as in the ledger."""
+
+    severities: Mapping[str, str] = field(default_factory=dict)
+    moves: Mapping[str, str] = field(default_factory=dict)
+    moves_of: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Seat → its words, where a seat has others than the rest."""
+    needs_evidence: Collection[str] = ()
+    """Kinds of moves that are shown as citing nothing if they do."""
+
+    def severity(self, point: Point) -> str:
+        return self.severities.get(point.severity, point.severity)
+
+    def move(self, move: Move) -> str:
+        return self.moves_of.get(move.by, self.moves).get(move.kind, move.kind)
+
+
+PLAIN = Vocabulary()
+
+
+# the ledger
+
+
+def evidence(cited: Sequence[Evidence], none: str = "") -> str:
+    """The citations behind a statement: ` — src/a.py:3 "x = 1" [found]; …`."""
+    return f" — {'; '.join(e.shown for e in cited)}" if cited else none
+
+
+def claim_line(claim: Claim) -> str:
+    return f"{claim.id}: {squeeze(claim.text)}{evidence(claim.evidence, CITES_NOTHING)}"
+
+
+def point_line(point: Point, words: Vocabulary = PLAIN) -> str:
+    """A point as it was raised."""
+    return _point(point, f"{words.severity(point)}, {point.category}")
+
+
+def move_line(move: Move, words: Vocabulary = PLAIN) -> str:
+    return f"{move.point} {words.move(move)}: {_reason(move, words)}"
+
+
+def claims(found: Iterable[object]) -> str:
+    """The claims among some entries, one bullet each."""
+    return "\n".join(f"- {claim_line(c)}" for c in found if isinstance(c, Claim))
+
+
+def raised(found: Iterable[object], words: Vocabulary = PLAIN) -> str:
+    """The points among some entries as they were raised, one bullet each."""
+    return "\n".join(f"- {point_line(p, words)}" for p in found if isinstance(p, Point))
+
+
+def moves(found: Iterable[Move], words: Vocabulary = PLAIN) -> str:
+    return "\n".join(f"- {move_line(m, words)}" for m in found)
+
+
+def points(
+    ledger: Ledger,
+    words: Vocabulary = PLAIN,
+    *,
+    only: Sequence[Point] | None = None,
+    name: Callable[[str], str] = str,
+    status: Callable[[str], str] | None = None,
+    answers: Literal["none", "last", "all"] = "last",
+) -> list[str]:
+    """Points with their status and, indented below each, what was answered: nothing, the last of each seat, or all."""
+    rows = []
+    for p in ledger.points if only is None else only:
+        who = f"{' and '.join(name(seat) for seat in p.voices)}, round {p.round}"
+        about = f", about {name(p.about)}" if p.about else ""
+        kind = f"{words.severity(p)}, {p.category or 'no category'}{about}"
+        rows.append(_point(p, f"{who}; {kind}; {(status or ledger.status)(p.id)}"))
+        said = [m for m in ledger.moves if m.point == p.id and answers != "none"]
+        for m in said if answers == "all" else {m.by: m for m in said}.values():
+            rows.append(f"   {name(m.by)}, round {m.round}, {words.move(m)}: {_reason(m, words)}")
+        for slip in dict.fromkeys(s for s in ledger.slips if s.point == p.id):
+            rows.append(f"   note: {name(slip.by)} {SLIPS[slip.kind]} in round {slip.round}")
+    return rows
+
+
+def unmatched(ledger: Ledger, name: Callable[[str], str] = str) -> list[str]:
+    """A note for each answer to a point that does not exist."""
+    return [f"note: {name(m.by)} answered {m.point}, which does not exist" for m in ledger.unmatched]
+
+
+def table(ledger: Ledger) -> list[str]:
+    """Claims and points as the rows of a Markdown table."""
+    rows = ["| id | who | what | status | evidence |", "|---|---|---|---|---|"]
+    for c in ledger.claims:
+        rows.append(_cells(c.id, c.by, c.text, "unsupported" if c.unsupported else "", _shown(c.evidence)))
+    for p in ledger.points:
+        status = f"{p.severity}, {ledger.final_status(p.id)}"
+        rows.append(_cells(p.id, ", ".join(p.voices), p.text, status, _shown(p.evidence)))
+    return rows
+
+
+def cell(value: object) -> str:
+    """A value for a table: on one line, and without a bar that would end the cell."""
+    return cut(str(value), LONGEST_CELL).replace("|", "\\|")
+
+
+def _point(point: Point, tags: str) -> str:
+    remedy = f" To do: {squeeze(point.action)}" if point.action else ""
+    remedy += f" Proposed text: {point.fix}" if point.fix else ""
+    return f"{point.id} ({tags}): {squeeze(point.text)}{evidence(point.evidence, CITES_NOTHING)}{remedy}"
+
+
+def _reason(move: Move, words: Vocabulary) -> str:
+    none = CITES_NOTHING if move.kind in words.needs_evidence else ""
+    return f"{squeeze(move.reason)}{evidence(move.evidence, none)}"
+
+
+def _shown(cited: Sequence[Evidence]) -> str:
+    return "; ".join(e.shown for e in cited)
+
+
+def _cells(*values: object) -> str:
+    return f"| {' | '.join(cell(value) for value in values)} |"
+
+
+# lists with a title
+
+
+def bullets(title: str, items: Iterable[str], none: str = "") -> str:
+    """A title with its bullets right below it, as in prompts. Without items: `none`, or no title either."""
+    rows = [f"- {squeeze(item)}" for item in items if squeeze(item)] or [none]
+    return "\n".join([title, *rows]) if rows[0] else ""
+
+
+def section(heading: str, items: Iterable[str], none: str = "- none") -> str:
+    """A heading of a Markdown document and its bullets, whose text cannot open a heading of its own."""
+    rows = [f"- {squeeze(tame(item))}" for item in items if squeeze(item)] or [none]
+    return "\n".join([heading, "", *rows]) if rows[0] else ""
+
+
+# an answer, whatever its form
+
+LEADS = ("text", "argument", "position", "document", "question", "point", "summary", "reason", "reasoning")
+"""Fields that hold what is said; the others describe it."""
+TAGS = {"about": "about", "same_as": "the same as", "raised_as": "raised as"} | dict.fromkeys(
+    ("severity", "category", "move", "ruling", "choice", "verdict", "strength", "confidence"), ""
+)
+"""Fields of a word or two, and what is written before them."""
+EMPTY: tuple[Any, ...] = (None, "", [], {}, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A part of an answer: a paragraph, a label with or without a value behind it, or an item below a label."""
+
+    kind: Literal["text", "label", "item"]
+    text: str
+    label: str = ""
+
+
+class Known:
+    """What the ledger knows of an answer's parts: their ids, and the marks of their citations."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ids = {squeeze(c.text): c.id for c in ledger.claims} | {squeeze(p.text): p.id for p in ledger.points}
+        self._cited = {(e.place, e.quote): e for e in ledger.evidence if e.mark}
+
+    def id_of(self, text: str) -> str:
+        return self._ids.get(squeeze(text), "")
+
+    def evidence(self, cites: Sequence[Mapping[str, Any]]) -> str:
+        named = [(str(one.get("place", "")), str(one.get("quote") or "")) for one in cites]
+        return evidence([self._cited.get(one) or Evidence(*one) for one in named])
+
+
+def answer(value: Any, known: Known) -> Iterator[Row]:
+    """A recorded answer as paragraphs, labels and items. Needs no code of the protocol."""
+    if not isinstance(value, dict):
+        yield Row("text", str(value))
+        return
+    for name, item in value.items():
+        label = name.replace("_", " ")
+        if item in EMPTY and item is not False:
+            continue
+        if _are_citations(item):
+            yield Row("label", known.evidence(item).removeprefix(" — "), label)
+        elif isinstance(item, list):
+            yield Row("label", "", label)
+            yield from (Row("item", _item(one, known)) for one in item)
+        elif isinstance(item, dict):
+            yield Row("label", "", label)
+            for key, one in item.items():
+                if one not in EMPTY:
+                    yield Row("item", f"{key.replace('_', ' ')}: {_nested(one, known)}")
+        elif name in LEADS:
+            yield Row("text", str(item))
+        else:
+            yield Row("label", _word(item), label)
+
+
+def markdown(value: Any, known: Known) -> str:
+    """The same as Markdown."""
+    blocks: list[str] = []
+    last = ""
+    for row in answer(value, known):
+        if row.kind == "item":
+            blocks[-1] += f"{chr(10) if last == 'item' else chr(10) * 2}- {row.text}"
+        else:
+            blocks.append(tame(row.text) if row.kind == "text" else f"**{row.label}:** {row.text}".rstrip())
+        last = row.kind
+    return "\n\n".join(blocks)
+
+
+def _item(one: Any, known: Known) -> str:
+    """One of several: its id, short remarks in brackets, what it says, then what it cites."""
+    if not isinstance(one, dict):
+        return squeeze(_word(one))
+    fields = {k: v for k, v in one.items() if v not in EMPTY}
+    lead = next((k for k in LEADS if isinstance(fields.get(k), str)), "")
+    said = squeeze(str(fields.pop(lead))) if lead else ""
+    id = str(fields.pop("id", "")) or known.id_of(said)
+    tags, more, cited = list[str](), list[str](), ""
+    for name, item in fields.items():
+        if _are_citations(item):
+            cited += known.evidence(item)
+        elif isinstance(item, str) and name in TAGS:
+            tags.append(f"{TAGS[name]} {item}".strip())
+        else:
+            more.append(f"{name.replace('_', ' ')}: {_nested(item, known)}")
+    head = " ".join(part for part in (id, f"({', '.join(tags)})" if tags else "") if part)
+    body = ". ".join([*(part.rstrip(".") for part in (said, *more)[:-1] if part), (said, *more)[-1]])
+    return ": ".join(part for part in (head, body) if part) + cited
+
+
+def _nested(item: Any, known: Known) -> str:
+    return "; ".join(_item(one, known) for one in item) if isinstance(item, list) else _item(item, known)
+
+
+def _are_citations(item: Any) -> bool:
+    return isinstance(item, list) and bool(item) and all(isinstance(one, dict) and "place" in one for one in item)
+
+
+def _word(item: Any) -> str:
+    return {True: "yes", False: "no"}[item] if isinstance(item, bool) else str(item)

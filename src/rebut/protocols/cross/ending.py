@@ -1,0 +1,228 @@
+"""How a review ends: the rules that end it, its result, and what the debate changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rebut.core.text import counted, cut
+from rebut.core.types import Json
+from rebut.domain import review_result
+from rebut.domain.ledger import Ledger
+from rebut.domain.outcome import Outcome
+from rebut.domain.review_result import Decision, ReviewFinding, ReviewResult, findings_of
+from rebut.domain.worth import Worth, tally
+from rebut.engine.debate import Debate
+from rebut.protocols.cross import findings, versions
+from rebut.protocols.cross.artifacts import final_artifact
+from rebut.protocols.cross.state import CrossState
+from rebut.protocols.cross.versions import ArtifactVersion
+from rebut.protocols.shared import of_rounds
+
+WHY = {
+    "agreed": "the critic agrees",
+    "quiet": "two rounds in a row brought no new P1 or P2",
+    "rounds": "all rounds are used",
+    "A": "the original is kept",
+    "B": "the critic's recommendation is accepted",
+    "E": "it was stopped without a decision",
+}
+QUIET_ROUNDS = 2
+
+
+# the rules that end a review
+
+
+def cause(ledger: Ledger, n: int, limit: int, choice: str) -> str:
+    """Why the review ends after a judged round; empty if it continues."""
+    if choice in ("A", "B", "E"):
+        return choice
+    if n >= QUIET_ROUNDS and all(is_quiet(ledger, n - back) for back in range(QUIET_ROUNDS)):
+        return "quiet"
+    return "rounds" if n >= limit else ""
+
+
+def is_quiet(ledger: Ledger, n: int) -> bool:
+    """Whether a round brought no new P1 or P2, by id and as the judge weighed it."""
+    return not any(p.round == n and findings.is_grave(ledger, p) for p in ledger.points)
+
+
+def decision(cause: str, compromised: bool) -> tuple[Decision, bool]:
+    """The decision that follows from the cause, and whether the review converged. `compromised`: a C came before."""
+    if cause == "A":
+        return "Keep Original", True
+    if cause == "B":
+        return "Accept Opposite", True
+    if cause == "E":
+        return "Stopped", False
+    if cause in ("agreed", "quiet"):
+        return ("Compromise" if compromised else "Keep Original"), True
+    return ("Compromise" if compromised else "Stopped"), False
+
+
+# the outcome
+
+
+def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
+    made, planned = result(debate, state, cause), debate.planned(debate.settings.rounds)
+    stand_in = debate.stand_in(debate.seat("critic"))
+    heading, whole = made.decision.upper(), cause not in ("minutes", "limit", "failed", "settled")
+    if not whole:
+        heading += f" AFTER {of_rounds(state.rounds, planned)}"
+    elif cause == "rounds":
+        heading += ", NOT CONVERGED"
+    if stand_in:
+        heading += ", SELF-REVIEW"
+        state.notes.append(
+            f"{stand_in} answered for the critic and is also the judge: one opinion, not two independent ones"
+            if stand_in == str(debate.seat("judge").spec)
+            else f"{stand_in} answered for the critic, as a fallback"
+        )
+    alone = not stand_in and _reviews_itself(debate)
+    if alone:
+        heading += ", SELF-REVIEW"
+        state.notes.append("critic and author are the same model: one opinion, not two independent ones")
+    if state.unread:
+        heading += ", NOT ALL OF IT READ"
+    unweighed = [p.id for p in findings.unweighed(debate.ledger)] if state.history else []
+    if unweighed or debate.ledger.unplaced:
+        heading += ", NOT ALL OF IT WEIGHED"
+    if unweighed:
+        state.notes.append(f"the judge did not rule on {', '.join(unweighed)}")
+    last = state.history[-1].reason if state.history else ""
+    return Outcome(
+        kind=made.decision.lower(),
+        unsettled="not decided" if made.decision == "Stopped" else "",
+        heading=heading,
+        decision=f"{made.decision}: {WHY.get(cause, debate.stopped)}." + (f" {last}" if last else ""),
+        conclusive=whole and not (stand_in or alone or state.unread or unweighed),
+        stopped="" if whole else debate.stopped,
+        final=made.markdown(),
+        data=data(state, made),
+        notes=tuple(state.notes),
+        caveats=("SELF-REVIEW",) if stand_in or alone else (),
+        worth=worth(
+            made,
+            len(state.versions) - 1,
+            "the change" if debate.target.changes else "the text",
+            "" if whole else of_rounds(state.rounds, planned).lower(),
+        ),
+    )
+
+
+def _reviews_itself(debate: Debate) -> bool:
+    """Whether critic and author are the same model, as when only one is available."""
+    critic = debate.seat("critic").spec.identity
+    return any(author.spec.identity == critic for author in debate.seats("author"))
+
+
+def partial(debate: Debate) -> Outcome:
+    """The result at a deadline: the findings and rulings so far."""
+    state = CrossState([ArtifactVersion(1, debate.target.text)])
+    state.rounds = len({k.partition("/")[0] for k in debate.answers if k.endswith("@judge")})
+    made = result(debate, state, "minutes")
+    return Outcome(
+        kind="partial",
+        heading=f"NO DECISION YET, {of_rounds(state.rounds, debate.planned(debate.settings.rounds))}",
+        decision=f"{counted(len(made.shown), 'P1 or P2 finding')} so far.",
+        basis=f"round {state.rounds}" if state.rounds else "the critique alone" if made.findings else "nothing yet",
+        final=made.markdown(),
+        data=data(state, made),
+    )
+
+
+def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
+    """The result of the review, from the ledger and the judge's recommendations."""
+    chosen, converged = decision(cause, state.compromised)
+    ledger, judge, final = debate.ledger, state.last, state.latest
+    if chosen == "Keep Original":
+        # A finding that only a later version fixes still applies to the original.
+        final, ledger = state.versions[0], findings.without_fixes(ledger)
+    left = [p for p in ledger.points if findings.is_open(ledger, p) and not p.struck]
+    grave = [p for p in left if findings.is_grave(ledger, p)]
+    # What the last version fixes was not reviewed again, so it is listed as unresolved.
+    unresolved = [f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]
+    known = {p.id for p in grave}
+    unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
+    actions = list(judge.next_actions) if judge else []
+    unseen = final.n > 1 and final.round == state.rounds
+    actions += [f"Look at version {final.n}: it was not reviewed after it was written."] if unseen else []
+    actions += [f"{p.id}: {p.action}" for p in grave if p.action and not unseen]
+    return ReviewResult(
+        session=debate.session,
+        target=debate.target.kind,
+        rounds=state.rounds,
+        converged=converged,
+        decision=chosen,
+        artifact=final_artifact(debate.target, final, chosen, state),
+        folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
+        content=final.text if final.n > 1 else "",
+        patch=final.patch,
+        findings=findings_of(ledger, fixed=versions.fixed(ledger, state.versions, final)),
+        history=tuple(state.history),
+        unresolved=tuple(dict.fromkeys(unresolved)),
+        next_actions=tuple(dict.fromkeys(actions)),
+        stopped_by=cause,
+    )
+
+
+def data(state: CrossState, made: ReviewResult) -> dict[str, Json]:
+    """The result for machines, and what the session's files are made of."""
+    pages: dict[str, Json] = dict(state.pages)
+    return {
+        "contract": made.to_json(),
+        "versions": [v.to_json() for v in state.versions[1:]],
+        "pages": pages,
+    }
+
+
+# was it worth it: the artifact as it was, the findings of the critic alone, and what the debate changed
+
+
+CRITIQUE = ("r1/critique*",)
+FATES = ("valid", "without evidence", "unweighed", "fixed", "withdrawn", "invalid", "struck")
+
+
+def worth(made: ReviewResult, written: int, what: str, caveat: str = "") -> Worth:
+    """`written` is the number of further versions, `what` is reviewed: the change or the text."""
+    critics = [f for f in made.findings if f.round == 1 and "critic" in f.voices]
+    grave = sum(1 for f in critics if f.raised_as == "P1")
+    found = counted(len(critics), "finding") if critics else "nothing"
+    found += f" ({grave} P1)" if grave else ""
+    changed = _changes(made.findings, written)
+    kept = made.decision == "Keep Original"
+    if made.decision == "Stopped":
+        changed.insert(0, "no decision")
+    elif not kept:
+        changed.insert(0, "not as it was")
+    return Worth(
+        first=f"{what} as it was; the critic alone raised {found}",
+        points=tally(map(_fate, made.findings), FATES),
+        changed=tuple(changed),
+        same=None if made.decision == "Stopped" else kept and not changed,
+        caveat=caveat,
+        noun="finding",
+        keys=CRITIQUE,
+    )
+
+
+def _changes(findings: Sequence[ReviewFinding], written: int) -> list[str]:
+    """What the judge and later rounds changed about the critic's findings and about the artifact."""
+    said = []
+    if regraded := [f for f in findings if f.ruling and not f.struck and f.severity != f.raised_as]:
+        said.append(", ".join(f"{f.id} {f.raised_as} to {f.severity}" for f in regraded[:3]))
+        said[-1] += f" and {len(regraded) - 3} more regraded" if len(regraded) > 3 else ""
+    if added := [f.id for f in findings if f.voices == ("judge",)]:
+        said.append(f"{', '.join(added)} added by the judge")
+    if written:
+        said.append(f"version {written + 1} written")
+    return said
+
+
+def _fate(f: ReviewFinding) -> str:
+    if f.ruling == "invalid":
+        return "invalid"
+    if f.status in ("resolved", "withdrawn"):
+        return "fixed" if f.status == "resolved" else "withdrawn"
+    if f.struck:
+        return "struck"
+    return {"valid": "valid", "missing evidence": "without evidence"}.get(f.ruling, "unweighed")

@@ -1,0 +1,183 @@
+"""How a duel ends: with a verdict, or with a heading that says why there is none; and what the debate changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rebut.core.errors import ParticipantFailed
+from rebut.core.text import counted, squeeze
+from rebut.core.types import Json
+from rebut.domain.ledger import Ledger
+from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
+from rebut.domain.prompts import FENCES, fill
+from rebut.domain.worth import TAKEN, Worth, fates, quoted
+from rebut.engine.debate import Debate
+from rebut.protocols.duel import prompts, render, reply_checks
+from rebut.protocols.duel.forms import Decision
+from rebut.protocols.duel.state import DuelState
+from rebut.protocols.shared import UNCONTESTED, aborted, of_rounds
+
+
+async def verdict(debate: Debate, state: DuelState) -> Outcome:
+    rounds, planned = state.complete_rounds(), debate.planned(debate.settings.rounds)
+    turns = [turn for turn in state.turns if turn.round <= rounds]
+    ledger = debate.ledger.upto(rounds)  # an incomplete round does not count
+    prompt = fill(
+        prompts.VERDICT,
+        fences=FENCES,
+        topic=debate.quote("topic", debate.topic),
+        transcript="\n\n".join(debate.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in turns),
+        points=debate.quote("the points at issue", render.points(ledger)),
+        checked=render.checked(ledger),
+        # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
+        rounds=f"{rounds} of {planned} rounds were completed.",
+    )
+    judge, check = debate.seat("judge"), reply_checks.decision(ledger)
+    data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": state.exchanges()}
+    try:
+        answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True)
+    except ParticipantFailed as error:
+        return no_verdict(debate, state, error, data)
+    decision = answer.value
+    # None of the winner's points has evidence: its case may still be right, but it was not shown to be.
+    baseless = decision.winner == "challenger" and bool(ledger.points) and dict(fates(ledger)).keys() == {"struck"}
+    complete = (rounds == planned or bool(state.closed)) and bool(ledger.points) and not state.summary_failed
+    return Outcome(
+        kind="verdict",
+        heading=_heading(state, ledger, rounds, planned, baseless),
+        decision=decision.recommendation,
+        verdict=Verdict(decision.winner, decision.reasoning, decision.recommendation, answer.model or judge.label),
+        conclusive=complete and not baseless,
+        stopped=debate.stopped,
+        final=render.report(debate, ledger, decision, rounds, state.notes),
+        data={**data, "decision": decision.model_dump(mode="json")},
+        decision_notes=DecisionNotes(
+            alternatives=tuple(f"{d.point}: {d.proposer}, or {d.challenger}" for d in decision.disagreements)
+        ),
+        notes=tuple(state.notes),
+        worth=worth(
+            debate.answers, ledger, decision.winner, "" if rounds == planned else of_rounds(rounds, planned).lower()
+        ),
+    )
+
+
+def _heading(state: DuelState, ledger: Ledger, rounds: int, planned: int, baseless: bool) -> str:
+    heading = "VERDICT" if rounds == planned else f"VERDICT AFTER {of_rounds(rounds, planned)}"
+    if state.closed and ledger.points:
+        heading = f"VERDICT, NOTHING LEFT OPEN AFTER {of_rounds(rounds, planned)}"
+    if not ledger.points:
+        heading = f"UNCONTESTED {heading}"  # the challenger answered and found nothing, even when sent back
+    if state.summary_failed:
+        heading = f"{heading} WITHOUT A SUMMARY"
+    return f"{heading} ON STRUCK POINTS ALONE" if baseless else heading
+
+
+def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data: dict[str, Json]) -> Outcome:
+    """If a limit leaves no room for the judge, the duel ends without a winner. A judge that failed can be resumed."""
+    if error.kind != "budget":
+        hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
+        raise aborted(debate, debate.seat("judge"), "gave no verdict", error, hint, data) from error
+    rounds = state.complete_rounds()
+    return Outcome(
+        kind="no verdict",
+        heading="NO VERDICT",
+        conclusive=False,
+        stopped=error.message,
+        final=render.without_verdict(debate, rounds, error.message),
+        data=data,
+        notes=tuple(state.notes),
+        worth=worth(debate.answers, debate.ledger.upto(rounds), caveat="there was no verdict"),
+    )
+
+
+def uncontested(debate: Debate, state: DuelState) -> Outcome:
+    """The challenger never answered: the result is the proposer's position alone, and is called that."""
+    opening = state.turns[0]
+    return Outcome(
+        kind="uncontested",
+        unsettled=UNCONTESTED,
+        heading="UNCONTESTED",
+        decision=opening.quotable,
+        conclusive=False,
+        stopped=f"the challenger never answered: {debate.stopped}",
+        final=f"{prompts.UNCONTESTED}\n\n{opening.text}\n",
+        data={"position": opening.quotable, "rounds_completed": 0, "exchanges": state.exchanges()},
+        worth=Worth(caveat="the challenger never answered, so the first answer is all there is"),
+    )
+
+
+def undebated(debate: Debate, state: DuelState) -> Outcome:
+    """Two answers that differ, and the user ended the debate before they were argued out: no verdict."""
+    sides = [("proposer", state.turns[0].text), ("challenger", state.own_answer)]
+    return Outcome(
+        kind="no verdict",
+        heading="NO VERDICT, THE ANSWERS DIFFER",
+        conclusive=False,
+        stopped=debate.stopped,
+        final="\n\n".join([prompts.UNDEBATED, *(f"## {role}\n\n{text}" for role, text in sides)]) + "\n",
+        data={"rounds_completed": 0, "exchanges": state.exchanges()},
+    )
+
+
+def partial(debate: Debate) -> Outcome:
+    """The result at a deadline: the proposer's latest position and the points that are open."""
+    answers, state = debate.answers, debate.state
+    assert isinstance(state, DuelState)
+    cases = [v for k, v in answers.items() if k.endswith("@proposer") and isinstance(v, dict)]
+    rounds = state.complete_rounds()
+    position = str(cases[-1].get("position", "")) if cases else ""
+    return Outcome(
+        kind="partial",
+        heading=f"NO VERDICT YET, {of_rounds(rounds, debate.planned(debate.settings.rounds))}",
+        decision=position,
+        basis=f"round {rounds}" if rounds else ("the opening alone" if cases else "nothing yet"),
+        final=render.without_verdict(debate, rounds, "the deadline came first"),
+        data={"position": position, "rounds_completed": rounds, "exchanges": state.exchanges()},
+    )
+
+
+# was it worth it: the opening before any challenge, and what the debate changed
+
+OPENING = "r1/opening@proposer"
+VERDICTS = {"proposer": "the verdict stays with it", "": "no decision"}
+
+
+def worth(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", caveat: str = "") -> Worth:
+    """`winner` is empty if there was no verdict."""
+    first = _position(answers.get(OPENING))
+    claims = [c for c in ledger.claims if c.round == 1 and c.by == "proposer"]
+    unsupported = sum(1 for c in claims if c.unsupported)
+    rests_on = counted(len(claims), "claim") + (f", {unsupported} unsupported" if unsupported else "")
+    changed = moved(answers, ledger, first)
+    same = not changed if winner == "proposer" else False if winner else None
+    if not same:
+        changed.insert(0, VERDICTS.get(winner, "the verdict goes against it"))
+    return Worth(
+        first=f"{quoted(first)} on {rests_on}",
+        points=fates(ledger),
+        changed=tuple(changed),
+        same=same,
+        caveat=caveat,
+        keys=(OPENING,),
+    )
+
+
+def moved(answers: Mapping[str, Json], ledger: Ledger, first: str) -> list[str]:
+    """Whether the proposer's position changed, and which points it accepted. A rewording alone is not a change."""
+    accepted = [p.id for p in ledger.points if _accepted(ledger, p.id)]
+    later = [_position(v) for k, v in answers.items() if k.endswith("/defense@proposer")]
+    last = next((p for p in reversed(later) if p), first)
+    if accepted and squeeze(last) != squeeze(first):
+        return [f"position moved after {', '.join(accepted)}"]
+    return [f"{', '.join(accepted)} accepted, position kept"] if accepted else []
+
+
+def _accepted(ledger: Ledger, id: str) -> bool:
+    """Whether the proposer accepted a point, in part or as a whole, whatever the challenger ruled afterwards."""
+    kinds = [move.kind for move in ledger.moves if move.point == id and move.by == "proposer"]
+    return ledger.status(id) in TAKEN or kinds[-1:] in (["concede"], ["partly"])
+
+
+def _position(value: Any) -> str:
+    return str(value.get("position", "")) if isinstance(value, dict) else ""

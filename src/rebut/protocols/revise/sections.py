@@ -1,0 +1,99 @@
+"""The sections of a Markdown document: its headings, which a revision must keep, and their text. Pure functions."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rebut.core.text import squeeze
+
+COMMENT = re.compile(r"\s*<!--\s*Revision\b.*?-->[ \t]*\n?", re.S | re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and the text up to the next one."""
+
+    level: int
+    title: str
+    body: str
+    at: int
+    """The line on which it begins, from 0."""
+
+    @property
+    def head(self) -> str:
+        return f"{'#' * self.level} {self.title}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A document without the comment and the Defense section that a revision adds at the top."""
+
+    document: str
+    defense: str = ""
+    """The text of its Defense section."""
+
+
+def sections(text: str) -> list[Section]:
+    """The sections of a Markdown document, in order. Text before the first heading is not part of any."""
+    from markdown_it import MarkdownIt
+
+    lines = text.split("\n")
+    heads: list[tuple[int, int, int, str]] = []
+    tokens = MarkdownIt("commonmark").parse(text)
+    for n, token in enumerate(tokens):
+        if token.type == "heading_open" and token.level == 0 and token.map:
+            title = squeeze(tokens[n + 1].content)
+            heads.append((token.map[0], token.map[1], int(token.tag[1]), title))
+    out = []
+    for n, (at, after, level, title) in enumerate(heads):
+        end = heads[n + 1][0] if n + 1 < len(heads) else len(lines)
+        out.append(Section(level, title, "\n".join(lines[after:end]).strip(), at))
+    return out
+
+
+def headings(text: str) -> list[str]:
+    return [section.head for section in sections(parts(text).document)]
+
+
+def parts(text: str) -> Parts:
+    """Split off the revision comment and the Defense section at the top."""
+    rest = COMMENT.sub("", text, count=1) if COMMENT.match(text) else text
+    found = sections(rest)
+    if not found or found[0].title.casefold() != "defense":
+        return Parts(rest.strip("\n"))
+    lines = rest.split("\n")
+    after = lines[found[1].at :] if len(found) > 1 else []
+    document = "\n".join([*lines[: found[0].at], *after]).strip("\n")
+    return Parts(document, found[0].body)
+
+
+def difference(was: Sequence[str], now: Sequence[str]) -> list[str]:
+    """What is wrong with the headings of a revision, one line each; none if they are unchanged."""
+    if list(was) == list(now):
+        return []
+    out: list[str] = []
+    for line in difflib.ndiff(list(was), list(now)):
+        mark, heading = line[:2], line[2:]
+        if mark == "- ":
+            moved = heading in now
+            out.append(f"the heading {heading!r} {'is not where it was' if moved else 'is gone'}")
+        elif mark == "+ " and heading not in was:
+            out.append(f"the heading {heading!r} is new")
+    return out or ["the headings are in another order than before"]
+
+
+def changed(was: str, now: str) -> tuple[int, int]:
+    """How many sections of a document are different or gone in a later one, and how many it had."""
+    before, after = sections(parts(was).document), sections(parts(now).document)
+    left = [(s.head, squeeze(s.body)) for s in after]
+    count = 0
+    for section in before:
+        same = (section.head, squeeze(section.body))
+        if same in left:
+            left.remove(same)
+        else:
+            count += 1
+    return count, len(before)

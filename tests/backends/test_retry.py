@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from loopback import Loopback
 
-from rebut.backends.http.client import Address, HttpClient, HttpFailed, is_loopback, retry_after
+from rebut.backends.http.client import Address, HttpClient, HttpFailed, retry_after
 from rebut.backends.http.openai import OpenAI
 from rebut.backends.http.prices import price, worst_case
 from rebut.backends.wrappers import Limited, Retrying, Timed
 from rebut.core.errors import ParticipantFailed
+from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 
 SEAT = Participant("seat", ModelSpec("openai", "m"))

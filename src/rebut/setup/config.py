@@ -7,7 +7,6 @@ more globs; it travels with code from strangers, so it never chooses a command, 
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,6 +20,7 @@ from rebut.backends.cli_tools.tables import Tool, load as load_tools
 from rebut.backends.linters.tables import Analyser, load as load_analysers
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import shipped as shipped_tables
+from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
 from rebut.domain.limits import RANGES
@@ -288,12 +288,3 @@ def _wrong_with(url: str, allow_http: bool) -> tuple[str, str] | None:
             "Use https, or set allow_http = true in that provider's table of your own config."
         )
     return None
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -21,11 +21,12 @@ from rebut.backends.embedded import weights
 from rebut.backends.linters import tables as analysers
 from rebut.backends.linters.tables import Analyser
 from rebut.core.errors import UsageError
+from rebut.core.network import is_local
 from rebut.core.process import ProcessResult
 from rebut.core.text import cut
 from rebut.core.types import ModelSpec
 from rebut.engine.steering import end
-from rebut.setup.config import Config, Provider, is_loopback
+from rebut.setup.config import Config, Provider
 
 Kind = Literal["tool", "key", "server", "embedded", "analyser", "program"]
 EMBEDDED = "local"
@@ -76,7 +77,7 @@ async def look(
     config: Config, env: Mapping[str, str], wanted: Callable[[str], bool] = lambda name: True
 ) -> list[FoundModel]:
     """Every provider that `wanted` names, best first: tools, then keys, then servers here, then the embedded model."""
-    local = [p for p in config.providers if wanted(p.name) and is_loopback(urlsplit(p.base_url).hostname or "")]
+    local = [p for p in config.providers if wanted(p.name) and is_local(p.base_url)]
     keyed = [p for p in config.providers if wanted(p.name) and p.api_key_env and p not in local]
     installed = await asyncio.gather(
         *(_tool(tool, env) for name, tool in config.tools.items() if wanted(name)),

@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +162,7 @@ class Setup:
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *told, *lowered, *(target.notes if target else ()), *self.config.notices),
             target=target,
-            most_rounds=self.config.ceilings.rounds,
+            most_rounds=self._most_rounds,
             redaction=redaction,
             searched=target is not None and (target, redaction) == self._resolved,
         )
@@ -254,19 +254,23 @@ class Setup:
             fallbacks=seats.fallbacks,
             notes=(*seats.notes, *self.lowered({**asked_for, "rounds": changes.get("rounds")}), *self.config.notices),
             decided="rounds" not in changes,
-            most_rounds=self.config.ceilings.rounds,
+            most_rounds=self._most_rounds,
         )
         self._affordable(plan)
         return plan
 
+    @property
+    def _most_rounds(self) -> int | None:
+        most = self.config.ceilings.get("rounds")
+        return None if most is None else int(most)
+
     def _config_settings(self, protocol: Protocol) -> dict[str, Any]:
-        rounds = self.config.limits.rounds
+        rounds = self.config.limits.get("rounds")
         return {"rounds": rounds} if rounds and "rounds" in protocol.settings.model_fields else {}
 
     def _limits(self, given: Mapping[str, float | None], usual: Mapping[str, float]) -> Limits:
         """Flags win over the user's config, that over the protocol's own; what the repository narrows stays so."""
-        names = [one.name for one in fields(Limits)]
-        mine = {name: value for name in names if (value := getattr(self.config.limits, name)) is not None}
+        mine = {name: value for name, value in self.config.limits.items() if name in Limits.__dataclass_fields__}
         chosen = {"timeout": Limits().timeout, **usual, **mine, **self.permitted_limits(given)}
         return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items()})
 
@@ -283,14 +287,13 @@ class Setup:
 
     def narrowed(self, record: Record) -> dict[str, float]:
         """The limits on record that the repository does not permit any more, or that it has set since."""
-        ceilings = {name: getattr(self.config.ceilings, name) for name in Limits.__dataclass_fields__}
-        had = record.limits
-        return {name: most for name, most in ceilings.items() if most is not None and most < had.get(name, math.inf)}
+        ceilings = {name: most for name, most in self.config.ceilings.items() if name in Limits.__dataclass_fields__}
+        had: Mapping[str, Any] = record.limits
+        return {name: most for name, most in ceilings.items() if most < had.get(name, math.inf)}
 
     def lowered(self, given: Mapping[str, Any]) -> list[str]:
         """What was asked for and is not had, to be told: a flag that does nothing would look like a fault."""
-        known = configs.ConfiguredLimits.__dataclass_fields__
-        numbers = {name: v for name, v in given.items() if name in known and isinstance(v, int | float)}
+        numbers = {name: v for name, v in given.items() if name in RANGES and isinstance(v, int | float)}
         return [
             f"limits.{name}: {value:g} was asked for, {REPO_FILE} permits {most:g}, so {most:g}"
             for name, value in numbers.items()

@@ -70,7 +70,7 @@ async def resume(
 
 
 async def _resume(setup: Setup, name: str, limits: Mapping[str, float] | None, ask_left: bool) -> Outcome:
-    setup, folder, record = setup.taken_up(name)
+    setup, folder, record = setup.for_session(name)
     narrowed = {} if record.closed else setup.narrowed(record)  # the repository's, which may be stricter by now
     raised = {**narrowed, **setup.permitted_limits(limits or {})}
     plan = setup.plan_of(record, {"limits": raised})
@@ -83,13 +83,13 @@ async def fork(name: str, *, setup: Setup | None = None, again: bool = False, **
 
 
 async def _fork(setup: Setup, name: str, again: bool, **changes: Any) -> Outcome:
-    setup, folder, record = setup.taken_up(name)
+    setup, folder, record = setup.for_session(name)
     return await engine.fork(setup.plan_of(record, changes), setup.environment, folder, again=again)
 
 
 async def fork_plan(name: str, *, setup: Setup | None = None, **changes: Any) -> tuple[int, int]:
     """How many answers that fork would reuse, and about how many it would ask anew."""
-    setup, folder, record = _setup(setup, changes).taken_up(name)
+    setup, folder, record = _setup(setup, changes).for_session(name)
     return await engine.fork_plan(setup.plan_of(record, changes), setup.environment, folder)
 
 

@@ -21,7 +21,7 @@ from rebut.backends.wrappers import Retrying
 from rebut.core.errors import UsageError
 from rebut.core.types import ModelSpec, Reply, Usage
 from rebut.setup import config
-from rebut.setup.seats import connector
+from rebut.setup.connect import connector
 
 HEADERS = {
     "openai": ("authorization", f"Bearer {KEY}"),

@@ -59,7 +59,9 @@ class FoundModel:
     unsure: bool = False
     """What it shows of a login is read by a guess."""
     any_family: bool = False
-    """A tool that speaks with whatever model it is set to: nobody knows of which family before it has spoken."""
+    """A tool that uses the model that it is set to: its family is unknown before its first answer."""
+    family: str = ""
+    """Known once it has been chosen for a seat."""
 
     @property
     def usable(self) -> bool:
@@ -71,6 +73,11 @@ class FoundModel:
         login = " and probably logged in" if self.unsure else ""
         words = {"tool": f"{self.name} {self.about} is installed{login}", "key": f"{self.about} is set"}
         return words.get(self.kind) or f"{self.about} is on this machine"
+
+    @property
+    def described(self) -> str:
+        """The family and why it is available; only the family if that names both."""
+        return self.family if self.about and self.family.startswith(self.about) else f"{self.family}: {self.why}"
 
 
 async def look(

@@ -176,7 +176,7 @@ def take_up(
     gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
 
     async def act(setup: Setup) -> Outcome:
-        there, _, record = setup.taken_up(id)
+        there, _, record = setup.for_session(id)
         await gating.take_up(there, record, quiet=as_json)
         try:
             outcome = await api.resume(id, setup=setup, limits=limits, ask_left=ask_left)

@@ -60,7 +60,7 @@ async def resume(
 
 
 async def _resume(setup: Setup, name: str, limits: Mapping[str, float] | None, ask_left: bool) -> Outcome:
-    setup, folder, record = setup.taken_up(name)
+    setup, folder, record = setup.for_session(name)
     narrowed = {} if record.closed else setup.narrowed(record)  # the repository may be stricter by now
     raised = {**narrowed, **setup.permitted_limits(limits or {})}
     plan = setup.plan_of(record, {"limits": raised})
@@ -73,13 +73,13 @@ async def fork(name: str, *, setup: Setup | None = None, again: bool = False, **
 
 
 async def _fork(setup: Setup, name: str, again: bool, **changes: Any) -> Outcome:
-    setup, folder, record = setup.taken_up(name)
+    setup, folder, record = setup.for_session(name)
     return await forking.fork(setup.plan_of(record, changes), setup.environment, folder, again=again)
 
 
 async def fork_plan(name: str, *, setup: Setup | None = None, **changes: Any) -> tuple[int, int]:
     """How many answers that fork would reuse, and about how many questions it would ask."""
-    setup, folder, record = _setup(setup, changes).taken_up(name)
+    setup, folder, record = _setup(setup, changes).for_session(name)
     return await forking.fork_plan(setup.plan_of(record, changes), setup.environment, folder)
 
 

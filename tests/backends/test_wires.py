@@ -21,7 +21,7 @@ from rebut.backends.wrappers import Retrying
 from rebut.core.errors import UsageError
 from rebut.core.types import ModelSpec, Reply, Usage
 from rebut.setup import config
-from rebut.setup.seats import connector
+from rebut.setup.connect import connector
 
 HEADERS = {
     "openai": ("authorization", f"Bearer {KEY}"),
@@ -332,7 +332,7 @@ def test_importing_the_wires_loads_neither_the_client_nor_the_prices() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # C14
     loaded = set(done.stdout.split())
     assert {f"rebut.backends.http.{name}" for name in KINDS} <= loaded
-    assert not loaded & {"aiohttp", "genai_prices", "stamina", "pydantic"}
+    assert not loaded & {"aiohttp", "genai_prices", "pydantic"}
 
 
 # The providers that rebut knows ---------------------------------------------------------------------------------------

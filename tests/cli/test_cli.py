@@ -147,7 +147,7 @@ def test_context_takes_several_paths_in_a_row(
     assert rebut(*a_duel(tmp_path, "--context", "nosuch")) == 2
     assert "there is no nosuch" in capsys.readouterr().err
     assert rebut(*a_duel(tmp_path, "--context", "/etc/hostname")) == 2
-    assert "lies outside of the workspace" in capsys.readouterr().err
+    assert "is outside of the workspace" in capsys.readouterr().err
 
 
 def test_a_dry_run_shows_what_would_leave_and_calls_nothing(

@@ -174,19 +174,19 @@ def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
 
 
 def test_the_embedded_model_draws_by_the_seed_and_the_temperature() -> None:  # C1
-    from rebut.backends.embedded.llama import Generated, OnPiece, Turn, unheard
+    from rebut.backends.embedded.llama import Generated, OnPiece, Turn, ignored
 
     heard: list[Turn] = []
 
     class Engine:
-        def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
+        def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
             heard.append(turn)
             return Generated("yes", 1, 1)
 
     for asked in (wires.request(), drawn(), drawn()):
         window = Window(Engine(), asked, lambda piece: False)
         window.open(lambda most: "question", 100)
-        window.say("", 10)
+        window.write("", 10)
     assert heard[1].seed == heard[2].seed != heard[0].seed
     assert heard[1].temperature == 0.25 and heard[0].temperature is None
 

@@ -160,7 +160,7 @@ def test_the_judge_is_the_authors_model_by_default_and_the_author_is_never_asked
     outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, author="one", critic="two",
                         backends={"one": author, "two": critic})  # fmt: skip
     assert author.keys == ["r1/judgement@judge"] and critic.keys == ["r1/critique@critic"]
-    assert any("the judge is a fresh call of the author's model" in note for note in outcome.notes)
+    assert any("the judge is the author's model (" in note for note in outcome.notes)
     seats = {s.seat: s.answered for s in outcome.seats}
     assert seats == {"author": 0, "critic": 1, "judge": 1}
 
@@ -180,7 +180,7 @@ def test_where_no_model_is_found_programs_look_at_code(shop: Path) -> None:  # J
     [finding] = rules.asked[0].material.findings
     assert (finding.id, finding.marks, finding.rule_based, finding.has_fix) == ("F1", ("found",), True, False)
     assert [s.spec for s in outcome.seats] == ["human", "lint", "rules"]
-    assert any("no model was named" in note for note in outcome.notes)
+    assert any("no model named" in note for note in outcome.notes)
 
 
 def test_what_programs_propose_is_put_together_from_their_fixes(shop: Path) -> None:  # J10

@@ -588,4 +588,4 @@ def test_a_seat_with_a_number_is_named_as_people_would(workspace: Path) -> None:
     done = cli(
         "revise", "plan", "T", f"--author={authors[0]}", f"--author={authors[1]}", "--rounds", "1", cwd=workspace
     )
-    assert "a fresh call of author.1's model" in " ".join((done.stdout + done.stderr).split())
+    assert "author.1's model (" in " ".join((done.stdout + done.stderr).split())

@@ -27,7 +27,7 @@ from rebut.setup import config as configs, discover
 from rebut.setup.config import Config
 from rebut.setup.connect import connector
 from rebut.setup.discover import FoundModel
-from rebut.setup.seats import Seats, seat
+from rebut.setup.seats import SeatAssignment, Seats
 from tests import fake_tool
 
 NOWHERE = "".join(
@@ -74,7 +74,7 @@ class Here:
             return discover.look_now(config, self.env, wanted)
 
         connect = connector(config, self.env, self.root)
-        return seat(load("duel"), given or {}, config, connect, attended=attended, find=find)
+        return SeatAssignment(load("duel"), config, connect, attended=attended, find=find).assign(given or {})
 
     def sits(self, given: Mapping[str, str] | None = None, **more: Any) -> dict[str, str]:
         return {p.seat: str(p.spec) for p in self.seat(given, **more).participants}
@@ -342,10 +342,10 @@ def test_who_was_passed_over_for_want_of_a_terminal_is_told(
     def connect(spec: ModelSpec) -> Connection:
         return replace(known(ModelSpec("human")), family=spec.provider)  # nobody is asked anything here
 
-    alone = seat(protocol, {}, here.config, connect, attended=False, find=lambda wanted: found)
+    alone = SeatAssignment(protocol, here.config, connect, attended=False, find=lambda wanted: found).assign({})
     assert {p.spec.provider for p in alone.participants} == {"local"}
     assert any("[egress] allow of your config" in note for note in alone.notes), alone.notes
-    watched = seat(protocol, {}, here.config, connect, attended=True, find=lambda wanted: found)
+    watched = SeatAssignment(protocol, here.config, connect, attended=True, find=lambda wanted: found).assign({})
     assert not any("[egress]" in note for note in watched.notes)
 
 
@@ -355,7 +355,8 @@ def test_nobody_is_looked_for_where_every_seat_is_named(here: Here) -> None:  # 
 
     here.env |= {"ANTHROPIC_API_KEY": "sk-test", "GEMINI_API_KEY": "sk-test"}
     given = {"author": "human", "critic": "anthropic:a", "judge": "google:b"}
-    seats = seat(load("cross"), given, here.config, connector(here.config, here.env, here.root), find=find)
+    connect = connector(here.config, here.env, here.root)
+    seats = SeatAssignment(load("cross"), here.config, connect, find=find).assign(given)
     assert [p.seat for p in seats.participants] == ["author", "critic", "judge"]
 
 
@@ -365,5 +366,5 @@ def test_two_of_one_model_in_one_role_have_names_of_their_own(here: Here) -> Non
     assert found is not None
     able = [one for one in found if one.name == "anthropic"]
     connect = connector(here.config, here.env, here.root)
-    seats = seat(load("revise"), {}, here.config, connect, find=lambda wanted: able)
+    seats = SeatAssignment(load("revise"), here.config, connect, find=lambda wanted: able).assign({})
     assert [p.spec.name for p in seats.participants if p.seat.startswith("author")] == ["", "anthropic-2"]

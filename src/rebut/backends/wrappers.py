@@ -1,9 +1,9 @@
-"""The last word on time and faults: a call that takes too long, or breaks in an unforeseen way, is a failure."""
+"""Wrappers around any backend: a timeout, retries, and a limit on concurrent calls to one provider."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import random
 from dataclasses import dataclass, replace
 
 from rebut.backends.http.client import HttpFailed
@@ -14,8 +14,8 @@ from rebut.core.types import Backend, Reply, Request
 class Timed:
     """Ends a call at its timeout. The one place where any exception of a backend becomes a failure of its seat.
 
-    A backend with `own_time` keeps the timeout itself. Ours would come a moment before its own, and with it would go
-    what the backend makes of what it has heard by then.
+    A backend with `own_time` enforces the timeout itself: it can still use what it received by then, which would be
+    lost if this wrapper cancelled the call a moment earlier.
     """
 
     def __init__(self, inner: Backend, *, own_time: bool = False) -> None:
@@ -35,21 +35,19 @@ class Timed:
             raise ParticipantFailed(
                 "timeout", f"no answer within {request.timeout:g} s", "Give it more time with --timeout SECONDS."
             ) from error
-        except (ParticipantFailed, Paused, RecordError):  # a record that cannot be written is no model's fault
+        except (ParticipantFailed, Paused, RecordError):  # an unwritable record is not the model's failure
             raise
-        except Exception as error:  # a backend may be anybody's code: however it breaks, only its seat fails
+        except Exception as error:  # third-party code: whatever it raises, only its seat fails
             raise ParticipantFailed("crashed", f"{type(error).__name__}: {error}") from error
 
 
-# Asking again after a failure that may pass, within the time that the request has.
-
-
 class Retrying:
-    """Repeats a call that met a rate limit, a lost connection or a passing server error.
+    """Repeats a call that met a rate limit, a lost connection or a temporary server error.
 
-    Retry-After is obeyed when the time left allows it; else the call fails at once instead of sleeping in vain.
-    A request that was lost on its way may have been paid for: it goes out again only when `on_again` has it on record.
-    `wait` is the first pause, which doubles up to `longest`; `jitter` is added by chance and is never recorded.
+    A Retry-After header is obeyed if the remaining time allows it; otherwise the call fails at once instead of waiting
+    in vain. A request whose connection was lost may have been billed: it is sent again only after `on_again` has
+    recorded that. `wait` is the first pause, which doubles up to `longest`; random jitter of up to `jitter` seconds is
+    added to each pause and is never recorded.
     """
 
     def __init__(
@@ -68,104 +66,74 @@ class Retrying:
         self._wait, self._longest, self._jitter = wait, longest, jitter
 
     async def complete(self, request: Request) -> Reply:
-        end = asyncio.get_running_loop().time() + request.timeout
-        try:
-            return await self._inner.complete(request)
-        except HttpFailed as failed:
-            if not failed.retryable or self._tries < 2:
-                raise
-            first = failed
-        return await self._again(request, end, first)
-
-    async def _again(self, request: Request, end: float, first: HttpFailed) -> Reply:
-        # Only a call that failed pays for loading and running the retry machinery.
-        import stamina
-
-        # Without a handler of its own, each of stamina's log lines would land on the user's screen.
-        logger = logging.getLogger("stamina")
-        if not logger.handlers:
-            logger.addHandler(logging.NullHandler())
-
         clock = asyncio.get_running_loop().time
-        waits: list[str] = []
-        pause = 0.0
-        num = 1
-        no_time = ""
-        last = first
+        end = clock() + request.timeout
+        attempt, pauses = request, list[str]()
+        while True:
+            try:
+                reply = await self._inner.complete(attempt)
+            except HttpFailed as failed:
+                pause = self._pause(failed, len(pauses) + 1, end - clock())
+                pauses.append(f"{pause:g} s")
+                request.on_wait(f"{self._name}: {failed.status or 'no connection'}, again in {max(1, round(pause))} s")
+                jitter = random.uniform(0, self._jitter) if failed.retry_after is None else 0.0
+                await asyncio.sleep(pause + jitter)
+                request.on_wait("")
+                if failed.lost and not await request.on_again(failed):
+                    failed.retryable = False
+                    _explain(failed, "not sent again, since it may have been billed")
+                    raise
+                attempt = replace(request, timeout=max(0.0, end - clock()))
+                continue
+            if not pauses:
+                return reply
+            note = f"answered on try {len(pauses) + 1}, after waiting {', '.join(pauses)}"
+            return replace(reply, notes=(*reply.notes, note))
 
-        def on(error: Exception) -> bool | float:
-            nonlocal no_time, last
-            if not isinstance(error, HttpFailed) or not error.retryable:
-                return False
-            if num == self._tries:
-                return False
-            left = end - clock()
-            asked = error.retry_after
-            if asked is not None and asked > left:
-                no_time = f"{error.status or 'it'}, asked to wait {asked:.0f} s, which is more than its time left"
-                return False
-            if asked is None and pause + self._jitter >= left:
-                no_time = "no time left for another try"
-                return False
-            last = error
-            seconds = pause if asked is None else asked
-            waits.append(f"{seconds:g} s")
-            request.on_wait(f"{self._name}: {error.status or 'no connection'}, again in {max(1, round(seconds))} s")
-            return True if asked is None else asked
-
-        try:
-            async for attempt in stamina.retry_context(
-                on=on,
-                attempts=self._tries,
-                timeout=None,
-                wait_initial=self._wait,
-                wait_max=self._longest,
-                wait_jitter=self._jitter,
-            ):
-                num, pause = attempt.num, attempt.next_wait
-                with attempt:
-                    if num == 1:
-                        # The call that brought us here.
-                        raise first
-                    request.on_wait("")
-                    if last.lost and not await request.on_again(last):
-                        last.retryable = False
-                        no_time = "not sent again, since it may have been paid for"
-                        raise last
-                    reply = await self._inner.complete(replace(request, timeout=max(0.0, end - clock())))
-        except HttpFailed as failed:
-            why = no_time or (f"gave up after {num} tries" if num > 1 else "")
-            if why:
-                failed.message = f"{failed.message}; {why}"
-            raise
-        note = f"answered on try {num}, after waiting {', '.join(waits)}"
-        return replace(reply, notes=(*reply.notes, note))
+    def _pause(self, failed: HttpFailed, tries: int, left: float) -> float:
+        """Seconds to wait before the next try, without jitter. Raises `failed` if there is none."""
+        if not failed.retryable or tries >= self._tries:
+            raise _explain(failed, f"gave up after {tries} tries" if tries > 1 else "")
+        if failed.retry_after is None:
+            pause = min(self._longest, self._wait * 2.0 ** (tries - 1))
+            if pause + self._jitter >= left:
+                raise _explain(failed, "no time left for another try")
+            return pause
+        if failed.retry_after > left:
+            asked = f"{failed.status or 'it'}, asked to wait {failed.retry_after:.0f} s"
+            raise _explain(failed, f"{asked}, which is more than its time left")
+        return failed.retry_after
 
 
-# A bound on how many calls go to one provider at the same time.
+def _explain(failed: HttpFailed, why: str) -> HttpFailed:
+    """The failure, with the reason why there is no further try added to its message."""
+    if why:
+        failed.message = f"{failed.message}; {why}"
+    return failed
+
 
 AT_ONCE = 8
 
 
 @dataclass(slots=True)
-class Places:
-    """The places at one provider, and how many wait for one."""
+class Slots:
+    """The concurrent calls that one provider may have, and how many calls wait for a free slot."""
 
     free: asyncio.Semaphore
     at_once: int
     waiting: int = 0
 
 
-_places: dict[asyncio.AbstractEventLoop, dict[str, Places]] = {}
+_slots: dict[asyncio.AbstractEventLoop, dict[str, Slots]] = {}
 
 
 class Limited:
-    """Waits for a free place at the provider, then asks.
+    """Waits for a free slot at the provider, then makes the call.
 
-    All backends of one provider share its places, and the first to ask decides how many there are. Put this outside
-    of `Retrying`: waiting for a place then takes nothing from the request's time, and a call that was told to wait
-    keeps its place, which is what the provider wants. The wait ends with the request's patience, and at the latest
-    when all who stand before it, and those who have the places, must have had their time.
+    All backends of one provider share its slots; the first call decides how many there are. Put this wrapper outside
+    of `Retrying`: waiting for a slot then takes nothing from the request's timeout, and a call that the provider told
+    to wait keeps its slot, as providers want. The wait ends with the request's patience, and at the latest when the
+    calls that have the slots, and the calls ahead in the queue, must all have timed out.
     """
 
     def __init__(self, inner: Backend, provider: str, at_once: int = AT_ONCE, *, called: str = "") -> None:
@@ -177,46 +145,48 @@ class Limited:
         self._at_once = at_once
 
     async def complete(self, request: Request) -> Reply:
-        places = self._at()
-        if places.free.locked():
-            request = await self._in_line(places, request)
+        slots = self._provider_slots()
+        if slots.free.locked():
+            request = await self._queue(slots, request)
         else:
-            await places.free.acquire()
+            await slots.free.acquire()
         try:
             return await self._inner.complete(request)
         finally:
-            places.free.release()
+            slots.free.release()
 
-    async def _in_line(self, places: Places, request: Request) -> Request:
-        """Wait for a place. What the wait took from the request's patience is gone for the call too."""
+    async def _queue(self, slots: Slots, request: Request) -> Request:
+        """Wait for a slot. The time that this takes is deducted from the request's patience."""
         clock = asyncio.get_running_loop().time
-        began, turns = clock(), places.waiting // places.at_once + 1
+        began, turns = clock(), slots.waiting // slots.at_once + 1
         most = min(request.patience, turns * request.timeout)
-        request.on_wait(f"{self._called}: waiting for a place, {places.at_once} at a time")
-        places.waiting += 1
+        request.on_wait(f"{self._called}: waiting for a free slot (limit: {slots.at_once} at once)")
+        slots.waiting += 1
         try:
             async with asyncio.timeout(most) as scope:
-                await places.free.acquire()
+                await slots.free.acquire()
         except TimeoutError as error:
             if not scope.expired():
                 raise
-            message = f"{self._called}: no free place within {most:.0f} s; it takes {places.at_once} at a time"
-            raise ParticipantFailed("timeout", message, "Give it more time, or seat fewer models of it.") from error
+            message = f"{self._called}: no free slot within {most:.0f} s (limit: {slots.at_once} at once)"
+            raise ParticipantFailed(
+                "timeout", message, "Give it more time, or use fewer models of this provider."
+            ) from error
         finally:
-            places.waiting -= 1
+            slots.waiting -= 1
         request.on_wait("")
         left = max(0.001, request.patience - (clock() - began))
         return replace(request, timeout=min(request.timeout, left), patience=left)
 
-    def _at(self) -> Places:
+    def _provider_slots(self) -> Slots:
         loop = asyncio.get_running_loop()
-        mine = _places.get(loop)
-        if mine is None:
-            # A semaphore knows its loop, so a weak key would never go: drop the closed ones by hand.
-            for old in [known for known in _places if known.is_closed()]:
-                del _places[old]
-            mine = _places[loop] = {}
-        place = mine.get(self._provider)
-        if place is None:
-            place = mine[self._provider] = Places(asyncio.Semaphore(self._at_once), self._at_once)
-        return place
+        known = _slots.get(loop)
+        if known is None:
+            # A semaphore refers to its loop, so a weak key would never expire: remove closed loops by hand.
+            for old in [other for other in _slots if other.is_closed()]:
+                del _slots[old]
+            known = _slots[loop] = {}
+        slots = known.get(self._provider)
+        if slots is None:
+            slots = known[self._provider] = Slots(asyncio.Semaphore(self._at_once), self._at_once)
+        return slots

@@ -7,12 +7,11 @@ more globs; it travels with code from strangers, so it never chooses a command, 
 from __future__ import annotations
 
 import difflib
-import ipaddress
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import platformdirs
@@ -21,6 +20,7 @@ from rebut.backends.cli_tools.tables import Tool, load as load_tools
 from rebut.backends.linters.tables import Analyser, load as load_analysers
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import shipped as shipped_tables
+from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
 from rebut.domain.limits import RANGES
@@ -57,18 +57,6 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfiguredLimits:
-    """Caps on a debate; None where nobody set one."""
-
-    rounds: int | None = None
-    minutes: float | None = None
-    tokens: int | None = None
-    usd: float | None = None
-    calls: int | None = None
-    timeout: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Config:
     """Both files, merged and checked. `notices` is for the caller to show."""
 
@@ -77,10 +65,10 @@ class Config:
     """Command-line tools by name."""
     analysers: Mapping[str, Analyser] = field(default_factory=dict)
     """What `lint` runs, by name."""
-    limits: ConfiguredLimits = ConfiguredLimits()
-    """The user's limits, lowered by the repository's."""
-    ceilings: ConfiguredLimits = ConfiguredLimits()
-    """The repository's alone: a default or a flag above them is lowered too; see `capped`."""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """The user's limits by name, lowered by the repository's. A limit that is not set is not in here."""
+    ceilings: Mapping[str, float] = field(default_factory=dict)
+    """The repository's limits alone: a default or a flag above them is lowered too; see `capped`."""
     user_allow: tuple[str, ...] | None = None
     """`[egress] allow`; None when no list was given, which is not the same as an empty one."""
     repo_allow: tuple[str, ...] | None = None
@@ -118,8 +106,7 @@ class Config:
 
     def capped(self, limit: str, value: float) -> float:
         """A value from a flag or a default, lowered to what the repository permits."""
-        ceiling: float | None = getattr(self.ceilings, limit)
-        return value if ceiling is None else min(value, ceiling)
+        return min(value, self.ceilings.get(limit, value))
 
     def known_secrets(self, env: Mapping[str, str]) -> list[str]:
         """The keys that rebut itself could read, for the redactor."""
@@ -178,29 +165,27 @@ ROLES = ("proposer", "challenger", "judge", "author", "critic", "decider", "synt
 # Limits, seats, providers. --------------------------------------------------------------------------------------------
 
 
-def _clamped(table: LimitsTable, file: str, notices: list[str]) -> ConfiguredLimits:
-    values = table.model_dump()
-    for name, (low, high) in RANGES.items():
-        value = values[name]
-        if value is None or low <= value <= high:
-            continue
-        # A NaN fails every comparison and ends up at the low end, the careful side.
-        values[name] = high if value > high else low
-        notices.append(f"{file}: limits.{name} = {value:g} is outside {low:g} to {high:g}; taken as {values[name]:g}.")
-    return ConfiguredLimits(**values)
+def _clamped(table: LimitsTable, file: str, notices: list[str]) -> dict[str, float]:
+    """The limits that a file sets, within the permitted ranges."""
+    values: dict[str, float] = table.model_dump(exclude_none=True)
+    for name, value in values.items():
+        low, high = RANGES[name]
+        if not low <= value <= high:
+            # A NaN fails every comparison and becomes the lowest value, which is the safe side.
+            values[name] = used = high if value > high else low
+            notices.append(f"{file}: limits.{name} = {value:g} is outside {low:g} to {high:g}; {used:g} is used.")
+    return values
 
 
-def _lower(limits: ConfiguredLimits, ceilings: ConfiguredLimits, notices: list[str]) -> ConfiguredLimits:
-    values: dict[str, Any] = {}
-    for name in (f.name for f in fields(ConfiguredLimits)):
-        mine: float | None = getattr(limits, name)
-        theirs: float | None = getattr(ceilings, name)
-        given = [v for v in (mine, theirs) if v is not None]
-        values[name] = min(given) if given else None
-        if mine is not None and theirs is not None and mine != theirs:
+def _lower(limits: Mapping[str, float], ceilings: Mapping[str, float], notices: list[str]) -> dict[str, float]:
+    """The user's limits, lowered to the repository's."""
+    for name in [name for name in limits if name in ceilings]:
+        mine, theirs = limits[name], ceilings[name]
+        if mine != theirs:
             which = f"{REPO_FILE} lowers it" if theirs < mine else "a repository may not raise it"
             notices.append(f"limits.{name}: yours {mine:g}, {REPO_FILE} {theirs:g}; {which}, so {min(mine, theirs):g}.")
-    return ConfiguredLimits(**values)
+    given = [name for name in RANGES if name in limits or name in ceilings]
+    return {name: min(limits.get(name, math.inf), ceilings.get(name, math.inf)) for name in given}
 
 
 def _seats(table: Mapping[str, str | list[str]], file: str) -> dict[str, tuple[ModelSpec, ...]]:
@@ -288,12 +273,3 @@ def _wrong_with(url: str, allow_http: bool) -> tuple[str, str] | None:
             "Use https, or set allow_http = true in that provider's table of your own config."
         )
     return None
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from rebut.backends.cli_tools.tables import Tool, find_executable
 from rebut.backends.wrappers import AT_ONCE, Limited, Retrying, Timed
 from rebut.core.errors import UsageError
+from rebut.core.network import is_local
 from rebut.core.types import Backend, ModelSpec
 from rebut.engine.runtime import Connection
-from rebut.setup.config import Config, Provider, is_loopback
+from rebut.setup.config import Config, Provider
 
 if TYPE_CHECKING:
     from rebut.backends.http.wire import Wire
@@ -179,7 +179,7 @@ def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Con
             f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}].",
         )
     key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
-    if provider.api_key_env and not key and not is_loopback(urlsplit(provider.base_url).hostname or ""):
+    if provider.api_key_env and not key and not is_local(provider.base_url):
         raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
     wire: type[Wire] = getattr(import_module(f"rebut.backends.http.{provider.wire}"), WIRES[provider.wire])
     made = wire(

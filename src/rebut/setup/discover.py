@@ -21,11 +21,12 @@ from rebut.backends.embedded import weights
 from rebut.backends.linters import tables as analysers
 from rebut.backends.linters.tables import Analyser
 from rebut.core.errors import UsageError
+from rebut.core.network import is_local
 from rebut.core.process import ProcessResult
 from rebut.core.text import cut
 from rebut.core.types import ModelSpec
 from rebut.engine.steering import end
-from rebut.setup.config import Config, Provider, is_loopback
+from rebut.setup.config import Config, Provider
 
 Kind = Literal["tool", "key", "server", "embedded", "analyser", "program"]
 EMBEDDED = "local"
@@ -58,7 +59,9 @@ class FoundModel:
     unsure: bool = False
     """What it shows of a login is read by a guess."""
     any_family: bool = False
-    """A tool that speaks with whatever model it is set to: nobody knows of which family before it has spoken."""
+    """A tool that uses the model that it is set to: its family is unknown before its first answer."""
+    family: str = ""
+    """Known once it has been chosen for a seat."""
 
     @property
     def usable(self) -> bool:
@@ -71,12 +74,17 @@ class FoundModel:
         words = {"tool": f"{self.name} {self.about} is installed{login}", "key": f"{self.about} is set"}
         return words.get(self.kind) or f"{self.about} is on this machine"
 
+    @property
+    def described(self) -> str:
+        """The family and why it is available; only the family if that names both."""
+        return self.family if self.about and self.family.startswith(self.about) else f"{self.family}: {self.why}"
+
 
 async def look(
     config: Config, env: Mapping[str, str], wanted: Callable[[str], bool] = lambda name: True
 ) -> list[FoundModel]:
     """Every provider that `wanted` names, best first: tools, then keys, then servers here, then the embedded model."""
-    local = [p for p in config.providers if wanted(p.name) and is_loopback(urlsplit(p.base_url).hostname or "")]
+    local = [p for p in config.providers if wanted(p.name) and is_local(p.base_url)]
     keyed = [p for p in config.providers if wanted(p.name) and p.api_key_env and p not in local]
     installed = await asyncio.gather(
         *(_tool(tool, env) for name, tool in config.tools.items() if wanted(name)),

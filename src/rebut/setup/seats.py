@@ -1,96 +1,280 @@
-"""Seating: who sits where, named or found."""
+"""Which model has which seat: models that the user names, models of the config, and models that are found here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from rebut.core.errors import NotSeated, UsageError
 from rebut.core.types import EFFORTS, ModelSpec, Participant
 from rebut.engine.protocol import MANY, MOST_FOUND, Protocol
 from rebut.engine.runtime import Connection
 from rebut.setup.config import Config
-from rebut.setup.connect import connector as connector
 from rebut.setup.discover import FoundModel, usable
 
 Given = Mapping[str, str | Sequence[str]]
 Find = Callable[[Callable[[str], bool]], Sequence[FoundModel]]
-"""Looks around for those providers that the given function admits."""
+"""Looks for those providers that the given function admits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """A filled table."""
+    """The seats of a debate, filled."""
 
     participants: tuple[Participant, ...]
     fallbacks: Mapping[str, tuple[ModelSpec, ...]]
     notes: tuple[str, ...] = ()
 
 
-def seat(
-    protocol: Protocol,
-    given: Given,
-    config: Config,
-    connect: Callable[[ModelSpec], Connection],
-    *,
-    effort: str = "",
-    models: Mapping[str, str] | None = None,
-    fallbacks: Given | None = None,
-    allow_same_model: bool = False,
-    attended: bool = True,
-    find: Find | None = None,
-    programs: Mapping[str, str] | None = None,
-) -> Seats:
-    """Fill the seats of a protocol from what was named, the user's config, what is found, and the default judge.
+class SeatAssignment:
+    """Assigns models to the seats of a protocol.
 
-    `programs` sit where no model was found.
+    If the user is not present (`attended`), only models that the user named or listed are used (C16). Without `find`,
+    no models are looked for.
     """
-    check_effort(effort)
-    named: dict[str, list[str]] = {}
-    for role, count in protocol.seats.items():
-        by_hand = given.get(role) or _configured(config, role, count)
-        named[role] = [by_hand] if isinstance(by_hand, str) else list(by_hand)
-        if role in protocol.silent and not named[role] and _judge_is_named(protocol, given, config):
-            named[role] = ["human"]  # nobody is asked here, so nobody needs to be found for it
-        if not attended and not given.get(role):
-            _listed(named[role], role, config)
-    company = FilledSeats()
-    if find and any(count and not named[role] for role, count in protocol.seats.items() if role != protocol.judge):
-        # With somebody watching, whatever no list forbids; else only what the user has listed (C16).
-        company = found_company(protocol, named, find(config.allowed if attended else config.listed), connect)
-        if company.specs and not attended and config.user_allow is None:
-            company = replace(company, notes=(*company.notes, UNLISTED))
-    if programs and not company.specs and any(not named[role] for role in programs if role != protocol.judge):
-        taken = {**dict.fromkeys(protocol.silent, "human"), **programs}
-        filled_in = [role for role in taken if not named[role]]
-        named |= {role: [taken[role]] for role in filled_in}
-        unlisted = () if attended or config.user_allow is not None else (UNLISTED,)
-        why = NONE_LISTED if unlisted else NO_MODEL
-        company = FilledSeats(notes=(*(f"the {role} is {why}" for role in filled_in if role in programs), *unlisted))
-    specs: dict[str, ModelSpec] = {}
-    for role, count in protocol.seats.items():
-        if count == 0 and not named[role]:
-            continue
-        count = count or 1
-        wanted = named[role] or [spec.written for spec in company.specs.get(role, ())]
-        if role == protocol.judge and not wanted:
-            continue
-        if (len(wanted) != count) if count != MANY else not wanted:
-            a = "an" if role[0] in "aeiou" else "a"
-            raise NotSeated(
-                f"{protocol.name} needs {a if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
-                + (f", got {len(wanted)}" if wanted else ""),
-                _how_to_name(protocol, role) + ("" if wanted else NOBODY if attended else UNATTENDED),
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        config: Config,
+        connect: Callable[[ModelSpec], Connection],
+        *,
+        attended: bool = True,
+        find: Find | None = None,
+    ) -> None:
+        self._protocol, self._config, self._connect = protocol, config, connect
+        self._attended, self._find = attended, find
+        self._judge = protocol.judge
+
+    def assign(
+        self,
+        given: Given,
+        *,
+        effort: str = "",
+        models: Mapping[str, str] | None = None,
+        fallbacks: Given | None = None,
+        allow_same_model: bool = False,
+        programs: Mapping[str, str] | None = None,
+    ) -> Seats:
+        """Fill each role with the models in `given`, else in the config, else found here, else with its program."""
+        check_effort(effort)
+        roles, notes = self._protocol.seats, list[str]()
+        chosen = {role: self._named(role, given) for role in roles}
+        missing = [role for role, count in roles.items() if count and role != self._judge and not chosen[role]]
+        found = self._look() if missing else []
+        repeated = False
+        if able := self._available(found):
+            repeated = self._choose_found(chosen, able, notes)
+            notes += [f"not seated: {one.name} ({one.problem})" for one in found if one.here and one.problem]
+            self._note_unlisted(notes)
+        elif programs and any(not chosen[role] for role in programs if role != self._judge):
+            self._choose_programs(chosen, programs, notes)
+        specs: dict[str, ModelSpec] = {}
+        for role, count in roles.items():
+            if not chosen[role] and (count == 0 or role == self._judge):
+                continue
+            self._check_count(role, len(chosen[role]))
+            for n, spec in enumerate(chosen[role], 1):
+                seat = role if count in (0, 1) else f"{role}.{n}"
+                model = (models or {}).get(role) or spec.model
+                specs[seat] = replace(spec, model=model, effort=spec.effort or effort)
+        seats = self.fill(specs, fallbacks=fallbacks, allow_same_model=allow_same_model or repeated)
+        return replace(seats, notes=(*notes, *seats.notes))
+
+    def fill(
+        self, named: Mapping[str, ModelSpec], *, fallbacks: Given | None = None, allow_same_model: bool = False
+    ) -> Seats:
+        """Seats with the given models. Adds the default judge, and notes on how independent the models are."""
+        protocol, specs, notes = self._protocol, dict(named), list[str]()
+        parties = {seat: spec for seat, spec in specs.items() if seat != self._judge and protocol.seats.get(seat) != 0}
+        _must_differ({seat: self._with_model(spec) for seat, spec in parties.items()}, allow_same_model, notes)
+        default = self._judge if self._judge not in specs else ""
+        if default:
+            party, spec = self._model_of_judge(parties)
+            specs[default] = replace(spec, name="")
+            fresh = f"{_called(party)}'s model ({spec}) in a new conversation"
+            notes.append(f"the {default} is {fresh}, so it is not independent")
+        for seat, spec in parties.items():
+            if not default and self._judge and spec.identity == specs[self._judge].identity:
+                notes.append(f"the {self._judge} is {_called(seat)}'s model too ({spec}), so it is not independent")
+        for seat, spec in specs.items():
+            if seat not in protocol.silent:  # nothing is sent to a silent seat
+                permitted(self._config, seat, spec)
+        filled = [Participant(s, spec, self._family(s, spec), default=s == default) for s, spec in specs.items()]
+        families = {p.family for p in filled if p.seat in parties}
+        if len(families) == 1 < len({spec.identity for spec in parties.values()}) and "" not in families:
+            notes.append(f"all debaters are of one family ({families.pop()}): less independent than two families")
+        return Seats(tuple(filled), self._fallbacks(specs, parties, fallbacks or {}, allow_same_model), tuple(notes))
+
+    # Models that are named. ---------------------------------------------------------------------------------------
+
+    def _named(self, role: str, given: Given) -> list[ModelSpec]:
+        """The models that the user or the config names for a role."""
+        if texts := given.get(role):
+            return [ModelSpec.parse(text) for text in ([texts] if isinstance(texts, str) else texts)]
+        specs = self._configured(role)
+        judged = self._judge and (given.get(self._judge) or self._configured(self._judge))
+        if not specs and judged and role in self._protocol.silent:
+            specs = [ModelSpec("human")]  # a silent role is never asked, so no model is looked for
+        if not self._attended:
+            for spec in specs:
+                self._must_be_listed(role, spec.provider)
+        return specs
+
+    def _configured(self, role: str) -> list[ModelSpec]:
+        """The config's models for a role. A list of another length than the role's seats is for another protocol."""
+        specs, count = list(self._config.seats.get(role, ())), self._protocol.seats[role]
+        return specs if count == MANY or len(specs) == max(1, count) else []
+
+    def _must_be_listed(self, role: str, provider: str) -> None:
+        if not self._config.listed(provider):
+            raise UsageError(
+                f"there is no terminal, and {provider} ({role}) is not in [egress] allow of your config",
+                f"Name the seat with --{role}, or list the provider there.",
             )
-        for n, text in enumerate(wanted, 1):
-            spec = ModelSpec.parse(text)
-            if models and models.get(role):
-                spec = replace(spec, model=models[role])
-            specs[role if count == 1 else f"{role}.{n}"] = replace(spec, effort=spec.effort or effort)
-    filled = fill(
-        protocol, specs, config, connect, fallbacks=fallbacks, allow_same_model=allow_same_model or company.repeated
-    )
-    return replace(filled, notes=(*company.notes, *filled.notes))
+
+    def _check_count(self, role: str, found: int) -> None:
+        count = self._protocol.seats[role] or 1
+        if found == count or (count == MANY and found):
+            return
+        article = "an" if role[0] in "aeiou" else "a"
+        how_to = (
+            f"Name each with --seat {role}=SPEC, for example --seat {role}=openai:MODEL."
+            if self._protocol.source
+            else f"Name one with --{role} SPEC, for example --{role} openai:MODEL, or in [seats] of your config."
+        )
+        raise NotSeated(
+            f"{self._protocol.name} needs {article if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
+            + (f", got {found}" if found else ""),
+            how_to + ("" if found else NOTHING_FOUND if self._attended else UNATTENDED),
+        )
+
+    # Models that are found. ---------------------------------------------------------------------------------------
+
+    def _look(self) -> Sequence[FoundModel]:
+        if self._find is None:
+            return []
+        return self._find(self._config.allowed if self._attended else self._config.listed)
+
+    def _available(self, found: Sequence[FoundModel]) -> list[FoundModel]:
+        """The models that can take a seat, each with one spec and its family, best first.
+
+        A server may list fifty models, so only one of each family is kept. The embedded model counts only if it is
+        the only one: it would lose every debate with a large model, which is worse than a self-debate that is labelled
+        as such.
+        """
+        out: dict[tuple[str, str], FoundModel] = {}
+        for spec, one in usable(found):
+            try:
+                family = self._connect(spec).family or spec.identity
+            except UsageError:
+                continue
+            out.setdefault((one.name, family), replace(one, specs=(spec,), family=family))
+        return [one for one in out.values() if one.kind != "embedded"] or list(out.values())
+
+    def _choose_found(self, chosen: dict[str, list[ModelSpec]], able: Sequence[FoundModel], notes: list[str]) -> bool:
+        """Fill empty roles: first with another family, then another model, last with a model that has a seat already.
+
+        True if a model has two seats that way.
+        """
+        named = [spec for role, specs in chosen.items() if role != self._judge for spec in specs]
+        families = {self._connect(spec).family or spec.identity for spec in named}
+        models = {spec.identity for spec in named}
+        repeated = False
+        for role, count in self._protocol.seats.items():
+            if chosen[role] or role == self._judge or not count:
+                continue
+            for n in range(1, (MOST_FOUND if count == MANY else count) + 1):
+                one = _of_new_family(able, families)
+                one = one or next((o for o in able if o.specs[0].identity not in models), None)
+                if one is None and count == MANY and n > 1:
+                    break  # the same model in two seats of a role adds nothing
+                repeated = repeated or one is None
+                one = one or able[0]
+                chosen[role].append(told_apart(one.specs[0], chosen[role]))
+                notes.append(f"the {role if count == 1 else f'{role}.{n}'} is {one.described}")
+                families.add(one.family)
+                models.add(one.specs[0].identity)
+        # Where the user named the parties, no model of a third provider is added: it would read their material.
+        third = None if named or not self._protocol.third_judges else _judge_of_new_family(able, families)
+        if third and self._judge and not chosen[self._judge]:
+            chosen[self._judge] = [third.specs[0]]
+            own = "with whatever model it is set to" if third.any_family else "a family of its own"
+            notes.append(f"the {self._judge} is {third.family}, {own}: {third.why}")
+        return repeated
+
+    def _choose_programs(
+        self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]
+    ) -> None:
+        """Fill empty roles with programs such as static analysers, and silent roles with a person."""
+        why = "no model found" if self._attended or self._config.user_allow is not None else "no model named"
+        for role, spec in {**dict.fromkeys(self._protocol.silent, "human"), **programs}.items():
+            if not chosen[role]:
+                chosen[role] = [ModelSpec.parse(spec)]
+                notes += [f"{why}: the {role} is {spec}, which applies fixed rules"] if role in programs else []
+        self._note_unlisted(notes)
+
+    def _note_unlisted(self, notes: list[str]) -> None:
+        if not self._attended and self._config.user_allow is None:
+            notes.append(UNLISTED)
+
+    # The judge, families and fallbacks. ---------------------------------------------------------------------------
+
+    def _model_of_judge(self, parties: Mapping[str, ModelSpec]) -> tuple[str, ModelSpec]:
+        """The party whose model judges by default: the first, but no person who has argued the case."""
+        party, spec = next(iter(parties.items()))
+        if spec.provider in PEOPLE and party not in self._protocol.silent:
+            models = [(seat, other) for seat, other in parties.items() if other.provider not in PEOPLE]
+            party, spec = models[0] if models else (party, spec)
+        return party, spec
+
+    def _family(self, seat: str, spec: ModelSpec) -> str:
+        """The family of a model. A silent seat is never asked, so its model need not be available."""
+        try:
+            return self._connect(spec).family
+        except UsageError:
+            if seat not in self._protocol.silent:
+                raise
+            return ""
+
+    def _with_model(self, spec: ModelSpec) -> ModelSpec:
+        """The spec with its provider's default model: `here` and `here:qwen3` may be the same."""
+        provider = None if spec.model else self._config.provider(spec.provider)
+        return replace(spec, model=provider.model) if provider else spec
+
+    def _fallbacks(
+        self, specs: Mapping[str, ModelSpec], parties: Mapping[str, ModelSpec], given: Given, allow_same_model: bool
+    ) -> dict[str, tuple[ModelSpec, ...]]:
+        """The fallbacks that the user named, and the models of stand-in roles."""
+        out = {
+            seat: tuple(ModelSpec.parse(text) for text in ([more] if isinstance(more, str) else more))
+            for seat, more in given.items()
+        }
+        stand_ins = {seat: specs[other] for seat, other in self._protocol.stand_ins.items() if other in specs}
+        for seat, stand_in in stand_ins.items():
+            is_model = stand_in.provider not in NO_STAND_IN
+            if is_model and seat not in out and seat in specs and stand_in.identity != specs[seat].identity:
+                out[seat] = (replace(stand_in, name=""),)
+        for seat, more in out.items():
+            if seat not in specs:
+                raise UsageError(f"there is no seat {seat!r} for a fallback", f"Seats: {', '.join(specs)}.")
+            for spec in more:
+                permitted(self._config, seat, spec)
+                self._connect(spec)
+                if seat not in stand_ins or stand_ins[seat].identity != spec.identity:
+                    others = {other: party for other, party in parties.items() if other != seat}
+                    _must_differ({**others, seat: spec}, allow_same_model, [])
+        return out
+
+
+PEOPLE = ("human", "caller")
+NO_STAND_IN = (*PEOPLE, "lint", "rules")
+NOTHING_FOUND = " No available model was found: `rebut providers` lists what rebut looks for."
+UNLISTED = (
+    "without a terminal, rebut itself chooses only the embedded model: list others in [egress] allow of your config, "
+    "or name them"
+)
+UNATTENDED = " Without a terminal, rebut itself chooses only providers that [egress] allow of your config lists."
 
 
 def check_effort(effort: str) -> None:
@@ -98,146 +282,23 @@ def check_effort(effort: str) -> None:
         raise UsageError(f"effort must be {', '.join(EFFORTS)}, got {effort!r}")
 
 
-def fill(
-    protocol: Protocol,
-    named: Mapping[str, ModelSpec],
-    config: Config,
-    connect: Callable[[ModelSpec], Connection],
-    *,
-    fallbacks: Given | None = None,
-    allow_same_model: bool = False,
-) -> Seats:
-    """Seat the named specs, and the judge by default; say what the reader must know of this company."""
-    specs, notes = dict(named), list[str]()
-    extra = {role for role, count in protocol.seats.items() if count == 0}
-    parties = {role: spec for role, spec in specs.items() if role != protocol.judge and role not in extra}
-    _must_differ({role: _whole(spec, config) for role, spec in parties.items()}, allow_same_model, notes)
-    default = protocol.judge if protocol.judge and protocol.judge not in specs else ""
-    if default:
-        party, spec = next(iter(parties.items()))
-        if spec.provider in PEOPLE and party not in protocol.silent:  # nobody decides on a case that he has just argued
-            models = [one for one in parties.items() if one[1].provider not in PEOPLE]
-            party, spec = models[0] if models else (party, spec)
-        specs[default] = replace(spec, name="")
-        notes.append(f"the {default} is a fresh call of {_called(party)}'s model ({spec}), not an independent third")
-    for role, spec in parties.items():
-        if not default and protocol.judge in specs and specs[protocol.judge].identity == spec.identity:
-            notes.append(f"the {protocol.judge} is {_called(role)}'s model too ({spec}), not an independent third")
-    for role, spec in specs.items():
-        if role not in protocol.silent:  # nothing is sent to one who is never asked
-            permitted(config, role, spec)
-    filled = [
-        Participant(role, spec, _family(spec, connect, role in protocol.silent), default=role == default)
-        for role, spec in specs.items()
-    ]
-    families = {p.family for p in filled if p.seat in parties}
-    if len(families) == 1 < len({spec.identity for spec in parties.values()}) and "" not in families:
-        notes.append(f"all debaters are of one family ({families.pop()}): less independent than two families")
-    others = {
-        role: tuple(ModelSpec.parse(s) for s in ([more] if isinstance(more, str) else more))
-        for role, more in (fallbacks or {}).items()
-    }
-    for role, other in protocol.stand_ins.items():
-        kin = specs.get(other)
-        if kin is None or role not in specs or role in others or kin.provider in NO_STAND_IN:
-            continue
-        if kin.identity != specs[role].identity:
-            others[role] = (replace(kin, name=""),)
-    for role, more in others.items():
-        if role not in specs:
-            raise UsageError(f"there is no seat {role!r} to fall back in", f"Seats: {', '.join(specs)}.")
-        for spec in more:
-            permitted(config, role, spec)
-            connect(spec)
-            kin = specs.get(protocol.stand_ins.get(role, ""))
-            if kin is None or kin.identity != spec.identity:
-                _must_differ({**{p: s for p, s in parties.items() if p != role}, role: spec}, allow_same_model, [])
-    return Seats(tuple(filled), others, tuple(notes))
-
-
-NO_MODEL = "a program, since no model was found: it knows rules, and argues nothing"
-NONE_LISTED = "a program, since no model was named and none is seated by itself: it knows rules, and argues nothing"
-PEOPLE = ("human", "caller")
-NO_STAND_IN = (*PEOPLE, "lint", "rules")
-NOBODY = " Nothing was found to fill it with: `rebut providers` tells what there could be."
-UNLISTED = (
-    "without a terminal only the embedded model is seated by itself: list others in [egress] allow of your config, "
-    "or name them"
-)
-UNATTENDED = " Without a terminal, rebut by itself seats only what [egress] allow of your config lists."
-
-
-def _judge_is_named(protocol: Protocol, given: Given, config: Config) -> bool:
-    return bool(protocol.judge and (given.get(protocol.judge) or _configured(config, protocol.judge, 1)))
-
-
-def _family(spec: ModelSpec, connect: Callable[[ModelSpec], Connection], silent: bool) -> str:
-    """Its family; one who is never asked need not be there."""
-    try:
-        return connect(spec).family
-    except UsageError:
-        if not silent:
-            raise
-        return ""
-
-
-def _how_to_name(protocol: Protocol, role: str) -> str:
-    if protocol.source:
-        return f"Name each with --seat {role}=SPEC, for example --seat {role}=openai:MODEL."
-    return f"Name one with --{role} SPEC, for example --{role} openai:MODEL, or in [seats] of your config."
-
-
-def permitted(config: Config, role: str, spec: ModelSpec) -> None:
-    """Text may go to this provider, as far as the user and the repository say (C16)."""
+def permitted(config: Config, seat: str, spec: ModelSpec) -> None:
+    """Refuse a provider to which the user or the repository lets no text go (C16)."""
     if not config.allowed(spec.provider):
         raise UsageError(
-            f"{spec.provider} ({role}) is not among the providers that [egress] allow lists",
-            "Choose another, or add it there: `rebut config path` tells where your own list is.",
+            f"{spec.provider} ({seat}) is not among the providers that [egress] allow lists",
+            "Choose another, or add it there: `rebut config path` shows where your own list is.",
         )
 
 
-def _listed(wanted: Sequence[str], role: str, config: Config) -> None:
-    """With nobody at a terminal, a seat that was not named may only use what the user has listed (C16)."""
-    for text in wanted:
-        provider = ModelSpec.parse(text).provider
-        if not config.listed(provider):
-            raise UsageError(
-                f"there is no terminal, and {provider} ({role}) is not in [egress] allow of your config",
-                f"Name the seat with --{role}, or list the provider there.",
-            )
-
-
-def _configured(config: Config, role: str, count: int) -> list[str]:
-    """What the user's config has for a role. A list that does not fit the number of seats is for another protocol."""
-    specs = [spec.written for spec in config.seats.get(role, ())]
-    return specs if count == MANY or len(specs) == max(1, count) else []
-
-
-def _whole(spec: ModelSpec, config: Config) -> ModelSpec:
-    """The spec with the model that its provider takes by default: `here` and `here:qwen3` may be the same."""
-    provider = None if spec.model else config.provider(spec.provider)
-    return replace(spec, model=provider.model) if provider else spec
-
-
-def _must_differ(specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]) -> None:
-    seen: dict[str, str] = {}
-    for role, spec in specs.items():
-        if spec.provider == "human" or spec.identity not in seen:
-            seen[spec.identity] = role
-            continue
-        first = seen[spec.identity]
-        if not allowed:
-            raise UsageError(
-                f"{first} and {role} are both {spec.identity}; name two different models, "
-                "or --allow-same-model for a self-debate"
-            )
-        notes.append(
-            f"self-debate: {first} and {role} are both {spec.identity}, so this is not two independent opinions"
-        )
+def told_apart(spec: ModelSpec, others: Sequence[ModelSpec]) -> ModelSpec:
+    """The spec with a name of its own if its provider is among `others`: files are named after it."""
+    count = sum(other.provider == spec.provider for other in others)
+    return replace(spec, name=f"{spec.provider}-{count + 1}") if count and not spec.name else spec
 
 
 def only_seats(protocol: Protocol, seats: Sequence[Participant], named: Iterable[str]) -> dict[str, str]:
-    """Roles of many that were named by themselves, and the one seat that each has."""
+    """The single seat of each named role that may have many seats."""
     out: dict[str, str] = {}
     for role in [name for name in named if protocol.seats.get(name) == MANY]:
         mine = [p.seat for p in seats if p.seat.startswith(f"{role}.")]
@@ -248,117 +309,39 @@ def only_seats(protocol: Protocol, seats: Sequence[Participant], named: Iterable
 
 
 def is_self_debate(seats: Sequence[Participant], protocol: Protocol) -> bool:
-    """Whether one model already fills two sides, which somebody once allowed."""
+    """Whether one model has two sides already, which the user has allowed."""
     parties = [p.spec.identity for p in seats if p.seat != protocol.judge and p.spec.provider != "human"]
     return len(set(parties)) < len(parties)
+
+
+def _must_differ(specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]) -> None:
+    seen: dict[str, str] = {}
+    for seat, spec in specs.items():
+        if spec.provider == "human" or spec.identity not in seen:
+            seen[spec.identity] = seat
+            continue
+        first = seen[spec.identity]
+        if not allowed:
+            raise UsageError(
+                f"{first} and {seat} are both {spec.identity}; name two different models, "
+                "or --allow-same-model for a self-debate"
+            )
+        notes.append(
+            f"self-debate: {first} and {seat} are both {spec.identity}, so this is not two independent opinions"
+        )
+
+
+def _of_new_family(able: Sequence[FoundModel], families: Collection[str]) -> FoundModel | None:
+    """A model of a family without a seat: tools first, and of these the ones whose family is known."""
+    new = [one for one in able if one.family not in families]
+    return min(new, key=lambda one: (one.kind != "tool", one.any_family), default=None)
+
+
+def _judge_of_new_family(able: Sequence[FoundModel], families: Collection[str]) -> FoundModel | None:
+    """A judge of a family without a seat. That counts for more here than how the model is reached."""
+    return min((one for one in able if one.family not in families), key=lambda one: one.any_family, default=None)
 
 
 def _called(seat: str) -> str:
     """A seat in a sentence: the proposer, but author.1."""
     return seat if "." in seat else f"the {seat}"
-
-
-# Choosing: who of those that were found takes which seat, and why.
-
-
-@dataclass(frozen=True, slots=True)
-class FilledSeats:
-    """The seats that nobody named, filled."""
-
-    specs: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    repeated: bool = False
-    """A model sits twice: a self-debate."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One who could sit."""
-
-    spec: ModelSpec
-    family: str
-    found: FoundModel
-
-    @property
-    def about(self) -> str:
-        """Its family and why it can sit, told once where one says the other."""
-        says = self.found.about and self.family.startswith(self.found.about)
-        return self.family if says else f"{self.family}: {self.found.why}"
-
-
-def found_company(
-    protocol: Protocol,
-    named: Mapping[str, Sequence[str]],
-    found: Sequence[FoundModel],
-    connect: Callable[[ModelSpec], Connection],
-) -> FilledSeats:
-    """Fill the roles that are empty in `named`: first another family, then another model, last the same one again."""
-    able = candidates(found, connect)
-    if not able:
-        return FilledSeats()
-    seated = [ModelSpec.parse(text) for role, texts in named.items() if role != protocol.judge for text in texts]
-    families = {_family_or_model(spec, connect) for spec in seated}
-    models = {spec.identity for spec in seated}
-    specs: dict[str, list[ModelSpec]] = {}
-    notes: list[str] = []
-    repeated = False
-    for role, count in protocol.seats.items():
-        if named[role] or role == protocol.judge or not count:
-            continue
-        for n in range(1, (MOST_FOUND if count == MANY else count) + 1):
-            one = _another(able, families)
-            one = one or next((c for c in able if c.spec.identity not in models), None)
-            if one is None and count == MANY and n > 1:
-                break  # a second voice of a model that is heard already adds nothing
-            repeated = repeated or one is None
-            one = one or able[0]
-            beside = specs.setdefault(role, [])
-            beside.append(told_apart(one.spec, beside))
-            notes.append(f"the {role if count == 1 else f'{role}.{n}'} is {one.about}")
-            families.add(one.family)
-            models.add(one.spec.identity)
-    if protocol.judge and protocol.third_judges and not seated and not named[protocol.judge]:
-        # Where parties were named, their models are whom the user lets read this; a third is not added to them.
-        third = _third(able, families)
-        if third:
-            specs[protocol.judge] = [third.spec]
-            own = "with whatever model it is set to" if third.found.any_family else "a family of its own"
-            notes.append(f"the {protocol.judge} is {third.family}, {own}: {third.found.why}")
-    notes += [f"not seated: {one.name} ({one.problem})" for one in found if one.here and one.problem]
-    return FilledSeats(specs, tuple(notes), repeated)
-
-
-def told_apart(spec: ModelSpec, beside: Sequence[ModelSpec]) -> ModelSpec:
-    """The spec with a name of its own where its provider sits in that role already: files may be called by it."""
-    count = sum(other.provider == spec.provider for other in beside)
-    return replace(spec, name=f"{spec.provider}-{count + 1}") if count and not spec.name else spec
-
-
-def _another(able: Sequence[Candidate], families: Collection[str]) -> Candidate | None:
-    """One of a family that does not sit yet: tools first, and of those the ones whose family is known."""
-    new = [c for c in able if c.family not in families]
-    return min(new, key=lambda c: (c.found.kind != "tool", c.found.any_family), default=None)
-
-
-def _third(able: Sequence[Candidate], families: Collection[str]) -> Candidate | None:
-    """Who judges: that it is of another family counts for more here than how it is reached."""
-    return min((c for c in able if c.family not in families), key=lambda c: c.found.any_family, default=None)
-
-
-def candidates(found: Sequence[FoundModel], connect: Callable[[ModelSpec], Connection]) -> list[Candidate]:
-    """Those who could really sit, best first. The embedded model is one of them only where there is nobody else:
-    opposite a large model it would lose every debate, which is worse than a self-debate that says so."""
-    out: dict[tuple[str, str], Candidate] = {}
-    for spec, one in usable(found):
-        try:
-            family = connect(spec).family or spec.identity
-        except UsageError:
-            continue
-        # A server may list fifty models; one of each family is enough to choose from.
-        out.setdefault((one.name, family), Candidate(spec, family, one))
-    real = [c for c in out.values() if c.found.kind != "embedded"]
-    return real or list(out.values())
-
-
-def _family_or_model(spec: ModelSpec, connect: Callable[[ModelSpec], Connection]) -> str:
-    return connect(spec).family or spec.identity

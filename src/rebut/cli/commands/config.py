@@ -39,7 +39,7 @@ def config_command(what: str, as_json: bool) -> int:
             p.name: {"wire": p.wire, "base_url": p.base_url, "api_key_env": p.api_key_env} for p in found.providers
         },
         "seats": {role: ", ".join(map(str, specs)) for role, specs in found.seats.items()},
-        "limits": _set(found.limits),
+        "limits": dict(found.limits),
         "allow": _allowed(found),
         "never": list(found.never),
         "gate": _set(found.gate),

@@ -76,7 +76,7 @@ def resume_session(
     gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
 
     async def act(setup: Setup) -> Outcome:
-        there, _, record = setup.taken_up(id)
+        there, _, record = setup.for_session(id)
         await gating.read_recorded(there, record, quiet=as_json)
         try:
             outcome = await api.resume(id, setup=setup, limits=limits, ask_left=ask_left)

@@ -1,0 +1,83 @@
+"""The quotes of a prompt («begin …» to «end …»): finding them, and shortening a prompt without leaving one open."""
+
+from __future__ import annotations
+
+import re
+
+_FENCE = re.compile(r"^«(begin|end) ([^»\n]*)»$", re.M)
+_TOPIC = "topic "
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most about `most` characters, its middle left out. Quotes that the cut opens are closed (C7)."""
+    if len(text) <= most:
+        return text
+    to, on = most * 2 // 5, len(text) - most * 3 // 5
+    to, on = text.rfind("\n", 0, to) + 1 or to, text.find("\n", on) + 1 or on
+    for fence in _FENCE.finditer(text):  # in a text of long lines, the cut must not split a fence
+        to = fence.start() if fence.start() < to <= fence.end() else to
+        on = fence.end() + 1 if fence.start() < on <= fence.end() else on
+    closing, opening = (_quote_at(text, place) for place in (to, on))
+    return (
+        f"{text[:to]}[…]\n"
+        + (f"«end {closing}»\n" if closing else "")
+        + (f"«begin {opening}»\n[…]\n" if opening else "")
+        + text[on:]
+    )
+
+
+def gist(prompt: str, most: int) -> str:
+    """The role and the quotes of a prompt, the topic last. The rules of a debate only confuse a very small model.
+
+    A prompt without quotes is shown as it is, shortened if necessary.
+    """
+    quotes = _quotes(prompt)
+    if not quotes:
+        return shortened(prompt, most)
+    role = prompt.partition("\n\n")[0]
+    role = "" if "«" in role else " ".join(role.split())[: most // 4]
+    material = "\n\n".join(body for label, body in quotes if not label.startswith(_TOPIC))
+    topic = shortened("\n\n".join(body for label, body in quotes if label.startswith(_TOPIC)), most // 3)
+    space = most - len(role) - len(topic)
+    return "\n\n".join(part for part in (role, shortened(material, space), topic) if part)
+
+
+def first_quoted(text: str) -> str:
+    """The text of the first quote, without its fences; empty if there is none."""
+    quotes = _quotes(text)
+    return quotes[0][1].partition("\n")[2].rpartition("\n")[0] if quotes else ""
+
+
+def unquoted(text: str) -> str:
+    """The text without its quotes: what the program itself wrote."""
+    for _, quote in _quotes(text):
+        text = text.replace(quote, "", 1)
+    return text
+
+
+def _quotes(text: str) -> list[tuple[str, str]]:
+    """The label and tag of each quote, and the whole quote with its fences."""
+    found, inside, start = list[tuple[str, str]](), "", 0
+    for fence in _FENCE.finditer(text):
+        if not inside and fence[1] == "begin":
+            inside, start = fence[2], fence.start()
+        elif fence[1] == "end" and fence[2] == inside:
+            found.append((inside, text[start : fence.end()]))
+            inside = ""
+    return found
+
+
+def _quote_at(text: str, place: int) -> str:
+    """The label and tag of the quote around a place; empty outside of quotes.
+
+    A fence inside a quote is text: only the fence with the quote's own tag ends it.
+    """
+    inside = ""
+    for fence in _FENCE.finditer(text):
+        if fence.start() >= place:
+            break
+        if not inside and fence[1] == "begin":
+            inside = fence[2]
+        elif fence[1] == "end" and fence[2] == inside:
+            inside = ""
+    return inside

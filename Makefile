@@ -25,6 +25,9 @@ weights: .venv/.local
 debate: weights
 	@$(BIN)/python examples/debate.py
 
+# Python's compiled files are kept, whatever the environment says: compiling the tests anew takes 10 s per worker.
+test quick: export PYTHONDONTWRITEBYTECODE =
+
 test: lint
 	$(BIN)/python -m pytest -n auto
 

@@ -17,6 +17,19 @@ hypothesis.settings.register_profile("calm", deadline=None, suppress_health_chec
 hypothesis.settings.load_profile("calm")
 
 
+MEMORY = Path("/dev/shm")
+ENOUGH = 2_000_000_000
+"""Bytes that must be free there."""
+
+
+def pytest_configure() -> None:
+    """Temporary folders in memory where the system has them: each event of a journal waits for its disk."""
+    if os.access(MEMORY, os.W_OK):
+        there = os.statvfs(MEMORY)
+        if there.f_bavail * there.f_frsize > ENOUGH and not there.f_flag & os.ST_NOEXEC:
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
 @pytest.fixture(scope="session")
 def safe_path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """PATH without the folders that hold a model's tool: no test may find, and call, one of this machine's."""

@@ -1,4 +1,4 @@
-"""The real console script, as people and programs run it: in a pipe, and on a pseudo-terminal of a given size."""
+"""The real command, as people and programs run it: in a pipe, and on a pseudo-terminal of a given size."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import pty
 import re
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-REBUT = str(Path(sys.executable).parent / "rebut")
+import forkserver
+from forkserver import REBUT as REBUT
 
 
 def piped(
     *words: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, feed: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forkserver.run(
         [REBUT, *words], capture_output=True, text=True, env={**os.environ, **(env or {})}, cwd=cwd, input=feed
     )
 
@@ -48,19 +48,14 @@ def at_a_terminal(
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     around = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
-
-    def own_terminal() -> None:
-        os.setsid()
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-    child = subprocess.Popen(
+    child = forkserver.Popen(
         [REBUT, *words],
         stdin=follower,
         stdout=follower,
         stderr=follower,
         env={**around, "TERM": "xterm-256color", **(env or {})},
         cwd=cwd,
-        preexec_fn=own_terminal,
+        terminal=True,
     )
     os.close(follower)
     seen = b""

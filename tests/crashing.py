@@ -2,7 +2,7 @@
 
     results = crashing.play(jobs, days=400, PYTHONHASHSEED="2", TZ="Asia/Tokyo")
 
-A job starts or resumes one debate. The jobs of one `play` share a few interpreters, started for them with that hash
+A job starts or resumes one debate. The jobs of one `play` share a few interpreters that were started with that hash
 seed, zone, locale and date; each job then has a process of its own (a fork), because that is what dies.
 """
 
@@ -125,9 +125,13 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def _interpreter(jobs: list[Job], days: int, env: Mapping[str, str]) -> list[Result]:
+    import forkserver
+
+    # Modules that are loaded keep the version that they were loaded with.
+    run = subprocess.run if any(job.version for job in jobs) else forkserver.run
     with tempfile.TemporaryDirectory() as elsewhere:  # a working folder that no debate was started in
         Path(elsewhere).chmod(0o755)
-        done = subprocess.run(
+        done = run(
             [*command(), str(days)],
             input=json.dumps([asdict(job) for job in jobs]),
             capture_output=True,
@@ -376,7 +380,7 @@ def _in_a_fork(job: Job) -> Result:
     return Result(**json.loads(said)) if code == 0 else Result(code)
 
 
-def _another_day(days: int) -> None:
+def another_day(days: int) -> None:
     """Move the clock that Python code sees; before anything that keeps a hold of it is imported."""
     real_time, real_datetime = time.time, datetime.datetime
 
@@ -393,9 +397,17 @@ def _another_day(days: int) -> None:
     datetime.datetime = Moved  # type: ignore[misc]
 
 
-def _main() -> None:
-    if days := int(sys.argv[1]):
-        _another_day(days)
+def warm_up(folder: Path) -> None:
+    """Hold one debate here, so that forks need not make what is made on first use."""
+    import duels
+
+    said = {key: [value] for key, value in duels.answers(2).items()}
+    result = _act(Job(str(folder), said, workspace=str(repository(folder / "work"))))
+    assert result.outcome, f"{result.error}: {result.message}"
+
+
+def act() -> None:
+    """Jobs in on standard input, results out, one line each."""
     jobs = [Job(**job) for job in json.load(sys.stdin)]
     import rebut
 
@@ -418,4 +430,6 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    if DAYS := int(sys.argv[1]):
+        another_day(DAYS)
+    act()

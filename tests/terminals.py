@@ -7,9 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-ATTACH = "import fcntl,os,sys,termios; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execv(sys.argv[1],sys.argv[1:])"
-"""Makes the pseudo-terminal the one from which Ctrl-C comes."""
+import forkserver
+
 Talk = Callable[[Callable[[str], None], Callable[[str], None]], None]
 
 
@@ -19,14 +20,19 @@ def nothing(expect: Callable[[str], None], type_: Callable[[str], None]) -> None
 
 def at_a_terminal(words: list[str], env: Mapping[str, str], cwd: Path, talk: Talk = nothing) -> tuple[int, str]:
     """Run rebut; `talk` gets `expect`, which reads on until some words have come, and `type`. Code and screen."""
-    return watched([sys.executable, "-c", ATTACH, sys.executable, "-m", "rebut", *words], env, cwd, talk)
+    command = [sys.executable, "-m", "rebut", *words]
+    return _followed(lambda far: forkserver.Popen(command, **far, env=env, cwd=cwd, terminal=True), talk)
 
 
 def watched(command: list[str], env: Mapping[str, str], cwd: Path | None, talk: Talk) -> tuple[int, str]:
     """The same for any command."""
-    terminal, far = os.openpty()
     # Not pty.fork: forking a process that has threads is unsafe, and newer Pythons say so.
-    child = subprocess.Popen(command, stdin=far, stdout=far, stderr=far, env=env, cwd=cwd, start_new_session=True)
+    return _followed(lambda far: subprocess.Popen(command, **far, env=env, cwd=cwd, start_new_session=True), talk)
+
+
+def _followed(start: Callable[[Mapping[str, int]], subprocess.Popen[Any]], talk: Talk) -> tuple[int, str]:
+    terminal, far = os.openpty()
+    child = start({"stdin": far, "stdout": far, "stderr": far})
     os.close(far)
     screen, at = b"", 0
 

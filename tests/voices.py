@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import forkserver
 
 from rebut.core.types import Reply, Request, Usage
 from rebut.engine.steering import Control
@@ -134,7 +135,7 @@ async def cut_off(awaitable: Any, until: asyncio.Event) -> None:
 
 
 def cli(*words: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forkserver.run(
         [sys.executable, "-m", "rebut", *words],
         capture_output=True,
         text=True,
@@ -146,14 +147,13 @@ def cli(*words: str, env: Mapping[str, str] | None = None, cwd: Path | None = No
 
 
 def begin(*words: str) -> subprocess.Popen[str]:
-    """Start the program and come back while it runs. SIGINT may be ignored in a test runner's background: undo that."""
-    return subprocess.Popen(
+    """Start the program and come back while it runs."""
+    return forkserver.Popen(
         [sys.executable, "-m", "rebut", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 

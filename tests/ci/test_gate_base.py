@@ -15,6 +15,7 @@ from unittest import mock
 
 import crosses
 import duels
+import forkserver
 import pytest
 import reviews
 from repositories import commit, git
@@ -36,9 +37,9 @@ def rebut(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[
 
 
 def script(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """The same by the installed command."""
-    return subprocess.run(
-        [str(Path(sys.executable).with_name("rebut")), *words],
+    """The same by the command itself."""
+    return forkserver.run(
+        [forkserver.REBUT, *words],
         cwd=folder,
         env={**os.environ, **env},
         capture_output=True,
@@ -434,8 +435,8 @@ def test_a_mixed_target_takes_its_text_from_standard_input_beside_a_scope(folder
         "r1/judgement@judge": crosses.judgement("A"),
     }
     sat = [w for role, spec in crosses.seats(folder.parent / "s", said).items() for w in (f"--{role}", spec)]
-    command = [str(Path(sys.executable).with_name("rebut")), "cross", "--target", "mixed", "--uncommitted", *sat]
-    done = subprocess.run(command, cwd=folder, input=crosses.PROPOSAL, capture_output=True, text=True, timeout=60)
+    command = [forkserver.REBUT, "cross", "--target", "mixed", "--uncommitted", *sat]
+    done = forkserver.run(command, cwd=folder, input=crosses.PROPOSAL, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "Target: mixed" in done.stdout, done.stderr
     assert reviews.last().target.text == crosses.PROPOSAL
 

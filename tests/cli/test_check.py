@@ -8,6 +8,7 @@ import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
+import forkserver
 import pytest
 
 from rebut.cli.app import enter
@@ -35,7 +36,7 @@ def test_every_citation_of_a_text_is_looked_up(workspace: Path, capsys: pytest.C
 
 
 def test_it_reads_standard_input_and_speaks_json(workspace: Path) -> None:
-    done = subprocess.run(
+    done = forkserver.run(
         [sys.executable, "-m", "rebut", "check", "-", "--json"], input=PLAN, capture_output=True, text=True
     )
     shown = json.loads(done.stdout)
@@ -105,7 +106,7 @@ def test_the_code_tells_what_was_found_also_when_nobody_reads_on(workspace: Path
     (workspace / "PLAN.md").write_text("src/nowhere.py:3\n" * 20)
     for more in ([], ["--json"]):
         words = [sys.executable, "-m", "rebut", "check", "PLAN.md", *more]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=workspace) as done:
+        with forkserver.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=workspace) as done:
             assert done.stdout is not None and done.stderr is not None
             done.stdout.close()
             assert done.stderr.read() == b""

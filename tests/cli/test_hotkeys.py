@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import select
 import signal
@@ -16,12 +17,12 @@ from typing import Any
 
 import console
 import duels
+import forkserver
 import panels
 import pytest
 
 from tests import voices
 
-ATTACH = "import fcntl,os,sys,termios; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execv(sys.argv[1],sys.argv[1:])"
 SHELL = """
 import os, signal, sys, termios
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -51,18 +52,20 @@ class Terminal:
     """A pseudo-terminal with rebut on it, read and typed at by a test."""
 
     def __init__(self, words: list[str], cwd: Path, shell: bool = False, **env: str) -> None:
-        within = [sys.executable, "-c", SHELL] if shell else []
+        start = functools.partial(subprocess.Popen, start_new_session=True)
+        within = [sys.executable, "-c", forkserver.ATTACH, sys.executable, "-c", SHELL]
+        if not shell:
+            start, within = functools.partial(forkserver.Popen, terminal=True), []
         self.leader, self.far = os.openpty()
         self.before = termios.tcgetattr(self.far)
         around = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
-        self.child = subprocess.Popen(
-            [sys.executable, "-c", ATTACH, *within, console.REBUT, *words],
+        self.child = start(
+            [*within, console.REBUT, *words],
             stdin=self.far,
             stdout=self.far,
             stderr=self.far,
             env={**around, "TERM": "xterm-256color", **env},
             cwd=cwd,
-            start_new_session=True,
         )
         self.screen, self.at = b"", 0
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import crosses
 import duels
+import forkserver
 import panels
 import pytest
 import revisions
@@ -41,7 +42,7 @@ def company(folder: Path, answers: dict[str, Any], count: int) -> str:
 
 def piped(words: list[str], text: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rebut", *words]
-    return subprocess.run(command, input=text, capture_output=True, text=True, cwd=cwd)
+    return forkserver.run(command, input=text, capture_output=True, text=True, cwd=cwd)
 
 
 def opened() -> Any:

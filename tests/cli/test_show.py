@@ -13,6 +13,7 @@ from typing import Any
 
 import crosses
 import duels
+import forkserver
 import pytest
 from console import at_a_terminal, piped
 
@@ -141,7 +142,7 @@ def test_nobody_is_paged_without_a_terminal_on_both_sides(seats: dict[str, str],
     command, kept = pager(workspace)
     assert "CLOSING" in piped("show", "last", env={"PAGER": command}, cwd=workspace).stdout
     leader, follower = os.openpty()
-    with subprocess.Popen(
+    with forkserver.Popen(
         [*([sys.executable, "-m", "rebut"]), "show", "last"],
         stdin=subprocess.DEVNULL,
         stdout=follower,

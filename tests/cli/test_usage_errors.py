@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
+import forkserver
 import pytest
 from console import REBUT, piped
 
@@ -110,7 +110,7 @@ def test_a_question_whose_first_word_is_near_to_a_command_may_be_either(setup: P
 def test_a_flag_that_nobody_has_is_told_before_a_silent_pipe_is_waited_for(setup: Path) -> None:
     silent, kept = os.pipe()  # its far end stays open and says nothing
     try:
-        done = subprocess.run([REBUT, "--frobnicate"], stdin=silent, capture_output=True, text=True, cwd=setup)
+        done = forkserver.run([REBUT, "--frobnicate"], stdin=silent, capture_output=True, text=True, cwd=setup)
     finally:
         os.close(silent)
         os.close(kept)

@@ -18,6 +18,7 @@ from typing import Any
 
 import crashing
 import duels
+import forkserver
 import pytest
 from crashing import FIRST, SECOND, Job, play, repository
 from loopback import Loopback
@@ -53,7 +54,7 @@ class Shell:
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "rebut", *words]
         with self.said.open("wb") as said:
-            return subprocess.Popen(command, cwd=self.folder, env=self.env, stdout=said, stderr=said)
+            return forkserver.Popen(command, cwd=self.folder, env=self.env, stdout=said, stderr=said)
 
     def duel(self) -> subprocess.Popen[bytes]:
         seats = ["--proposer", "openai:a", "--challenger", "openai:b", "--judge", "openai:c"]
@@ -152,7 +153,7 @@ def killed_with_a_tool(folder: Path, **changes: Any) -> Iterator[tuple[Job, int,
     folder.mkdir()
     answers = {key: [value] for key, value in duels.answers(1).items()}
     job = Job(str(folder), answers, settings={"rounds": 1}, spawn=True, forked=False, **changes)
-    run = subprocess.Popen(
+    run = forkserver.Popen(
         [*crashing.command(), "0"], stdin=subprocess.PIPE, text=True, env=crashing.environment(**FIRST), cwd=folder
     )
     assert run.stdin

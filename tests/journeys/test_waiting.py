@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import forkserver
 import pytest
 
 from tests import duels
@@ -37,7 +38,7 @@ def test_a_wait_is_counted_down_on_a_terminal_and_leaves_no_trace_in_the_lines(
 
 def test_a_wait_is_said_once_where_nothing_moves(env: dict[str, str], workspace: Path) -> None:  # C14
     words = [sys.executable, "-m", "rebut", *DUEL]
-    ended = subprocess.run(words, cwd=workspace, env=env, text=True, capture_output=True, stdin=subprocess.DEVNULL)
+    ended = forkserver.run(words, cwd=workspace, env=env, text=True, capture_output=True, stdin=subprocess.DEVNULL)
     assert ended.returncode == 0, ended.stderr
     (line,) = [line for line in ended.stderr.splitlines() if "again in" in line]
     assert line.split() == ["proposer", "opening", "openai:", "429,", "again", "in", "2", "s"]

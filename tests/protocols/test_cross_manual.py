@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-import pty
 import re
 import select
-import signal
 import struct
 import sys
 import termios
@@ -19,6 +17,7 @@ from typing import Any
 
 import crosses
 import duels
+import forkserver
 import pytest
 import voices
 from repositories import commit, git
@@ -46,13 +45,13 @@ class Terminal:
     """The real program on a pseudo-terminal of a given width."""
 
     def __init__(self, cwd: Path, *words: str, columns: int = 80) -> None:
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.chdir(cwd)
-            # By hand, since readline, which pytest loads, puts the size into the environment behind Python's back.
-            around = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")} | {"TERM": "dumb"}
-            os.execve(sys.executable, [sys.executable, "-m", "rebut", *words], around)
-        ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        self.fd, far = os.openpty()
+        ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        # By hand, since readline, which pytest loads, puts the size into the environment behind Python's back.
+        around = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")} | {"TERM": "dumb"}
+        command = [sys.executable, "-m", "rebut", *words]
+        self.child = forkserver.Popen(command, stdin=far, stdout=far, stderr=far, env=around, cwd=cwd, terminal=True)
+        os.close(far)
         self.seen = ""
 
     def until(self, text: str) -> str:
@@ -81,10 +80,10 @@ class Terminal:
         ends = time.monotonic() + 30
         while self._read():
             if time.monotonic() > ends:
-                os.kill(self.pid, signal.SIGKILL)
+                self.child.kill()
                 raise AssertionError(f"it never ended:\n{self.seen}")
         os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.child.wait()
 
 
 @pytest.mark.parametrize("columns", [100, 50])
@@ -253,10 +252,8 @@ def test_the_text_may_come_by_argument_file_or_standard_input(shop: Path) -> Non
     for words in ([crosses.PROPOSAL], ["--artifact-file", "plan.md"]):
         done = voices.cli("cross", *words, *flags(shop, said), cwd=shop)
         assert "Target: proposal" in done.stdout, done.stderr
-    import subprocess
-
     for words in (["-"], []):
-        piped = subprocess.run(
+        piped = forkserver.run(
             [sys.executable, "-m", "rebut", "cross", *words, *flags(shop, said)],
             input=crosses.PROPOSAL, capture_output=True, text=True, cwd=shop, timeout=60,
         )  # fmt: skip

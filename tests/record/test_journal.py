@@ -20,6 +20,7 @@ from typing import Any
 
 import crashing
 import duels
+import forkserver
 import pytest
 from crashing import FIRST, SECOND, Job, play
 from hypothesis import given, settings, strategies as st
@@ -51,7 +52,7 @@ def begin(folder: Path) -> Journal:
 
 def cli(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rebut", *words]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=crashing.environment())
+    return forkserver.run(command, capture_output=True, text=True, encoding="utf-8", env=crashing.environment())
 
 
 def duel(folder: Path, said: dict[str, Any] | None = None, **common: Any) -> rebut.Outcome:
@@ -280,7 +281,7 @@ def held(folder: Path) -> Iterator[tuple[str, int]]:
     specs = duels.seats(folder, {"r1/opening@proposer": {"hang": True}}, rounds=1)
     words = [word for role, spec in specs.items() for word in (f"--{role}", spec)]
     command = [sys.executable, "-m", "rebut", "duel", TOPIC, *words, "--rounds", "1", "--quiet"]
-    run = subprocess.Popen(command, cwd=folder, env=crashing.environment())
+    run = forkserver.Popen(command, cwd=folder, env=crashing.environment())
     try:
         while not any(b'"asked"' in path.read_bytes() for path in root().glob(f"*/{NAME}")):
             assert run.poll() is None

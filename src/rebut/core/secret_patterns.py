@@ -2,8 +2,7 @@
 
 A table has a `kind`, a `pattern`, and what must be there for the pattern to be worth trying: `prefixes` that open the
 secret, a text that it `contains`, or `keywords` that stand before it on the same line. A group called `value` narrows
-what is removed. `check` names a condition on the whole secret. `example` and `miss` are for the tests, and in pieces,
-so that nobody's scanner takes the file for a leak.
+what is removed. `check` names a condition on the whole secret. The tests try every table on an example and a near miss.
 """
 
 from __future__ import annotations
@@ -49,9 +48,6 @@ class PatternTable:
     contains: str = ""
     keywords: tuple[str, ...] = ()
     check: str = ""
-    example: tuple[str, ...] = ()
-    """In pieces: with `prefixes` the first piece is the first of them, with `keywords` the name and the sign."""
-    miss: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +175,6 @@ def tables() -> tuple[PatternTable, ...]:
             contains=table.get("contains", ""),
             keywords=tuple(table.get("keywords", ())),
             check=table.get("check", ""),
-            example=tuple(table["example"]),
-            miss=tuple(table["miss"]),
         )
         for table in read["secret"]
     )

@@ -178,7 +178,7 @@ def test_a_repository_may_not_touch_tools(tmp_path: Path, repo: str) -> None:  #
     ("user", "says"),
     [
         ('[tools.human]\ncommand = "x"', "built in"),
-        ('[tools."a b"]\ncommand = "x"', "is no name for a tool"),
+        ('[tools."a b"]\ncommand = "x"', "is not a valid name for a tool"),
         (MINE + '[providers.mine]\nwire = "openai"\nbase_url = "https://h/v1"', "both in tools and in providers"),
         ("tools = 1", "tools"),
     ],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,9 +12,11 @@ import pytest
 from console import piped
 
 from rebut.core.errors import ConfigError, UsageError
+from rebut.core.files import shipped
 from rebut.core.types import ModelSpec
 from rebut.setup import config
 from rebut.setup.config import Config
+from rebut.setup.config_tables import UserFile, checked
 
 
 class Desk:
@@ -94,16 +98,16 @@ def test_an_unknown_provider_gets_a_guess_and_the_list(setup: Desk) -> None:  # 
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("ftp://host/v1", "no http or https"),
-        ("host/v1", "no http or https"),
-        ("https://", "no http or https"),
-        ("https://host:port/v1", "no valid URL"),
+        ("ftp://host/v1", "not an http or https"),
+        ("host/v1", "not an http or https"),
+        ("https://", "not an http or https"),
+        ("https://host:port/v1", "not a valid URL"),
         ("https://me:hunter2@host/v1", "user name or password"),
         ("https://host/v1?key=hunter2", "query or fragment"),
-        ("http://models.example.org/v1", "in clear"),
-        ("http://127.0.0.1.example.org/v1", "in clear"),
-        ("http://localhost.example.org/v1", "in clear"),
-        ("http://192.168.0.7:11434/v1", "in clear"),
+        ("http://models.example.org/v1", "unencrypted"),
+        ("http://127.0.0.1.example.org/v1", "unencrypted"),
+        ("http://localhost.example.org/v1", "unencrypted"),
+        ("http://192.168.0.7:11434/v1", "unencrypted"),
     ],
 )
 def test_an_address_that_could_leak_is_refused_and_not_repeated(setup: Desk, url: str, says: str) -> None:  # C16
@@ -126,7 +130,7 @@ def test_plain_http_elsewhere_needs_the_users_word(setup: Desk) -> None:  # C16
 def test_a_bad_address_in_the_environment_stops_only_those_who_need_it(setup: Desk) -> None:  # C16
     loaded = setup.load(THREE_LINES, env={"OPENAI_BASE_URL": "http://box.lan/v1"})
     assert loaded.need_provider("mine").name == "mine"
-    with pytest.raises(ConfigError, match=r"OPENAI_BASE_URL .* in clear"):
+    with pytest.raises(ConfigError, match=r"OPENAI_BASE_URL .* unencrypted"):
         loaded.need_provider("openai")
     with pytest.raises(ConfigError):
         loaded.provider("openai")
@@ -139,7 +143,7 @@ def test_a_bad_address_in_the_environment_stops_only_those_who_need_it(setup: De
         ('[providers.mine]\nwire = "openai"', "providers.mine has no base_url"),
         ('[providers.mine]\nwire = "telex"\nbase_url = "https://h/v1"', "providers.mine.wire"),
         ('[providers.human]\nwire = "openai"\nbase_url = "https://h/v1"', "built in"),
-        ('[providers."a b"]\nwire = "openai"\nbase_url = "https://h/v1"', "no name for a provider"),
+        ('[providers."a b"]\nwire = "openai"\nbase_url = "https://h/v1"', "not a valid name for a provider"),
         ("[providers.openai]\nconcurrency = 0", "providers.openai.concurrency"),
         ('[limits]\nrounds = "two"', "limits.rounds"),
         ("[limits]\nrounds = true", "limits.rounds"),
@@ -281,7 +285,7 @@ def test_a_repository_may_not_touch_providers_at_all(setup: Desk, repo: str) -> 
 
 
 def test_a_repository_may_not_seat_anyone(setup: Desk) -> None:  # C16
-    assert "may not choose who sits where" in setup.refusal(repo='[seats]\njudge = "openai"').message
+    assert "may not choose models" in setup.refusal(repo='[seats]\njudge = "openai"').message
 
 
 def test_an_unknown_key_in_a_repository_is_an_error_too(setup: Desk) -> None:  # C16
@@ -308,7 +312,7 @@ def test_a_repository_can_only_shorten_the_list_of_providers(setup: Desk) -> Non
     assert [loaded.allowed(p) for p in ("openai", "mine", "other")] == [False, True, False]
     assert [loaded.listed(p) for p in ("openai", "mine", "other")] == [False, True, False]
     (notice,) = loaded.notices
-    assert "other" in notice and "your list holds" in notice
+    assert "other" in notice and "your list counts" in notice
 
 
 def test_a_repositorys_list_alone_narrows_what_is_named_and_lists_nobody(setup: Desk) -> None:  # C16
@@ -357,3 +361,20 @@ def test_seats_may_name_the_roles_of_any_protocol_and_lists_for_roles_with_sever
         "author": ["claude", "codex"],
         "synthesizer": ["claude"],
     }
+
+
+def test_the_shipped_providers_are_valid_tables_and_share_no_name_with_a_tool() -> None:  # C1
+    # Shipped tables are not checked at run time, and a provider's name must not make rebut load the tools.
+    providers, tools = shipped("providers.toml"), shipped("tools.toml")["tools"]
+    assert checked(UserFile, {"providers": providers}, "providers.toml") == {"providers": providers}
+    assert not set(providers) & set(tools)
+
+
+def test_without_a_config_file_neither_pydantic_nor_the_tables_are_loaded(tmp_path: Path) -> None:  # house rule 5
+    program = (
+        "import sys; from pathlib import Path; from rebut.setup import config\n"
+        "config.load(workspace=Path(sys.argv[1]), env={'XDG_CONFIG_HOME': sys.argv[1]}).provider('openai').name\n"
+        "print(sorted(m for m in sys.modules if m in ('pydantic', 'difflib', 'platformdirs') or m.endswith('.tables')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,49 +1,43 @@
-"""What the user has settled beforehand: providers, limits, egress and default seats, from TOML.
+"""The config: providers, limits, egress and default seats, from two TOML files.
 
-Two files. The user's own may say anything. A repository's `rebut.toml` may only narrow: fewer providers, lower limits,
-more globs; it travels with code from strangers, so it never chooses a command, an address, a header or a key.
+The user's own file may set anything. A repository's `rebut.toml` may only narrow: fewer providers, lower limits, more
+globs of files that are never sent. It comes with code of strangers, so it never chooses a model, a command, an
+address, a header or a key.
 """
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-import platformdirs
-
-from rebut.backends.cli_tools.tables import Tool, load as load_tools
-from rebut.backends.linters.tables import Analyser, load as load_analysers
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import shipped as shipped_tables
 from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
 from rebut.domain.limits import RANGES
-from rebut.setup.config_files import (
-    REPO_FILE,
-    GateTable,
-    LimitsTable,
-    ProviderTable,
-    RepoFile,
-    UserFile,
-    Wire,
-    read,
-    refuse_foreign,
-    validated,
-)
+from rebut.setup.config_files import REPO_FILE, Wire, read, repository_file, user_file as read_user_file
 
+if TYPE_CHECKING:
+    from rebut.backends.cli_tools.tables import Tool
+    from rebut.backends.linters.tables import Analyser
+
+T = TypeVar("T")
 BUILT_IN = ("human", "scripted", "caller", "local", "gguf", "lint", "rules")
-"""Kinds that need no table and send nothing anywhere."""
+"""Kinds of participants that need no table and send nothing anywhere."""
+ROLES = ("proposer", "challenger", "judge", "author", "critic", "decider", "synthesizer", "lead")
+"""The roles of the shipped protocols, to tell a misspelt role from one of the user's own protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An HTTP provider, its address settled."""
+    """An HTTP provider with its address."""
 
     name: str
     wire: Wire
@@ -53,7 +47,27 @@ class Provider:
     family: str = ""
     concurrency: int | None = None
     free: bool = False
-    """Known to cost nothing by the call, as a server of one's own does."""
+    """Known to cost nothing by the call, like a server of the user's own."""
+
+
+class LazyTables(Mapping[str, T]):
+    """Tables by name that are loaded at their first use: most commands need none of them."""
+
+    def __init__(self, load: Callable[[], Mapping[str, T]]) -> None:
+        self._load = load
+
+    @cached_property
+    def _tables(self) -> Mapping[str, T]:
+        return self._load()
+
+    def __getitem__(self, name: str) -> T:
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +84,24 @@ class Config:
     ceilings: Mapping[str, float] = field(default_factory=dict)
     """The repository's limits alone: a default or a flag above them is lowered too; see `capped`."""
     user_allow: tuple[str, ...] | None = None
-    """`[egress] allow`; None when no list was given, which is not the same as an empty one."""
+    """`[egress] allow`; None if there is no list, which is not the same as an empty list."""
     repo_allow: tuple[str, ...] | None = None
     never: tuple[str, ...] = ()
+    """Globs of files that are never sent."""
     seats: Mapping[str, tuple[ModelSpec, ...]] = field(default_factory=dict)
-    """Who sits where when the command line does not say."""
+    """Role → the models that have its seats unless the command line names others."""
     gate: Wish = Wish()
-    """The user's alone: what the repository says is read from the base of the change under review."""
+    """The user's alone: the repository's is read from the base of the change under review."""
     notices: tuple[str, ...] = ()
     faults: Mapping[str, ConfigError] = field(default_factory=dict)
-    """Providers whose address, taken from the environment, cannot be used. Raised when one of them is wanted, so that
-    a variable set for some other program does not stop a debate that never needs it."""
+    """Providers with an unusable address in the environment. The error is raised when such a provider is used, so that
+    a variable that is set for another program does not stop a debate that does not need it."""
+
+    def tool(self, name: str) -> Tool | None:
+        """The command-line tool of that name. For a provider's name, the tables of shipped tools are not loaded."""
+        if isinstance(self.tools, LazyTables) and any(p.name == name for p in self.providers):
+            return None
+        return self.tools.get(name)
 
     def provider(self, name: str) -> Provider | None:
         if name in self.faults:
@@ -88,20 +109,21 @@ class Config:
         return next((p for p in self.providers if p.name == name), None)
 
     def need_provider(self, name: str) -> Provider:
+        """The provider of that name. Raises `UsageError` with the nearest known name."""
         if found := self.provider(name):
             return found
         known = sorted({p.name for p in self.providers} | set(BUILT_IN) | set(self.tools))
-        near = difflib.get_close_matches(name, known, n=1)
-        guess = f"did you mean {near[0]}? " if near else ""
+        near = _nearest(name, known)
+        guess = f"did you mean {near}? " if near else ""
         raise UsageError(f"unknown provider {name!r}", f"{guess}Known: {', '.join(known)}.")
 
     def allowed(self, provider: str) -> bool:
-        """May a seat that was named by hand use this provider? A list that nobody gave forbids nothing."""
+        """Whether a seat that the user named may use this provider. Without a list, every provider is allowed."""
         lists = (self.user_allow, self.repo_allow)
         return provider in BUILT_IN or all(allow is None or provider in allow for allow in lists)
 
     def listed(self, provider: str) -> bool:
-        """May rebut choose this provider by itself with nobody watching? Only if the user has listed it."""
+        """Whether rebut may choose this provider without the user present: only if the user has listed it."""
         return provider in BUILT_IN or (self.allowed(provider) and provider in (self.user_allow or ()))
 
     def capped(self, limit: str, value: float) -> float:
@@ -109,66 +131,76 @@ class Config:
         return min(value, self.ceilings.get(limit, value))
 
     def known_secrets(self, env: Mapping[str, str]) -> list[str]:
-        """The keys that rebut itself could read, for the redactor."""
+        """The keys that rebut itself can read, for the redactor."""
         values = (env.get(p.api_key_env, "") for p in self.providers if p.api_key_env)
         return list(dict.fromkeys(v for v in values if v))
 
 
+def _nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), "")
+
+
 def user_path(env: Mapping[str, str]) -> Path:
-    """Where the user's own file is, whether it exists or not."""
+    """The path of the user's own file, whether it exists or not."""
     if named := env.get("REBUT_CONFIG"):
         return Path(named)
-    home = env.get("XDG_CONFIG_HOME", "")
-    folder = Path(home) / "rebut" if Path(home).is_absolute() else platformdirs.user_config_path("rebut")
-    return folder / "config.toml"
+    if Path(home := env.get("XDG_CONFIG_HOME", "")).is_absolute():
+        return Path(home) / "rebut" / "config.toml"
+    import platformdirs
+
+    return platformdirs.user_config_path("rebut") / "config.toml"
 
 
 def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = None) -> Config:
-    """Read both files. A file that was named and is not there is an error; one in its usual place may be missing."""
-    mine = user_file or user_path(env)
-    named = user_file is not None or bool(env.get("REBUT_CONFIG"))
-    user_raw = read(mine, needed=named)
-    repo_raw = read(workspace / REPO_FILE, needed=False)
-    refuse_foreign(repo_raw)
-    user = validated(UserFile, user_raw, mine.name)
-    repo = validated(RepoFile, repo_raw, REPO_FILE)
+    """Read both files. A file that was named must exist; a file in its usual place may be missing."""
+    path, user, repo = _files(workspace, env, user_file)
     notices: list[str] = []
-    limits = _clamped(user.limits, mine.name, notices)
-    ceilings = _clamped(repo.limits, REPO_FILE, notices)
-    user_allow, repo_allow = (None if f.egress.allow is None else tuple(f.egress.allow) for f in (user, repo))
+    limits = _clamped(user.get("limits", {}), path.name, notices)
+    ceilings = _clamped(repo.get("limits", {}), REPO_FILE, notices)
+    user_allow, repo_allow = (f.get("egress", {}).get("allow") for f in (user, repo))
     if user_allow is not None and (extra := [name for name in repo_allow or () if name not in user_allow]):
-        notices.append(f"{REPO_FILE} allows {', '.join(extra)}, which your own list does not; your list holds.")
-    providers, faults = _providers(user.providers, mine.name, env)
+        notices.append(f"{REPO_FILE} allows {', '.join(extra)}, which your own list does not; your list counts.")
+    providers, faults = _providers(user.get("providers", {}), path.name, env)
     return Config(
         providers=providers,
-        tools=_tools(user, mine.name),
-        analysers=load_analysers(user.analysers, mine.name),
+        tools=_tools(user, path.name),
+        analysers=_analysers(user.get("analysers", {}), path.name),
         limits=_lower(limits, ceilings, notices),
         ceilings=ceilings,
-        user_allow=user_allow,
-        repo_allow=repo_allow,
-        never=tuple(dict.fromkeys([*user.egress.never, *repo.egress.never])),
-        seats=_seats(user.seats, mine.name),
-        gate=wish(user.gate),
+        user_allow=None if user_allow is None else tuple(user_allow),
+        repo_allow=None if repo_allow is None else tuple(repo_allow),
+        never=_never(user, repo),
+        seats=_seats(user.get("seats", {}), path.name),
+        gate=Wish(**user.get("gate", {})),
         notices=tuple(notices),
         faults=faults,
     )
 
 
-def wish(table: GateTable) -> Wish:
-    return Wish(table.fail_on, table.on_inconclusive, table.dismissals)
+def never_sent(*, workspace: Path, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The globs of files that are never sent: all that a command without models needs of the config."""
+    return _never(*_files(workspace, env)[1:])
 
 
-ROLES = ("proposer", "challenger", "judge", "author", "critic", "decider", "synthesizer", "lead")
-"""The roles of the shipped protocols, to tell a slip of the pen from a role of the user's own protocol."""
+def _files(
+    workspace: Path, env: Mapping[str, str], named: Path | None = None
+) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    """The path of the user's file, and what both files set."""
+    path = named or user_path(env)
+    repo = repository_file(read(workspace / REPO_FILE, needed=False))
+    return path, read_user_file(path, needed=named is not None or bool(env.get("REBUT_CONFIG"))), repo
 
-# Limits, seats, providers. --------------------------------------------------------------------------------------------
+
+def _never(user: Mapping[str, Any], repo: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(glob for f in (user, repo) for glob in f.get("egress", {}).get("never", ())))
 
 
-def _clamped(table: LimitsTable, file: str, notices: list[str]) -> dict[str, float]:
+def _clamped(limits: Mapping[str, float], file: str, notices: list[str]) -> dict[str, float]:
     """The limits that a file sets, within the permitted ranges."""
-    values: dict[str, float] = table.model_dump(exclude_none=True)
-    for name, value in values.items():
+    values = dict(limits)
+    for name, value in limits.items():
         low, high = RANGES[name]
         if not low <= value <= high:
             # A NaN fails every comparison and becomes the lowest value, which is the safe side.
@@ -189,13 +221,13 @@ def _lower(limits: Mapping[str, float], ceilings: Mapping[str, float], notices: 
 
 
 def _seats(table: Mapping[str, str | list[str]], file: str) -> dict[str, tuple[ModelSpec, ...]]:
-    """Role → specs. Any protocol may have any role, so that only a near miss of a shipped one is refused."""
+    """Role → specs. A protocol may have any role, so only a near miss of a shipped role is refused."""
     out: dict[str, tuple[ModelSpec, ...]] = {}
     for role, value in table.items():
-        if role not in ROLES and (near := difflib.get_close_matches(role, ROLES, n=1, cutoff=0.8)):
+        if role not in ROLES and (near := _nearest(role, ROLES, 0.8)):
             raise ConfigError(
                 f"{file}: unknown key seats.{role}",
-                f"Did you mean {near[0]}? Known here: {', '.join(ROLES)}, and those of your own protocols.",
+                f"Did you mean {near}? Known here: {', '.join(ROLES)}, and those of your own protocols.",
             )
         try:
             out[role] = tuple(ModelSpec.parse(text) for text in ([value] if isinstance(value, str) else value))
@@ -205,41 +237,57 @@ def _seats(table: Mapping[str, str | list[str]], file: str) -> dict[str, tuple[M
 
 
 def _providers(
-    tables: Mapping[str, ProviderTable], file: str, env: Mapping[str, str]
+    tables: Mapping[str, Mapping[str, Any]], file: str, env: Mapping[str, str]
 ) -> tuple[tuple[Provider, ...], dict[str, ConfigError]]:
-    shipped = {name: ProviderTable.model_validate(table) for name, table in shipped_tables("providers.toml").items()}
+    """The shipped providers with the user's changes, the user's own, and the errors of unusable addresses."""
+    shipped = shipped_tables("providers.toml")
     found, faults = [], {}
     for name in [*shipped, *(n for n in tables if n not in shipped)]:
-        mine, ours = tables.get(name, ProviderTable()), shipped.get(name, ProviderTable())
         _check_name(name, file)
-        said = {key: getattr(mine, key) for key in mine.model_fields_set}
-        # An address that the user wrote down is not overruled by a variable that only the shipped table names.
-        quiet = {"base_url_env": ""} if "base_url" in said else {}
-        table = ours.model_copy(update={**quiet, **said})
-        if table.wire is None or not (table.base_url or table.base_url_env):
-            missing = "wire" if table.wire is None else "base_url"
-            raise ConfigError(f"{file}: providers.{name} has no {missing}", _EXAMPLE)
-        overruled = env.get(table.base_url_env, "") if table.base_url_env else ""
-        url = overruled or table.base_url
-        wrong = _wrong_with(url, table.allow_http)
-        if wrong and (overruled or not table.base_url):
-            faults[name] = ConfigError(f"{table.base_url_env} (address of {name}) {wrong[0]}", wrong[1])
+        mine = tables.get(name, {})
+        # An address in the user's file is not overruled by a variable that only the shipped table names.
+        quiet = {"base_url_env": ""} if "base_url" in mine else {}
+        table = {**shipped.get(name, {}), **quiet, **mine}
+        wire, address, variable = (table.get(key, "") for key in ("wire", "base_url", "base_url_env"))
+        if not wire or not (address or variable):
+            raise ConfigError(f"{file}: providers.{name} has no {'base_url' if wire else 'wire'}", _EXAMPLE)
+        overruled = env.get(variable, "") if variable else ""
+        url = overruled or address
+        wrong = _wrong_with(url, table.get("allow_http", False))
+        if wrong and (overruled or not address):
+            faults[name] = ConfigError(f"{variable} (address of {name}) {wrong[0]}", wrong[1])
         elif wrong:
             raise ConfigError(f"{file}: providers.{name}.base_url {wrong[0]}", wrong[1])
-        rest = (table.api_key_env, table.model, table.family, table.concurrency, table.free)
-        found.append(Provider(name, table.wire, url.rstrip("/"), *rest))
+        more = {key: table[key] for key in ("api_key_env", "model", "family", "concurrency", "free") if key in table}
+        found.append(Provider(name, wire, url.rstrip("/"), **more))
     return tuple(found), faults
 
 
-def _tools(user: UserFile, file: str) -> dict[str, Tool]:
-    """The tools, without shipped ones whose name the user has given to a provider of their own."""
-    for name in user.tools:
+def _tools(user: Mapping[str, Any], file: str) -> Mapping[str, Tool]:
+    """The tools, without shipped ones whose name the user has given to a provider."""
+    mine, providers = user.get("tools", {}), user.get("providers", {})
+    for name in mine:
         _check_name(name, file, "tools")
-        if name in user.providers:
+        if name in providers:
             raise ConfigError(
                 f"{file}: {name} is both in tools and in providers", "Choose another name for one of them."
             )
-    return {name: tool for name, tool in load_tools(user.tools, file).items() if name not in user.providers}
+
+    def load_tools() -> dict[str, Tool]:
+        from rebut.backends.cli_tools.tables import load
+
+        return {name: tool for name, tool in load(mine, file).items() if name not in providers}
+
+    return load_tools() if mine else LazyTables(load_tools)  # mistakes of the user are reported at once
+
+
+def _analysers(mine: Mapping[str, Any], file: str) -> Mapping[str, Analyser]:
+    def load_analysers() -> dict[str, Analyser]:
+        from rebut.backends.linters.tables import load
+
+        return load(mine, file)
+
+    return load_analysers() if mine else LazyTables(load_analysers)
 
 
 _EXAMPLE = 'Write for example: wire = "openai", base_url = "https://host/v1", api_key_env = "HOST_API_KEY".'
@@ -250,7 +298,7 @@ def _check_name(name: str, file: str, table: str = "providers") -> None:
         raise ConfigError(f"{file}: {table}.{name}: that name is built in", "Choose another name.")
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
         raise ConfigError(
-            f"{file}: {table}.{name!r} is no name for a {table[:-1]}",
+            f"{file}: {table}.{name!r} is not a valid name for a {table[:-1]}",
             "Begin with a letter; then letters, digits, `_`, `.` and `-`.",
         )
 
@@ -261,15 +309,15 @@ def _wrong_with(url: str, allow_http: bool) -> tuple[str, str] | None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        return "is no valid URL", "Write it as https://host/v1."
+        return "is not a valid URL", "Write it as https://host/v1."
     if parts.scheme not in ("http", "https") or not host or re.search(r"\s", url):
-        return "is no http or https URL", "Write it as https://host/v1."
+        return "is not an http or https URL", "Write it as https://host/v1."
     if parts.username is not None or parts.password is not None:
-        return "holds a user name or password", "Put the key in an environment variable and name it in api_key_env."
+        return "contains a user name or password", "Put the key in an environment variable and name it in api_key_env."
     if parts.query or parts.fragment:
         return "has a query or fragment", "Give the address only up to the path, such as https://host/v1."
     if parts.scheme == "http" and not allow_http and not is_loopback(host):
-        return f"is plain http to {host}: keys and texts would travel in clear", (
+        return f"is plain http to {host}: keys and texts would travel unencrypted", (
             "Use https, or set allow_http = true in that provider's table of your own config."
         )
     return None

@@ -1,86 +1,41 @@
-"""The config files as they stand on disk: read, checked against their tables, and a repository's held to narrowing."""
+"""The config files on disk: reading them, and refusing what a repository's file must not set."""
 
 from __future__ import annotations
 
-import difflib
-import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any, Literal
 
 from rebut.core.errors import ConfigError
 
 REPO_FILE = "rebut.toml"
+LARGEST_FILE = 1_000_000
+WHERE_TO = "Move it to your own config (`rebut config path`)."
 Wire = Literal["openai", "responses", "anthropic", "google"]
 
 
-class StrictTable(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+def user_file(path: Path, *, needed: bool) -> dict[str, Any]:
+    """The keys that the user's own file sets, checked. If it is not `needed`, it may be missing."""
+    raw = read(path, needed=needed)
+    if not raw:
+        return {}
+    from rebut.setup.config_tables import UserFile, checked
+
+    return checked(UserFile, raw, path.name)
 
 
-class ProviderTable(StrictTable):
-    wire: Wire | None = None
-    base_url: str = ""
-    base_url_env: str = Field(default="", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
-    api_key_env: str = Field(default="", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
-    model: str = ""
-    family: str = ""
-    concurrency: int | None = Field(default=None, ge=1, le=64)
-    free: bool = False
-    allow_http: bool = False
+def repository_file(raw: Mapping[str, object], where: str = REPO_FILE) -> dict[str, Any]:
+    """The keys that a repository's file sets, checked. It may only narrow what the user permits."""
+    if not raw:
+        return {}
+    _refuse_choices(raw)
+    from rebut.setup.config_tables import RepoFile, checked
 
-
-class LimitsTable(StrictTable):
-    rounds: int | None = None
-    minutes: float | None = None
-    tokens: int | None = None
-    usd: float | None = None
-    calls: int | None = None
-    timeout: float | None = None
-
-
-class EgressTable(StrictTable):
-    allow: list[str] | None = None
-    never: list[str] = []
-
-
-class GateTable(StrictTable):
-    fail_on: Literal["P1", "P2", "P3"] | None = None
-    on_inconclusive: Literal["fail", "pass"] | None = None
-    dismissals: Literal["all", "shared", "none"] | None = None
-
-
-class RepoFile(StrictTable):
-    limits: LimitsTable = LimitsTable()
-    egress: EgressTable = EgressTable()
-    gate: GateTable = GateTable()
-    """In a repository's file it counts only as the base commit of a reviewed change has it."""
-
-
-class UserFile(RepoFile):
-    providers: dict[str, ProviderTable] = {}
-    tools: dict[str, dict[str, object]] = {}
-    """Command-line tools; `rebut.tools` knows what may stand in there."""
-    analysers: dict[str, dict[str, object]] = {}
-    """What `lint` runs; `rebut.analysers` knows what may stand in there."""
-    seats: dict[str, str | list[str]] = {}
-    """Role → spec, or a list of specs for a role with several seats. Any protocol's roles, also of your own."""
-
-
-TABLES: dict[str, type[StrictTable]] = {
-    "providers": ProviderTable,
-    "limits": LimitsTable,
-    "egress": EgressTable,
-    "gate": GateTable,
-}
-LARGEST_FILE = 1_000_000
-WHERE_TO = "Move it to your own config (`rebut config path`)."
+    return checked(RepoFile, raw, where)
 
 
 def read(path: Path, *, needed: bool) -> dict[str, object]:
+    """The tables of a TOML file; none if it is missing and not `needed`."""
     try:
         if not needed and not path.is_file():
             return {}
@@ -94,7 +49,10 @@ def read(path: Path, *, needed: bool) -> dict[str, object]:
 
 
 def parse(raw: bytes, where: str) -> dict[str, object]:
-    """The tables of a file, or where in it the first mistake is."""
+    """The tables of a file. Raises `ConfigError` with the line of the first mistake."""
+    import re
+    import tomllib
+
     try:
         return tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -107,18 +65,10 @@ def parse(raw: bytes, where: str) -> dict[str, object]:
         raise ConfigError(f"{where}, line {line}: {what}", "The file must be valid TOML.") from error
 
 
-def refuse_foreign(raw: Mapping[str, object]) -> None:
-    """A repository's file that reaches beyond narrowing is refused by name, before anything else is looked at."""
-    choices = {
-        "command": "commands",
-        "args": "commands",
-        "headers": "headers",
-        "api_key": "keys",
-        "api_key_env": "key names",
-    }
-    choices |= dict.fromkeys(("base_url", "base_url_env", "allow_http"), "addresses")
+def _refuse_choices(raw: Mapping[str, object]) -> None:
+    """Refuse a repository's file that chooses models, commands or addresses, before anything else is checked."""
     if "seats" in raw:
-        raise ConfigError(f"{REPO_FILE} sets seats; a repository may not choose who sits where", WHERE_TO)
+        raise ConfigError(f"{REPO_FILE} sets seats; a repository may not choose models", WHERE_TO)
     for table in ("tools", "analysers"):
         if table in raw:
             raise ConfigError(f"{REPO_FILE} sets {table}; a repository may not choose commands", WHERE_TO)
@@ -127,28 +77,16 @@ def refuse_foreign(raw: Mapping[str, object]) -> None:
     key, what = "providers", "providers"
     providers = raw["providers"]
     if isinstance(providers, dict) and providers:
-        name, table = next(iter(providers.items()))
+        name, values = next(iter(providers.items()))
         key = f"providers.{name}"
-        if isinstance(table, dict) and table:
-            worst = next((k for k in choices if k in table), next(iter(table)))
-            key, what = f"{key}.{worst}", choices.get(worst, "providers")
+        if isinstance(values, dict) and values:
+            worst = next((k for k in CHOICES if k in values), next(iter(values)))
+            key, what = f"{key}.{worst}", CHOICES.get(worst, "providers")
     raise ConfigError(f"{REPO_FILE} sets {key}; a repository may not choose {what}", WHERE_TO)
 
 
-T = TypeVar("T", bound=StrictTable)
-
-
-def validated(model: type[T], raw: Mapping[str, object], file: str) -> T:
-    try:
-        return model.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-    path = [str(part) for part in first["loc"]]
-    key = ".".join(path)
-    if first["type"] != "extra_forbidden":
-        # The value is not repeated: somebody may have put a key where the name of one belongs.
-        raise ConfigError(f"{file}: {key}: {first['msg'][:1].lower()}{first['msg'][1:]}", "Change that value.")
-    known = list((TABLES[path[0]] if len(path) > 1 else model).model_fields)
-    near = difflib.get_close_matches(path[-1], known, n=1)
-    guess = f"Did you mean {near[0]}? " if near else ""
-    raise ConfigError(f"{file}: unknown key {key}", f"{guess}Known here: {', '.join(known)}.")
+CHOICES = {
+    **{"command": "commands", "args": "commands", "headers": "headers", "api_key": "keys", "api_key_env": "key names"},
+    **dict.fromkeys(("base_url", "base_url_env", "allow_http"), "addresses"),
+}
+"""Keys of a provider's table, and what they choose; the most harmful first."""

@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut.backends.cli_tools.tables import Tool, find_executable
 from rebut.backends.wrappers import AT_ONCE, Limited, Retrying, Timed
 from rebut.core.errors import UsageError
 from rebut.core.network import is_local
@@ -16,6 +15,7 @@ from rebut.engine.runtime import Connection
 from rebut.setup.config import Config, Provider
 
 if TYPE_CHECKING:
+    from rebut.backends.cli_tools.tables import Tool
     from rebut.backends.http.wire import Wire
 
 
@@ -52,8 +52,8 @@ def connector(
             return BUILT_IN[spec.provider](spec, workspace)
         if spec.provider in PROGRAMS:
             return PROGRAMS[spec.provider](spec, config, env)
-        if spec.provider in config.tools:
-            return _tool(spec, config.tools[spec.provider], env, needed=not rehearsal)
+        if tool := config.tool(spec.provider):
+            return _tool(spec, tool, env, needed=not rehearsal)
         if spec not in known:  # what is asked for at seating is asked for again with the first question
             known[spec] = reached(spec)
         return known[spec]
@@ -157,6 +157,7 @@ def _tool(
     spec: ModelSpec, tool: Tool, env: Mapping[str, str], *, needed: bool, workdir: Path | None = None
 ) -> Connection:
     from rebut.backends.cli_tools.backend import Command
+    from rebut.backends.cli_tools.tables import find_executable
 
     if needed and find_executable(tool, env) is None:
         raise UsageError(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rebut.core.errors import NotSeated, UsageError
 from rebut.core.types import EFFORTS, ModelSpec, Participant
 from rebut.engine.protocol import MANY, MOST_FOUND, Protocol
 from rebut.engine.runtime import Connection
 from rebut.setup.config import Config
-from rebut.setup.discover import FoundModel, usable
+
+if TYPE_CHECKING:
+    from rebut.setup.discover import FoundModel
 
 Given = Mapping[str, str | Sequence[str]]
-Find = Callable[[Callable[[str], bool]], Sequence[FoundModel]]
+Find = Callable[[Callable[[str], bool]], "Sequence[FoundModel]"]
 """Looks for those providers that the given function admits."""
 
 
@@ -164,12 +167,13 @@ class SeatAssignment:
         as such.
         """
         out: dict[tuple[str, str], FoundModel] = {}
-        for spec, one in usable(found):
-            try:
-                family = self._connect(spec).family or spec.identity
-            except UsageError:
-                continue
-            out.setdefault((one.name, family), replace(one, specs=(spec,), family=family))
+        for model in found:
+            for spec in model.specs:
+                try:
+                    family = self._connect(spec).family or spec.identity
+                except UsageError:
+                    continue
+                out.setdefault((model.name, family), replace(model, specs=(spec,), family=family))
         return [one for one in out.values() if one.kind != "embedded"] or list(out.values())
 
     def _choose_found(self, chosen: dict[str, list[ModelSpec]], able: Sequence[FoundModel], notes: list[str]) -> bool:

@@ -44,7 +44,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         raise UsageError(f"there is no folder {root}")
     text, name, base = _text(file)
     workspace = (root or Path.cwd()).resolve()
-    never = config.load(workspace=sessions.repository(workspace), env=os.environ).never
+    never = config.never_sent(workspace=sessions.repository(workspace), env=os.environ)
     found = asyncio.run(look_up(clean(text), workspace, str, never, base))
     counts: dict[str, int] = {}
     for _, mark in found:

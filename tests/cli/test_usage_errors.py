@@ -33,7 +33,7 @@ WRONG = {
     "plan -": "standard input is empty",
     "review -": "standard input is empty",
     "review dir": "dir is a folder",
-    "review nosuch": "is no git repository",
+    "review nosuch": "is not a git repository",
     "review huge.md": "huge.md is larger than 1 MB",
     "plan p.md": "`rebut plan` needs two models",
     "plan p.md --with human": "`rebut plan` needs two models",

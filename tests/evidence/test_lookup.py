@@ -158,7 +158,7 @@ def test_a_place_without_a_quote_is_located(repo: Path, place: str) -> None:
 def test_a_quote_too_short_to_tell_anything_is_no_evidence(repo: Path) -> None:
     # C11
     result = mark(repo, "src/cache.py:6", "() ")
-    assert result.mark == "located" and "too little" in result.note
+    assert result.mark == "located" and "too short" in result.note
     assert mark(repo, "src/cache.py:6", "... …").mark != "found"
 
 

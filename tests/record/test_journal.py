@@ -154,7 +154,7 @@ def test_half_an_event_that_cannot_be_taken_back_ends_all_writing(  # C3
         broken.setattr(journals.os, "ftruncate", refused)
         with pytest.raises(RecordError, match="No space left"):
             journal.write(Fact(key="k", value="x" * 20))
-    with pytest.raises(RecordPoisoned, match="could not be taken back"):
+    with pytest.raises(RecordPoisoned, match="could not be removed"):
         journal.write(Fact(key="l"))
     journal.close()
     found = read(tmp_path / "s")

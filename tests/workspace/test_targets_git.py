@@ -83,7 +83,7 @@ def test_each_scope_between_commits(
     assert found.new == git(forked, "rev-parse", "topic~1" if scope == "commit:topic~1" else "topic")
     assert found.scope == scope and len(found.base) == 40
     told = " ".join(found.notes)
-    assert ("not committed" in told) == scope.startswith("base:")
+    assert ("uncommitted changes are not part" in told) == scope.startswith("base:")
     assert ("reverts them" in told) == (scope == "range:main..topic")
     applies(found, tmp_path / "apply")
 
@@ -158,7 +158,7 @@ def test_a_sha256_repository_is_read_alike(tmp_path: Path) -> None:
         ("uncommited", "is not a scope"),
         ("file:nope.py", "no file nope.py"),
         ("file:src", "is a folder"),
-        ("file:../outside.py", "lies outside"),
+        ("file:../outside.py", "is outside"),
         ("file:.env", "never read"),
         ("uncommitted", "no change in the working tree, compared with HEAD"),
         ("range:HEAD..HEAD", "no change in HEAD, compared with HEAD"),

@@ -28,7 +28,7 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
     old = sessions.load(parent)
     async with new_session(environment) as (folder, journal):
         if (parent / "snapshot").is_dir():
-            # In a thread of its own: in `aside`, the records of other debates would wait until it is copied.
+            # In a thread: copying may take long, and other debates continue meanwhile.
             await asyncio.to_thread(_copy_snapshot, parent / "snapshot", folder / "snapshot")
         topic = redactor_of(old, environment.known_secrets).door(plan.topic).strip()
         files = await files_folder(plan, folder, topic)

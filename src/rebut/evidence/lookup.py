@@ -1,6 +1,6 @@
 """Looking up citations: each gets a mark.
 
-A mark states where the quoted words are, never whether a claim is true. Only *absent* counts against a claim.
+A mark states where the quoted words are, never whether a claim is right. Only *absent* counts against a claim.
 """
 
 from __future__ import annotations

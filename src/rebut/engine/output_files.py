@@ -71,4 +71,4 @@ def _superseded(runtime: Runtime, path: Path, text: str, there: str) -> bool:
 def _note(path: Path, wanted: Path) -> list[str]:
     if path == wanted:
         return []
-    return [f"{wanted} was changed by another program and is kept; the new text is in {path.name} beside it"]
+    return [f"{wanted} was not written by this session, or was edited, and was left alone; see {path.name} beside it"]

@@ -105,7 +105,7 @@ def test_a_quote_from_the_old_side_is_bound_to_the_old_lines() -> None:
     ids=["nothing cited", "a file that is not on record, unquoted", "a section"],
 )
 def test_what_cannot_be_bound_to_lines_cannot_be_dismissed(about: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match="would never lapse"):
+    with pytest.raises(UsageError, match="could never expire"):
         dismissed(**about)
 
 
@@ -218,11 +218,11 @@ def test_a_dismissal_lapses_in_a_later_review_when_its_lines_change(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["F1"], "say why F1 is dismissed"),
-        (["F1", "--reason", "  "], "say why F1 is dismissed"),
+        (["F1"], "a reason is needed to dismiss F1"),
+        (["F1", "--reason", "  "], "a reason is needed to dismiss F1"),
         (["F7", "--reason", "x"], "has no finding 'F7'\n  Its findings: F1, F2."),
-        ([], "name a finding"),
-        (["F1", "--list"], "name a finding"),
+        ([], "give a finding"),
+        (["F1", "--list"], "give a finding"),
         (["F1", "--reason", "x", "--session", "nosuch"], "no session is called"),
     ],
 )
@@ -231,7 +231,7 @@ def test_wrong_usage_of_dismiss_is_told_and_keeps_nothing(
 ) -> None:  # C17
     code, told = run(capsys, "dismiss", *words)
     assert code == 2 and said in told
-    assert "nothing is dismissed" in run(capsys, "dismiss", "--list")[1]
+    assert "no dismissals here" in run(capsys, "dismiss", "--list")[1]
 
 
 def test_a_link_in_a_strangers_repository_leads_no_dismissal_elsewhere(
@@ -251,7 +251,7 @@ def test_undo_takes_a_finding_too_and_both_lists_are_looked_at(
     run(capsys, "dismiss", "F2", "--reason", "one")
     run(capsys, "dismiss", "F2", "--reason", "two", "--shared")
     assert run(capsys, "dismiss", "--undo", "F2")[0] == 0
-    assert "nothing is dismissed" in run(capsys, "dismiss", "--list")[1]
+    assert "no dismissals here" in run(capsys, "dismiss", "--list")[1]
 
 
 def test_dismissing_twice_keeps_the_later_reason(reviewed: Path, capsys: pytest.CaptureFixture[str]) -> None:

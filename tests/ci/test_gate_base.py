@@ -262,7 +262,7 @@ def test_a_gate_whose_base_is_gone_does_not_pass(folder: Path) -> None:
     rebut(folder, "cross", "--uncommitted", *seats(folder), "-q")
     (folder / ".git").rename(folder / "gone")
     done = rebut(folder, "gate", "--fail-on", "P1", sessions.sessions(sessions.home())[0].id)
-    assert done.returncode == 2 and "Judge it where it was reviewed" in done.stderr
+    assert done.returncode == 2 and "Run the gate where the review was made" in done.stderr
     assert rebut(folder, "show", sessions.sessions(sessions.home())[0].id).returncode == 0, "but it can be read"
 
 
@@ -396,7 +396,7 @@ def test_the_door_is_the_same_review(folder: Path) -> None:
 
 def test_a_sarif_that_could_not_be_written_is_told_before_anything_is_called(folder: Path) -> None:  # C17
     done = rebut(folder, "cross", "--uncommitted", *seats(folder), "--sarif", "nowhere/out.sarif")
-    assert done.returncode == 2 and "nowhere is no folder" in done.stderr
+    assert done.returncode == 2 and "nowhere is not a writable folder" in done.stderr
     assert not sessions.sessions(sessions.home()), "nothing was paid for"
 
 
@@ -537,7 +537,7 @@ def test_a_file_that_was_put_where_the_sarif_goes_is_left_alone(folder: Path) ->
     (folder / "out.sarif").write_text("my notes")
     done = rebut(folder, "answer", "last", "--file", judged(folder))
     assert done.returncode == 3 and "KEEP ORIGINAL" in done.stdout, done.stdout + done.stderr
-    assert "is no SARIF of rebut's" in done.stderr and "--format sarif" in done.stderr
+    assert "is not a SARIF file of rebut" in done.stderr and "--format sarif" in done.stderr
     assert (folder / "out.sarif").read_text() == "my notes"
 
 

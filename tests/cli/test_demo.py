@@ -30,7 +30,7 @@ def test_it_runs_in_a_pipe_without_git_or_anything_else_on_path() -> None:  # C1
     assert done.stdout.startswith("  VERDICT  challenger\n")
     assert re.search(r"absent +1 +C3 cites infra/redis.tf:6", done.stdout)
     assert re.search(r"unsupported +1 +C4", done.stdout) and "rule" not in done.stdout
-    assert "note         scripted: every word" in done.stderr
+    assert "note         scripted: all answers" in done.stderr
     assert re.search(r"^  scripted +the words came from files", done.stdout, re.M)
     assert str(sessions.home().parent / "demo") in done.stdout.replace("\n                ", "")
     assert "\x1b" not in done.stdout + done.stderr
@@ -55,7 +55,7 @@ def test_it_says_that_it_is_scripted_for_as_long_as_it_moves_at_50_columns(tmp_p
     frames = seen.raw.split("\x1b[?25l")[1:]  # the cursor goes where something begins to move
     assert len(frames) >= 5
     for frame in frames:
-        assert "scripted: these words come from a file" in frame.split("\x1b[?25h")[0]
+        assert "scripted: the answers come from files" in frame.split("\x1b[?25h")[0]
     shown = [line for line in seen.text.split("\n") if str(tmp_path) not in line and "/" not in line]
     assert max(map(len, shown)) <= 50, max(shown, key=len)
 

@@ -175,7 +175,7 @@ def test_the_terminal_is_left_as_it_was_by_an_interruption(tmp_path: Path, works
         terminal.expect("s settle now")
         assert terminal.is_raw
         terminal.type("\x03")
-        terminal.expect("Ctrl-C again to drop it")
+        terminal.expect("Ctrl-C again to stop now")
         stopping = terminal.at
         terminal.type("s")
         terminal.expect("no: it is being stopped")

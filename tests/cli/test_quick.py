@@ -149,7 +149,7 @@ def test_the_verb_hides_what_was_dismissed_and_fails_by_a_threshold(tmp_path: Pa
     first = voices.cli(*words, "--fail-on", "P1", cwd=shop)
     assert first.returncode == 1 and "- P1: F1 api/orders.py:5" in first.stdout, first.stderr
     same = voices.cli(*words, cwd=shop)
-    assert same.returncode == 0 and "the same was reviewed before" in same.stderr
+    assert same.returncode == 0 and "the same change was reviewed" in same.stderr
     assert voices.cli("dismiss", "F1", "--reason", "charge() is idempotent", cwd=shop).returncode == 0
     anew = voices.cli(*words, "--again", "--fail-on", "P1", cwd=shop)
     assert anew.returncode == 0, anew.stdout
@@ -186,7 +186,7 @@ def test_a_review_without_an_end_is_not_said_to_have_no_dissent(tmp_path: Path, 
 def test_another_round_that_nobody_gets_to_is_not_passed_off_as_one(tmp_path: Path, shop: Path) -> None:  # C13
     assert voices.cli("review", "--with", company(tmp_path / "s", REVIEW, 2), cwd=shop).returncode == 0
     done = voices.cli("more", cwd=shop)
-    assert done.returncode == 2 and "one more round would add nothing" in done.stderr
+    assert done.returncode == 2 and "another round would call no model" in done.stderr
 
 
 def test_what_each_of_two_blind_answers_brought_stands_beside_it(tmp_path: Path, workspace: Path) -> None:  # C14
@@ -204,7 +204,7 @@ def test_one_more_round_takes_over_what_was_said(tmp_path: Path, workspace: Path
     assert voices.cli("duel", "Redis?", *flags, "--rounds", "1", "--json", cwd=workspace).returncode == 0
     done = voices.cli("more", cwd=workspace)
     assert done.returncode == 0, done.stderr
-    assert "round 2: 2 answers are taken over" in done.stderr
+    assert "round 2: 2 answers are reused" in done.stderr
     newest = next(iter(sessions.sessions(sessions.home())))
     record = sessions.load(newest.folder)
     assert record.opened.settings["rounds"] == 2 and record.opened.forked_from
@@ -313,7 +313,7 @@ def test_one_more_round_is_refused_where_none_would_be_played(tmp_path: Path, wo
     known = sessions.sessions(sessions.home())
     for one in known:
         done = voices.cli("more", one.id, cwd=workspace)
-        assert done.returncode == 2 and "one more round would add nothing" in done.stderr
+        assert done.returncode == 2 and "another round would call no model" in done.stderr
         counted = voices.cli("fork", one.id, "--dry-run", "--json", cwd=workspace)
         assert json.loads(counted.stdout)["anew"] == 0
     assert len(sessions.sessions(sessions.home())) == len(known)

@@ -222,7 +222,7 @@ def test_a_fork_that_changes_nothing_is_refused_with_what_can_be_changed(
 ) -> None:  # C13 C14
     for words in (["last"], ["last", "--allow-same-model"]):
         done = piped("fork", *words, cwd=workspace)
-        assert done.returncode == 2 and "that changes nothing would only repeat it" in done.stderr
+        assert done.returncode == 2 and "without changes would only repeat it" in done.stderr
         assert "--seat ROLE=SPEC" in done.stderr and "--again" in done.stderr
     assert len(sessions.sessions(sessions.home())) == 1
     voices.crash_at(voices.is_("answered", "r1/challenge@challenger"))

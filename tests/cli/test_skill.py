@@ -105,7 +105,7 @@ def test_install_lays_the_skill_where_each_host_looks_and_says_where(own_home: P
 
 def test_without_a_name_it_goes_to_the_hosts_that_are_in_use(own_home: Path) -> None:
     done = piped("skill", "install")
-    assert done.returncode == 2 and "no host was found" in done.stderr and "claude, codex" in done.stderr
+    assert done.returncode == 2 and "no coding agent was found" in done.stderr and "claude, codex" in done.stderr
     (own_home / ".codex").mkdir()
     (own_home / "elsewhere").mkdir()
     seen = at_a_terminal("skill", "install", env={"CLAUDE_CONFIG_DIR": str(own_home / "elsewhere")}, columns=200)

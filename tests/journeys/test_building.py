@@ -211,7 +211,7 @@ def test_a_right_table_is_told_with_what_it_does_and_lacks(tmp_path: Path) -> No
     )
     done = piped("providers", "check", str(tmp_path / "t.toml"))
     assert done.returncode == 0
-    for said in ("tools.mine   right", "runs: mine ask", "there is no mine on PATH", "no with_model", "no probe"):
+    for said in ("tools.mine   ok", "runs: mine ask", "there is no mine on PATH", "no with_model", "no probe"):
         assert said in done.stdout
     assert "speaks openai to https://models.example.org/v1 with the key from THERE_KEY" in done.stdout
     assert "THERE_KEY is not set here" in done.stdout
@@ -239,4 +239,4 @@ def test_without_a_file_the_users_own_config_is_checked(tmp_path: Path) -> None:
     assert piped("providers", "list", "t.toml").returncode == 2
     (tmp_path / "config.toml").write_text("[limits]\nrounds = 2\n")
     done = piped("providers", "check", env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
-    assert done.returncode == 0 and "has no table of a tool or a provider" in done.stdout
+    assert done.returncode == 0 and "has no tool or provider table" in done.stdout

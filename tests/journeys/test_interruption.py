@@ -56,7 +56,7 @@ def test_the_first_ctrl_c_lets_the_call_in_flight_finish_and_starts_nothing_new(
             process.send_signal(number)
             seen = ""
             assert process.stderr
-            while "Ctrl-C again to drop it" not in seen:
+            while "Ctrl-C again to stop now" not in seen:
                 line = process.stderr.readline()
                 assert line, seen
                 seen += line

@@ -46,7 +46,7 @@ def test_a_debate_that_names_nobody_runs_to_its_verdict(here: Here, server: Loop
     ):
         assert any(line.split()[:2] == [seat, who] for line in head.splitlines()), head
         assert why in " ".join(head.split()), "said before the first call"
-    assert head.index("looking for available models") < head.index("proposer")
+    assert head.index("looking for models") < head.index("proposer")
     assert "VERDICT  challenger" in rest and server.calls == 1, "the judge alone was asked over the wire"
 
 

@@ -272,7 +272,7 @@ def egress_rows(shown: Mapping[str, Any]) -> list[str]:
             out.append(f"  {'':<13} … {len(paths) - MOST_SHOWN} more; --json has them all")
     if expected := shown["expected"]:
         by = f"from {counted(expected['by'], 'earlier call')} on this machine"
-        out.append(f"  expected      at most about {roughly(expected['seconds'])}, an estimate {by}")
+        out.append(f"  expected      up to about {roughly(expected['seconds'])}, estimated {by}")
     out.append("  on request    more files of this workspace, once per turn, if a model asks; never those not sent")
     return [*out, "  no model was called"]
 

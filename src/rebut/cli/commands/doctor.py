@@ -52,7 +52,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         if wanted and not named:
             return []
         if sys.stderr.isatty() and not as_json:  # some tools need ten seconds to print their version
-            say("  looking for available models (none is called yet) …", sys.stderr)
+            say("  looking for models (none is called yet) …", sys.stderr)
         names = {spec.provider for spec in named}
         found = doctor.patients(await look(setup.config, setup.env, lambda n: not names or n in names), named)
         if not offline and not as_json:

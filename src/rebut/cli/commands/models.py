@@ -48,7 +48,7 @@ def _list(as_json: bool) -> int:
 
     setup = Setup()
     if sys.stderr.isatty() and not as_json:  # some tools need ten seconds to print their version
-        say("  looking for available models (none is called) …", sys.stderr)
+        say("  looking for models (none is called) …", sys.stderr)
 
     async def see() -> tuple[list[FoundModel], list[FoundModel]]:
         return await look(setup.config, setup.env), await look_at_analysers(setup.config, setup.env)

@@ -58,7 +58,7 @@ class Screen:
         """No model was named: tools are asked for their version, which may take seconds."""
         if not self.quiet and not self._looked and sys.stderr.isatty():
             self._looked = True
-            self._line("  looking for available models (none is called yet) …")
+            self._line("  looking for models (none is called yet) …")
 
     def ready(self, record: Record, folder: Path | None = None, planned: Mapping[str, int] | None = None) -> None:
         """The debate is on record: show which model has which seat and, on resume, the answers so far."""
@@ -255,7 +255,7 @@ class Screen:
                 break
             count += 1
             self._stay.discard(key)  # printed here, so not again below its answer
-            self._line(f"{seat_of(key)}: {live_rows.spoken(point)}")
+            self._line(f"{seat_of(key)} says: {live_rows.spoken(point)}")
         self._spoken[key] = (answer, count)
 
     def waits(self, key: str, words: str) -> None:

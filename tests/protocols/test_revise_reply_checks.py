@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rebut.domain.ledger import Entry, Ledger, Move, Point
-from rebut.protocols.revise import ending, sections
+from rebut.protocols.revise import ending, sections as document
 
 TITLES = st.text(alphabet="abcdefgh XYZ", min_size=1, max_size=12).map(str.strip).filter(bool)
 BODIES = st.sampled_from(["", "Some words.", "```\n# no heading\n```", "- a list\n- of two", "1. one\n\n> quoted"])
@@ -19,7 +19,7 @@ def written(sections: Parts) -> str:
 
 
 def check(was: str, now: str) -> list[str]:
-    return sections.difference(sections.headings(was), sections.headings(now))
+    return document.difference(document.headings(was), document.headings(now))
 
 
 @given(SECTIONS, st.lists(st.sampled_from(["- W1: it is meant so", "a plain line"]), max_size=3), st.booleans())
@@ -31,7 +31,7 @@ def test_what_only_adds_a_comment_and_a_defense_keeps_its_headings(  # K6
     body = "\n".join(defense)
     now = f"{top}### Defense\n\n{body}\n\n{written(mine)}"
     assert check(written(mine), now) == []
-    parts = sections.parts(now)
+    parts = document.parts(now)
     assert parts.document.strip() == written(mine).strip() and parts.defense == body
 
 
@@ -69,17 +69,17 @@ def test_the_difference_of_headings_is_told(was: str, now: str, says: str) -> No
 
 
 def test_what_looks_like_a_heading_and_is_none_does_not_count() -> None:  # K6
-    assert sections.headings("# A\n\n```sh\n# a comment\n```\n\n    # code\n\n#hash\n\n> # quoted\n") == ["# A"]
+    assert document.headings("# A\n\n```sh\n# a comment\n```\n\n    # code\n\n#hash\n\n> # quoted\n") == ["# A"]
 
 
 def test_a_defense_is_one_only_at_the_top() -> None:  # K6
-    assert sections.headings("# A\n\n### Defense\n\nof the castle\n") == ["# A", "### Defense"]
+    assert document.headings("# A\n\n### Defense\n\nof the castle\n") == ["# A", "### Defense"]
 
 
 def test_sections_that_changed_are_counted_white_space_aside() -> None:
     was = "# A\n\nold\n\n## B\n\nsame  text\n\n## C\n\ngone\n"
     now = "<!-- Revision v2: Addressed critique points []. Defended: []. -->\n# A\n\nnew\n\n## B\n\nsame text\n"
-    assert sections.changed(was, now) == (2, 3) and sections.changed(was, was) == (0, 3)
+    assert document.changed(was, now) == (2, 3) and document.changed(was, was) == (0, 3)
 
 
 # convergence

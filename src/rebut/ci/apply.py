@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from rebut.core.errors import RebutError
+from rebut.core.files import repository
 from rebut.core.redaction import Redactor
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Environment
 from rebut.engine.runtime import redactor_of, view_of
-from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.workspace import exact_patch
 from rebut.workspace.diff import touched
@@ -47,7 +47,7 @@ def final_patch(outcome: Outcome) -> str:
 
 async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
     """Whether the working tree has the changes of the final patch: it can be reversed."""
-    top = sessions.repository(Path(record.opened.workspace))
+    top = repository(Path(record.opened.workspace))
     redactor = redactor_of(record, known)
     try:
         now = await _current_files(patch, top, redactor) if patch else {}
@@ -58,7 +58,7 @@ async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
 
 async def apply(patch: str, record: Record, folder: Path, environment: Environment) -> tuple[str, ...]:
     """Apply a patch to the working tree, all of it or nothing; returns the changed files."""
-    top = sessions.repository(Path(record.opened.workspace))
+    top = repository(Path(record.opened.workspace))
     redactor = redactor_of(record, environment.known_secrets)
     sides = DebatedVersions.of(
         view_of(record, folder, environment), target_of(record), redactor.door, str(top), environment.never

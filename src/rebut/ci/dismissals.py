@@ -17,6 +17,7 @@ from pathlib import Path
 from rebut.core import files
 from rebut.core.citation_syntax import understand
 from rebut.core.errors import ConfigError, UsageError
+from rebut.core.files import repository
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import cut, squeeze
 from rebut.core.types import Changed, Json
@@ -235,13 +236,13 @@ def matching(made: ReviewResult, target: Target, dismissals: Iterable[Dismissal]
 
 def private_file(sessions: Path, workspace: Path) -> Path:
     """The user's private list for a repository, beside the sessions."""
-    key = hashlib.sha256(str(session.repository(workspace)).encode("utf-8", "replace")).hexdigest()[:16]
+    key = hashlib.sha256(str(repository(workspace)).encode("utf-8", "replace")).hexdigest()[:16]
     return sessions.parent / "dismissals" / f"{key}.jsonl"
 
 
 def shared_file(workspace: Path) -> Path:
     """The shared list in the working tree. A symbolic link is refused: it could point anywhere."""
-    file = session.repository(workspace) / SHARED
+    file = repository(workspace) / SHARED
     for place in (file.parent, file):
         if place.is_symlink():
             raise UsageError(

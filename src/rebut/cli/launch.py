@@ -19,6 +19,7 @@ from rebut.cli.output import as_json, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
 from rebut.core.errors import Interrupted, NotSeated, Paused, PriceUnknown, RebutError, UsageError
+from rebut.core.files import repository
 from rebut.core.text import counted, tokens
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Plan, sound
@@ -200,7 +201,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
         size = given.total
         removed |= {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
         reasons = dict(given.left_out)
-        top = sessions.repository(plan.workspace)
+        top = repository(plan.workspace)
         left_out += [f"{path} ({reasons.get(path, why)})" for path, why in not_sent(plan.context, top, files, setup)]
         left_out += [
             f"{path} ({why})" for path, why in given.left_out if not any(row.startswith(f"{path} ") for row in left_out)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
-from rebut.api import Setup
 from rebut.cli.output import folded, say, width
 from rebut.core.errors import RebutError
+from rebut.core.files import repository
 from rebut.core.text import counted, cut
 from rebut.domain import session_status
 from rebut.record import sessions
+from rebut.setup import config
+from rebut.setup.config import Config
 from rebut.setup.discover import look, usable
 from rebut.workspace.git import Git
 
@@ -20,13 +23,13 @@ PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs
 
 
 def show() -> int:
-    setup = Setup(rehearsal=True)
     here = Path.cwd().resolve()
-    rows = [("models", one) for one in _models(setup)]
+    settings = config.load(workspace=repository(here), env=os.environ)
+    rows = [("models", one) for one in _models(settings)]
     if rows == [("models", NO_MODEL)]:
         rows += [("try", "a debate without a model   rebut demo")]
     rows += [("here", what) for what in asyncio.run(_debatable(here))]
-    rows += [("last", one) for one in _last(setup, here)]
+    rows += [("last", one) for one in _last(here)]
     rows += [
         ("ask", 'rebut "Redis or Postgres?"'),
         ("check", "rebut check PLAN.md"),
@@ -46,8 +49,8 @@ def _fitted(text: str, space: int) -> str:
     return f"{cut(what, max(8, space - len(gap + command)))}{gap}{command}" if gap else cut(text, space)
 
 
-def _models(setup: Setup) -> list[str]:
-    found = asyncio.run(look(setup.config, setup.env))
+def _models(settings: Config) -> list[str]:
+    found = asyncio.run(look(settings, os.environ))
     out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
     barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
     return [*out, *barred] or [NO_MODEL]
@@ -68,8 +71,8 @@ async def _debatable(here: Path) -> list[str]:
     return out
 
 
-def _last(setup: Setup, here: Path) -> list[str]:
-    newest = next((one for one in sessions.sessions(setup.environment.root) if sessions.is_here(one, here)), None)
+def _last(here: Path) -> list[str]:
+    newest = next((one for one in sessions.sessions(sessions.home(os.environ)) if sessions.is_here(one, here)), None)
     if newest is None:
         return []
     try:

@@ -47,3 +47,15 @@ def shipped(file: str) -> Mapping[str, Any]:
     Parsing takes longer than opening a debate, and a program may open hundreds.
     """
     return tomllib.loads(files("rebut").joinpath(file).read_text("utf-8"))
+
+
+def repository(folder: Path) -> Path:
+    """The root of the repository that `folder` is in, else the folder itself; found without running git."""
+    return next((above for above in (folder, *folder.parents) if _is_repository(above)), folder)
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / ".git").exists()
+    except OSError:  # a folder above that cannot be read
+        return False

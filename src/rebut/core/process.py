@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -302,3 +303,13 @@ def is_zombie(pid: int) -> bool:
     with suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
     return False
+
+
+def on_path(command: str, env: Mapping[str, str]) -> Path | None:
+    """Where a command is, by the PATH given. Relative entries are skipped: a repository could plant a program there."""
+    if "/" in command:
+        path = Path(command).expanduser()
+        return path if path.is_absolute() and shutil.which(path) else None
+    places = [place for place in env.get("PATH", "").split(":") if place.startswith("/")]
+    found = shutil.which(command, path=":".join(places)) if places else None
+    return Path(found) if found else None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
 from rebut.core.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
+from rebut.core.files import repository
 from rebut.core.text import as_recorded, at_the_door, fingerprint
 from rebut.core.types import LEFT, NO_MATERIAL, Json, Material, Participant
 from rebut.domain import ledger as ledgers, prompts
@@ -20,7 +21,7 @@ from rebut.engine.ask import Check, GivenUp, Question, settle
 from rebut.engine.output_files import write_files
 from rebut.engine.runtime import Rounds, Runtime
 from rebut.engine.steering import added, settled
-from rebut.record import folder_claims, sessions
+from rebut.record import folder_claims
 from rebut.record.artifacts import Artifact
 from rebut.record.events import Answered, Fact, FactClass, Failed
 from rebut.record.record import Amount
@@ -416,7 +417,7 @@ class Debate:
         from rebut.workspace.exact_patch import as_it_stands
 
         runtime = self._runtime
-        top = sessions.repository(Path(runtime.record.opened.workspace))
+        top = repository(Path(runtime.record.opened.workspace))
         return await as_it_stands(patch, files, runtime.sides.opened, top, runtime.redact)
 
     # files

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut.core.errors import RecordError, UsageError
+from rebut.core.files import repository
 from rebut.core.redaction import Redactor
 from rebut.core.text import at_the_door
 from rebut.core.types import Json
@@ -100,7 +101,7 @@ async def _snapshot(
     plan: Plan, folder: Path, door: Callable[[str], str], environment: Environment, facts: dict[str, Json]
 ) -> View | None:
     """Copy the workspace as it is now and read the context files that the user gave; both become facts."""
-    if not (sessions.repository(plan.workspace) / ".git").exists() and not plan.context:
+    if not (repository(plan.workspace) / ".git").exists() and not plan.context:
         return None
     from rebut.workspace.context import gather
     from rebut.workspace.snapshot import take

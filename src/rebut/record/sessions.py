@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core.errors import RecordError, UnknownSession, UsageError
+from rebut.core.files import repository
 from rebut.core.process import is_zombie, started
 from rebut.record import journal
 from rebut.record.events import Opened, from_json
@@ -38,18 +39,6 @@ def home(env: Mapping[str, str] | None = None) -> Path:
         return Path(moved).expanduser() / "sessions"
     state = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".local" / "state")
     return Path(state) / "rebut" / "sessions"
-
-
-def repository(folder: Path) -> Path:
-    """The root of the repository that `folder` is in, else the folder itself; found without running git."""
-    return next((above for above in (folder, *folder.parents) if _is_repository(above)), folder)
-
-
-def _is_repository(folder: Path) -> bool:
-    try:
-        return (folder / ".git").exists()
-    except OSError:  # a folder above that cannot be read
-        return False
 
 
 def slug(topic: str, limit: int = 40) -> str:

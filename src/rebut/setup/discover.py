@@ -12,21 +12,21 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from rebut.backends.cli_tools import tables as tools
-from rebut.backends.cli_tools.tables import Tool
 from rebut.backends.embedded import weights
-from rebut.backends.linters import tables as analysers
-from rebut.backends.linters.tables import Analyser
 from rebut.core.errors import UsageError
+from rebut.core.files import shipped
 from rebut.core.network import is_local
-from rebut.core.process import ProcessResult
+from rebut.core.process import ProcessResult, on_path
 from rebut.core.text import cut
 from rebut.core.types import ModelSpec
-from rebut.engine.steering import end
-from rebut.setup.config import Config, Provider
+from rebut.setup.config import Config, LazyTables, Provider
+
+if TYPE_CHECKING:
+    from rebut.backends.cli_tools.tables import Tool
+    from rebut.backends.linters.tables import Analyser
 
 Kind = Literal["tool", "key", "server", "embedded", "analyser", "program"]
 EMBEDDED = "local"
@@ -86,9 +86,10 @@ async def look(
     """Every provider that `wanted` names, best first: tools, then keys, then servers here, then the embedded model."""
     local = [p for p in config.providers if wanted(p.name) and is_local(p.base_url)]
     keyed = [p for p in config.providers if wanted(p.name) and p.api_key_env and p not in local]
-    installed = await asyncio.gather(
-        *(_tool(tool, env) for name, tool in config.tools.items() if wanted(name)),
-    )
+    if (absent := _all_absent(config, env)) is not None:
+        installed = [one for one in absent if wanted(one.name)]
+    else:
+        installed = await asyncio.gather(*(_tool(tool, env) for name, tool in config.tools.items() if wanted(name)))
     servers = await asyncio.gather(*(_server(p, env) for p in local))
     keys = [_key(config, p, env) for p in keyed]
     return [*installed, *keys, *servers, *([_embedded(env)] if wanted(EMBEDDED) else [])]
@@ -113,6 +114,8 @@ def look_now(
         if task.done():
             out.extend(task.result())
         else:
+            from rebut.engine.steering import end
+
             await end(task)
 
     thread = threading.Thread(target=lambda: asyncio.run(main()))
@@ -121,10 +124,29 @@ def look_now(
     return out if until is None or time.monotonic() < until else None
 
 
+def _all_absent(config: Config, env: Mapping[str, str]) -> list[FoundModel] | None:
+    """The shipped tools, where none of them is installed and the user has no tables; None otherwise.
+
+    Their whole tables, and pydantic, are loaded only where a tool is there to be used.
+    """
+    if not isinstance(config.tools, LazyTables):
+        return None
+    taken = {provider.name for provider in config.providers}
+    tables = {name: table for name, table in shipped("tools.toml")["tools"].items() if name not in taken}
+    if any(on_path(table.get("command", name), env) for name, table in tables.items()):
+        return None
+    return [_not_installed(name, table.get("install", "")) for name, table in tables.items()]
+
+
+def _not_installed(name: str, install: str) -> FoundModel:
+    return FoundModel(name, "tool", problem="not installed", advice=f"Install it: {install}" if install else "")
+
+
 async def _tool(tool: Tool, env: Mapping[str, str]) -> FoundModel:
+    from rebut.backends.cli_tools import tables as tools
+
     if tools.find_executable(tool, env) is None:
-        install = f"Install it: {tool.install}" if tool.install else ""
-        return FoundModel(tool.name, "tool", problem="not installed", advice=install)
+        return _not_installed(tool.name, tool.install)
     version, said = "", ProcessResult(None)
     try:
         async with asyncio.timeout(TOOL_SECONDS):
@@ -144,6 +166,8 @@ async def _tool(tool: Tool, env: Mapping[str, str]) -> FoundModel:
 
 async def _able(tool: Tool, env: Mapping[str, str], version: str) -> FoundModel:
     """A tool that is new enough: it must still know the flags that lock it down, and be logged in."""
+    from rebut.backends.cli_tools import tables as tools
+
     if missing := await tools.missing_flags(tool, env):
         wants = f"this version does not know {', '.join(missing)}, which its lockdown needs"
         return FoundModel(tool.name, "tool", True, version, (), wants, _update(tool))
@@ -218,7 +242,9 @@ async def _listed(provider: Provider, key: str) -> list[str] | int | None:
 
     Never through a proxy, never redirected.
     """
-    import aiohttp
+    if not await _listens(provider.base_url):
+        return None
+    import aiohttp  # only where something is there to be asked
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
@@ -236,6 +262,19 @@ async def _listed(provider: Provider, key: str) -> list[str] | int | None:
     if not isinstance(rows, list):  # something else lives at that port
         return None
     return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str) and row["id"]]
+
+
+async def _listens(url: str) -> bool:
+    """Whether anything accepts connections there."""
+    place = urlsplit(url)
+    port = place.port or (443 if place.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(SERVER_SECONDS):
+            _, writer = await asyncio.open_connection(place.hostname, port)
+    except (TimeoutError, OSError):
+        return False
+    writer.close()
+    return True
 
 
 def _can_be_written(spec: ModelSpec) -> bool:
@@ -259,11 +298,15 @@ def _embedded(env: Mapping[str, str]) -> FoundModel:
 
 async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[FoundModel]:
     """What `lint` could run here, in the order of the tables."""
+    from rebut.backends.linters import tables as analysers
+
     tables = config.analysers or analysers.load({})
     return list(await asyncio.gather(*(_analyser(one, env) for one in tables.values())))
 
 
 async def _analyser(analyser: Analyser, env: Mapping[str, str]) -> FoundModel:
+    from rebut.backends.linters import tables as analysers
+
     path = analysers.find_executable(analyser, env)
     if path is None:
         return FoundModel(analyser.name, "analyser", problem="not installed", advice=analyser.install)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebut.core.errors import PriceUnknown, UsageError
+from rebut.core.files import repository
 from rebut.core.types import ModelSpec, Sampling
 from rebut.domain.limits import RANGES, Limits
 from rebut.engine.plan import OWN_OUTPUT, Environment, Plan, participants
@@ -73,7 +74,7 @@ class Setup:
         self._on_look = on_look  # looking for models may take seconds, so the screen says that it happens
         self.env = dict(os.environ if env is None else env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
-        self.config = config or configs.load(workspace=sessions.repository(self.workspace), env=self.env)
+        self.config = config or configs.load(workspace=repository(self.workspace), env=self.env)
         self.rehearsal = rehearsal  # a dry run: no model is called, so neither keys nor a terminal are needed
         self.connect = connector(self.config, self.env, self.workspace, backends, rehearsal=rehearsal)
         self._backends, self._config = backends, config
@@ -318,9 +319,9 @@ class Setup:
         full = (self.workspace / path).resolve()
         if not full.exists():
             raise UsageError(f"there is no {path} to give as context")
-        if not full.is_relative_to(sessions.repository(self.workspace)):
+        if not full.is_relative_to(repository(self.workspace)):
             raise UsageError(
-                f"{path} is outside of the workspace {sessions.repository(self.workspace)}",
+                f"{path} is outside of the workspace {repository(self.workspace)}",
                 "Run rebut in a folder that contains it, or copy it there.",
             )
         return str(full)

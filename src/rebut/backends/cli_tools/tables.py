@@ -22,7 +22,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 from rebut.core import process
 from rebut.core.errors import ConfigError
 from rebut.core.files import shipped as shipped_tables
-from rebut.core.process import ProcessResult
+from rebut.core.process import ProcessResult, on_path
 from rebut.core.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")
@@ -272,13 +272,8 @@ def _tool(name: str, table: Mapping[str, object], shared: list[object], file: st
 
 
 def find_executable(tool: Tool, env: Mapping[str, str]) -> Path | None:
-    """Where the tool is, by the PATH given. A relative entry is passed over: a repository could plant a tool there."""
-    if "/" in tool.command:
-        path = Path(tool.command).expanduser()
-        return path if path.is_absolute() and shutil.which(path) else None
-    places = [place for place in env.get("PATH", "").split(":") if place.startswith("/")]
-    found = shutil.which(tool.command, path=":".join(places)) if places else None
-    return Path(found) if found else None
+    """Where the tool is, by the PATH given."""
+    return on_path(tool.command, env)
 
 
 def environment(tool: Tool, env: Mapping[str, str]) -> dict[str, str]:

@@ -34,17 +34,16 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
     """
     from rebut.cli.output import folded, say, say_json, width
     from rebut.core.errors import UsageError
-    from rebut.core.text import clean, counted, cut
+    from rebut.core.files import repository
+    from rebut.core.text import clean, counted, cut, wrapped
     from rebut.evidence.lookup import look_up
-    from rebut.record import sessions
-    from rebut.reports.terminal import hanging
     from rebut.setup import config
 
     if root is not None and not root.is_dir():
         raise UsageError(f"there is no folder {root}")
     text, name, base = _text(file)
     workspace = (root or Path.cwd()).resolve()
-    never = config.never_sent(workspace=sessions.repository(workspace), env=os.environ)
+    never = config.never_sent(workspace=repository(workspace), env=os.environ)
     found = asyncio.run(look_up(clean(text), workspace, str, never, base))
     counts: dict[str, int] = {}
     for _, mark in found:
@@ -64,7 +63,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         note = f"now at {m.moved_to}" if m.moved_to else m.note
         head = f"    {m.mark:<11} {f.citation.place}{quote}  (line {f.line})"
         beside = len(head) + len(note) + 3 <= width()
-        below = "\n".join([folded(head, sys.stdout, 16), *hanging(f"{'':16}{note}", width(), 16)])
+        below = "\n".join([folded(head, sys.stdout, 16), *wrapped(note, max(30, width() - 2), indent=" " * 16)])
         say(f"{head}   {note}".rstrip() if beside else below)
     if len(listed) > MOST:
         say(f"    … {len(listed) - MOST:,} more; --json has them all")

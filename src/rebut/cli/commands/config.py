@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebut.cli.options import json_flag
+from rebut.core.files import repository
 
 if TYPE_CHECKING:
     from rebut.setup.config import Config
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 def config_command(what: str, as_json: bool) -> int:
     """Show the path of your config file (`path`), or the settings from it and the repository's rebut.toml (`show`)."""
     from rebut.cli.output import folded, say, say_json
-    from rebut.record import sessions
     from rebut.setup import config
 
     path = config.user_path(os.environ)
@@ -32,7 +32,7 @@ def config_command(what: str, as_json: bool) -> int:
         else:
             say(str(path), verbatim=True)
         return 0
-    found = config.load(workspace=sessions.repository(Path.cwd().resolve()), env=os.environ)
+    found = config.load(workspace=repository(Path.cwd().resolve()), env=os.environ)
     shown: dict[str, Any] = {
         "path": str(path),
         "providers": {

@@ -14,6 +14,7 @@ import click
 from rebut.cli import installed_files
 from rebut.cli.options import output
 from rebut.core.errors import UsageError
+from rebut.core.files import repository
 from rebut.record import sessions
 
 LABEL = "scripted: the answers come from files, not from models"
@@ -101,7 +102,7 @@ class DemoRepository:
 def unpack(wanted: Path | None, env: Mapping[str, str]) -> DemoRepository:
     """Copy the demo repository to `wanted`, else beside the sessions. An edited file is not replaced."""
     folder = (wanted or sessions.home(env).parent / "demo").expanduser().resolve()
-    if (above := sessions.repository(folder)) != folder:
+    if (above := repository(folder)) != folder:
         # Citations are relative to the root of the repository around it, so they would not be found.
         if wanted:
             raise UsageError(f"{folder} is inside the repository {above}", "Choose a folder outside any repository.")

@@ -12,6 +12,7 @@ import click
 
 from rebut.cli.commands.show import folder_of, root
 from rebut.cli.options import SESSION, gate_options, json_flag
+from rebut.core.files import repository
 
 if TYPE_CHECKING:
     from rebut.ci.dismissals import Dismissal
@@ -55,13 +56,12 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
 def is_final_version_there(record: Record, outcome: Outcome) -> bool:
     """Whether the final version of a review is in its working tree now."""
     from rebut.ci.apply import final_patch, is_applied
-    from rebut.record import sessions
     from rebut.setup import config
 
     workspace = Path(record.opened.workspace)
     if not (patch := final_patch(outcome)) or not workspace.is_dir():
         return False
-    settings = config.load(workspace=sessions.repository(workspace), env=os.environ)
+    settings = config.load(workspace=repository(workspace), env=os.environ)
     return asyncio.run(is_applied(patch, record, tuple(settings.known_secrets(os.environ))))
 
 
@@ -69,11 +69,10 @@ def grounds_of(record: Record, flags: Wish) -> GateGrounds:
     """The policy and dismissals for the review of a session, whatever the current folder is."""
     from rebut.ci.gate import grounds
     from rebut.ci.recorded_reviews import Review
-    from rebut.record import sessions
     from rebut.setup import config
 
     workspace = Path(record.opened.workspace)
-    settings = config.load(workspace=sessions.repository(workspace), env=os.environ)
+    settings = config.load(workspace=repository(workspace), env=os.environ)
     return asyncio.run(grounds(workspace, root(), Review.of(record).target, settings, flags))
 
 

@@ -12,6 +12,7 @@ from rebut.cli import installed_files
 from rebut.cli.installed_files import InstalledFile
 from rebut.cli.options import json_flag
 from rebut.core.errors import UsageError
+from rebut.core.files import repository
 
 HOST_NAMES = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "agents")
 
@@ -34,7 +35,6 @@ def skill_command(what: str, hosts: tuple[str, ...], project: bool, as_json: boo
     import os
 
     from rebut.cli.output import say, say_json
-    from rebut.record import sessions
 
     if what != "install" and (hosts or project):
         raise click.UsageError("--host and --project are only for `rebut skill install`")
@@ -46,7 +46,7 @@ def skill_command(what: str, hosts: tuple[str, ...], project: bool, as_json: boo
         else:
             say(text, verbatim=True)
         return 0
-    here = sessions.repository(Path.cwd().resolve()) if project else None
+    here = repository(Path.cwd().resolve()) if project else None
     installed = {host: install(host, os.environ, here) for host in find(hosts, os.environ)}
     code = 3 if any(one.how == "left alone" for rows in installed.values() for one in rows) else 0
     if as_json:

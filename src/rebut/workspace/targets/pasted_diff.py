@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from rebut.core.files import repository
 from rebut.core.types import Changed
-from rebut.record import sessions
 from rebut.workspace.context import shown
 from rebut.workspace.diff import (
     BothTexts,
@@ -108,7 +108,7 @@ def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebui
 def _ways(root: Path) -> tuple[Path, list[_Way]]:
     """The top of the workspace, and how names may be meant: relative to it, or to the current folder."""
     real = root.resolve()
-    top = sessions.repository(real)
+    top = repository(real)
     here = real.relative_to(top).as_posix() if real.is_relative_to(top) else "."
     return top, [_Way(strip, below) for below in dict.fromkeys((".", here)) for strip in (1, 0)]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from rebut.core.errors import UsageError
+from rebut.core.files import repository
 from rebut.core.types import Changed
-from rebut.record import sessions
 from rebut.workspace.context import shown
 from rebut.workspace.diff import added, all_new, section
 from rebut.workspace.file_reader import NEVER_READ, clean_name, is_never_sent
@@ -213,7 +213,7 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
 
 def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target:
     """One file as it is. Whether git ignores it does not matter, since the user named it; its name still does."""
-    top = sessions.repository(root.resolve())
+    top = repository(root.resolve())
     place = root.resolve() / path
     real = messages.confined(root, path)
     if place.is_symlink():

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from rebut.core.errors import UsageError
+from rebut.core.files import repository
 from rebut.core.types import Changed
-from rebut.record import sessions
 from rebut.workspace.diff import diff_end
 from rebut.workspace.file_reader import FILE_CAP, NEVER_READ, decode, is_never_sent
 from rebut.workspace.targets.target import Confidence, Kind, Wanted
@@ -53,7 +53,7 @@ def find(root: Path, wanted: Wanted, never: Sequence[str]) -> Message | None:
 
 def _text(root: Path, path: str, never: Sequence[str]) -> str:
     place = confined(root, path)
-    top = sessions.repository(root.resolve())
+    top = repository(root.resolve())
     # A glob with a folder in it is matched against the path below the top, whatever the current folder.
     below = str(place.relative_to(top)) if place.is_relative_to(top) else place.name
     if is_never_sent(path, never) or is_never_sent(below, never):
@@ -66,7 +66,7 @@ def _text(root: Path, path: str, never: Sequence[str]) -> str:
 
 def confined(root: Path, path: str) -> Path:
     """The real path of a file. A path in the workspace may be a link, but not one that leads out of it."""
-    top = sessions.repository(root.resolve())
+    top = repository(root.resolve())
     place = Path(os.path.normpath(root.resolve() / Path(path).expanduser()))
     try:
         real = place.resolve()

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core.errors import UsageError
+from rebut.core.files import repository
 from rebut.core.types import Json
-from rebut.record import sessions
 
 BLOCK = 1 << 18
 LOOK_BACK = 64_000_000
@@ -33,7 +33,7 @@ def last_said(root: Path, env: Mapping[str, str] | None = None) -> TranscriptMes
     """The last message of the newest transcript of this workspace in which an assistant said anything."""
     env = os.environ if env is None else env
     home = Path(env.get("HOME") or Path.home())
-    top = sessions.repository(root.resolve())
+    top = repository(root.resolve())
     claude = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
     codex = Path(env.get("CODEX_HOME") or home / ".codex") / "sessions"
     places = [("Claude Code", file) for file in _of_claude(claude, top)]

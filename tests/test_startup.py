@@ -1,0 +1,62 @@
+"""What each command may load: third-party packages cost most of the time that a command takes to start."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PYDANTIC = {"pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}
+BUDGET: dict[str, set[str]] = {
+    "--help": set(),
+    "--version": set(),
+    "list": {"click"},
+    "check PLAN.md": {"click", "platformdirs"},
+    "": {"click", "platformdirs"},
+    "duel Redis? --proposer scripted:a.json --challenger scripted:b.json": {"click", "platformdirs", *PYDANTIC},
+}
+"""Command → the packages that it may load. A duel is stopped when its first call begins: what is not needed before is
+loaded while a model answers."""
+PROBE = """
+import json, sys
+import rebut.backends.scripted as scripted
+from rebut.cli import main
+
+def told():
+    known = set(sys.stdlib_module_names) | set(sys.builtin_module_names) | {"rebut"}
+    tops = {name.partition(".")[0] for name in sys.modules} - known
+    print(json.dumps(sorted(t for t in tops if not t.startswith("_"))), file=sys.stderr, flush=True)
+
+def stop(self, request):
+    told()
+    import os
+    os._exit(0)
+
+if len(sys.argv) > 1 and sys.argv[1] == "duel":
+    scripted.Scripted.complete = stop
+else:
+    del sys.modules["rebut.backends.scripted"]
+try:
+    main()
+finally:
+    told()
+"""
+
+
+@pytest.mark.parametrize("words", BUDGET, ids=lambda words: words.partition(" ")[0] or "alone")
+def test_a_command_loads_only_the_packages_of_its_budget(words: str, tmp_path: Path) -> None:
+    (tmp_path / "PLAN.md").write_text("See `app.py:1`.\n")
+    (tmp_path / "app.py").write_text("x = 1\n")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"model": name, "family": name, "answers": {}}))
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "REBUT_HOME": str(tmp_path / "state")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *words.split()], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    loaded = set(json.loads(done.stderr.strip().splitlines()[-1]))
+    assert loaded <= BUDGET[words], f"loads {', '.join(sorted(loaded - BUDGET[words]))}, which it may not"
+    assert ("click" in loaded) == bool(BUDGET[words]), done.stderr  # else nothing ran that could have loaded anything

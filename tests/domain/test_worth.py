@@ -146,13 +146,13 @@ def test_the_hours_between_a_crash_and_its_resume_are_nobodys_work() -> None:  #
     assert busy(record, lambda name: name == key) == 2 + 3
 
 
-# what cannot be told
+# what is unknown
 
 
 def test_where_there_is_nothing_to_compare_the_reason_is_told(tmp_path: Path, workspace: Path) -> None:  # C6
     silent = duel(tmp_path, {"r1/challenge@challenger": {"fail": "crashed"}})
     assert silent.heading == "UNCONTESTED"
-    assert told(silent) == "cannot be told: the challenger never answered, so the first answer is all there is"
+    assert told(silent) == "unknown: the challenger never answered, so the first answer is all there is"
     short = duel(tmp_path, {"r2/defense@proposer": {"fail": "crashed"}})
     assert short.heading == "VERDICT AFTER 1 OF 2 ROUNDS" and "| changed (1 of 2 rounds): " in told(short)
     key = "r1/challenge@challenger"

@@ -314,7 +314,7 @@ def test_only_the_holder_of_the_lock_sets_a_torn_tail_aside(stopped: str) -> Non
     for words in (["show"], ["show", "--json"], ["verify"], ["export"]):
         done = cli(words[0], stopped, *words[1:])
         assert done.returncode == (3 if words == ["verify"] else 0), done.stderr
-    assert "unfinished last line" in cli("verify", stopped).stdout
+    assert "incomplete last line" in cli("verify", stopped).stdout
     assert {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()} == before
     assert asyncio.run(rebut.resume(stopped)).heading == "VERDICT"
     [aside] = path.parent.glob("journal.torn-*")

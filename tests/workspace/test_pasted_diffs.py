@@ -148,7 +148,7 @@ def test_analysers_read_a_diff_that_was_given(repo: Path, how: str) -> None:  # 
 def test_analysers_refuse_a_diff_whose_files_are_not_here_before_anything_is_called(repo: Path) -> None:  # C5, C17
     diff = diff_of(repo).replace("redis.get", "memcached.get")
     done = piped("review", "-", "--with", "lint,rules", cwd=repo, feed=diff)
-    assert done.returncode == 2 and "lint (critic) reads files" in done.stderr and "src/cache.py" in done.stderr
+    assert done.returncode == 2 and "lint (critic) reads whole files" in done.stderr and "src/cache.py" in done.stderr
     assert "rebut review A..B" in done.stderr and not sessions.sessions(sessions.home())
 
 

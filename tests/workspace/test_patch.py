@@ -180,7 +180,7 @@ def test_a_tree_that_moved_on_is_left_alone(shop: Path) -> None:  # J10
     sat = crosses.seats(shop.parent / "seats", said)
     flags = [f"--{role}={spec}" for role, spec in sat.items()]
     done = voices.cli("cross", "--commit", sha, "--apply", *flags, cwd=shop)
-    assert done.returncode == 3 and "not applied: api/orders.py is not as it was reviewed" in done.stdout
+    assert done.returncode == 3 and "not applied: api/orders.py has changed since the review" in done.stdout
     assert (shop / "api/orders.py").read_text() == crosses.AFTER + "# later\n"
     (shop / "api/orders.py").write_text(crosses.AFTER)
     assert voices.cli("cross", "--commit", sha, "--apply", *flags, cwd=shop).returncode == 0

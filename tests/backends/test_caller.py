@@ -111,7 +111,7 @@ def test_an_answer_for_another_question_is_not_taken_for_this_one(
     assert answer(tmp_path, waiting, json.dumps(duels.verdict()), "--key", "r9/summary@judge") == 4
     assert said(capsys)["key"] == KEY and not events(waiting, "attempt")
     assert answer(tmp_path, waiting, "{}", "--key", "r1/opening@proposer") == 2
-    assert "no question to the caller" in said(capsys)["error"]
+    assert "is not a question to the caller" in said(capsys)["error"]
 
 
 def test_an_empty_answer_and_a_session_without_a_caller_are_wrong_usage(
@@ -122,7 +122,7 @@ def test_an_empty_answer_and_a_session_without_a_caller_are_wrong_usage(
     words = [word for role, spec in duels.seats(tmp_path).items() for word in (f"--{role}", spec)]
     assert enter(["duel", "Another?", *words, "--json"]) == 0
     assert answer(tmp_path, said(capsys), "{}") == 2
-    assert "no seat of the caller's" in said(capsys)["error"]
+    assert "has no `caller` seat" in said(capsys)["error"]
 
 
 def test_without_json_the_question_is_on_stdout_and_the_way_to_answer_on_stderr(

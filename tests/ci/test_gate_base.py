@@ -518,7 +518,7 @@ def test_resume_takes_a_gate_of_its_own_and_refuses_one_for_what_is_no_review(fo
     assert rebut(folder, "resume", "last", "--fail-on", "P1").returncode == 1
     rebut(folder, "duel", "x?", *(f"--{role}={spec}" for role, spec in duels.seats(folder.parent).items()))
     done = rebut(folder, "resume", "last", "--fail-on", "P1")
-    assert done.returncode == 2 and "does not end in findings" in done.stderr and "Leave out --fail-on" in done.stderr
+    assert done.returncode == 2 and "does not end in findings" in done.stderr and "Remove --fail-on" in done.stderr
 
 
 def test_the_threshold_of_the_base_commit_holds_for_a_review_that_is_taken_up_again(folder: Path) -> None:  # C16, C17

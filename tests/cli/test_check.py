@@ -1,4 +1,4 @@
-"""`rebut check`: the evidence checker alone, on any text."""
+"""`rebut check`: the citations in any text."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_it_runs_in_a_pipe_without_git_or_anything_else_on_path() -> None:  # C1
     assert re.search(r"absent +1 +C3 cites infra/redis.tf:6", done.stdout)
     assert re.search(r"unsupported +1 +C4", done.stdout) and "rule" not in done.stdout
     assert "note         scripted: all answers" in done.stderr
-    assert re.search(r"^  scripted +the words came from files", done.stdout, re.M)
+    assert re.search(r"^  scripted +the answers came from files", done.stdout, re.M)
     assert str(sessions.home().parent / "demo") in done.stdout.replace("\n                ", "")
     assert "\x1b" not in done.stdout + done.stderr
 

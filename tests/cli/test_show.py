@@ -226,7 +226,7 @@ def test_a_fork_that_changes_nothing_is_refused_with_what_can_be_changed(
         assert "--seat ROLE=SPEC" in done.stderr and "--again" in done.stderr
     assert len(sessions.sessions(sessions.home())) == 1
     voices.crash_at(voices.is_("answered", "r1/challenge@challenger"))
-    assert "Go on with `rebut resume last`" in piped("fork", "last", cwd=workspace).stderr
+    assert "Continue with `rebut resume last`" in piped("fork", "last", cwd=workspace).stderr
 
 
 def test_what_is_left_out_of_the_context_is_named_with_the_reason(tmp_path: Path, workspace: Path) -> None:  # C16

@@ -543,7 +543,7 @@ def test_a_consensus_makes_an_accepted_record(hold: Hold) -> None:  # H11
 
     hold(consensus())
     text = adr(record())
-    assert "Status: accepted (CONSENSUS)" in text and "nobody who was heard objects any more" in text
+    assert "Status: accepted (CONSENSUS)" in text and "no participant that answered still objects" in text
 
 
 def test_the_command_line_seats_several_challengers_and_shows_where_each_stands(  # C14 H11

@@ -512,7 +512,7 @@ def test_the_command_line_runs_a_plan_and_tells_what_changed(workspace: Path) ->
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["plan"], "say what to plan"),
+        (["plan"], "missing argument 'TOPIC': what to plan"),
         (["plan", "T", "--scope", "uncommitted"], "a plan has no scope"),
         (["review", "--base", "main", "--commit", "HEAD"], "are two scopes"),
         (["review", "--scope", "nonsense"], "is not a scope"),

@@ -95,8 +95,8 @@ def test_seats_of_one_role_speak_together_and_the_slowest_counts() -> None:
 
 
 def test_what_is_expected_is_said_as_what_is_usual_and_overrun_it_says_so() -> None:
-    assert told(Expected(130, 14)) == "up to about 2 min left (from 14 earlier calls)"
-    assert told(Expected(44, 1)) == "up to about 40 s left (from 1 earlier call)"
+    assert told(Expected(130, 14)) == "up to 2 min left (from 14 earlier calls)"
+    assert told(Expected(44, 1)) == "up to 40 s left (from 1 earlier call)"
     assert told(Expected(44, 3, late=12)) == "longer than the usual 12 s; then about 40 s (from 3 earlier calls)"
     assert told(Expected(0, 3, late=12)) == "longer than the usual 12 s"
     assert [roughly(s) for s in (0.2, 9.4, 14, 94, 100, 3600)] == ["1 s", "9 s", "10 s", "90 s", "2 min", "60 min"]
@@ -213,7 +213,7 @@ def test_the_moving_part_says_how_long_it_may_yet_take(workspace: Path, tmp_path
     words = unfinished(tmp_path)
     for role, seat_spec in zip(("proposer", "challenger", "judge"), words[3::2], strict=True):
         known().add(took((seat_spec, f"r1/x@{role}", 3000)))
-    line = r"up to about \d+ min left \(from 3 earlier calls\)"
+    line = r"up to \d+ min left \(from 3 earlier calls\)"
     seen = console.at_a_terminal(*words, columns=columns, keys=enough(f"challenge .*{line}"))
     assert seen.code == 130, seen.text
     assert re.search(line, seen.text)

@@ -223,14 +223,14 @@ def test_one_that_is_not_logged_in_leaves_one_family_and_code_3(
     assert row["login"] is False and "log in" in row["advice"]
     assert enter(["doctor"]) == 3
     out, err = capsys.readouterr()
-    assert "no family can debate: `rebut providers` lists what could" in out and "making 1 small call," in err
+    assert "no family can debate: `rebut providers` lists the providers" in out and "making 1 small call," in err
 
 
 def test_one_that_was_named_is_shown_though_it_is_not_here(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert enter(["doctor", "gemini"]) == 3  # H13
     assert "→ not installed. Install it: npm install" in capsys.readouterr().out
     assert enter(["doctor"]) == 3
-    assert "nothing is here" in capsys.readouterr().out
+    assert "no model is available" in capsys.readouterr().out
 
 
 def test_an_unknown_name_is_said_to_be_unknown(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,7 +129,7 @@ def expected(found: Expected) -> str:
     if found.late:
         past = f"longer than the usual {terminal.duration(found.late)}"
         return f"{past}; then about {roughly(found.seconds)} ({by})" if found.seconds >= 1 else past
-    return f"up to about {roughly(found.seconds)} left ({by})"
+    return f"up to {roughly(found.seconds)} left ({by})"
 
 
 def roughly(seconds: float) -> str:

@@ -22,7 +22,15 @@ from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
 from rebut.domain.limits import RANGES
-from rebut.setup.config_files import REPO_FILE, Wire, read, repository_file, user_file as read_user_file
+from rebut.setup.config_files import (
+    REPO_FILE,
+    RepoTables,
+    UserTables,
+    Wire,
+    read,
+    repository_file,
+    user_file as read_user_file,
+)
 
 if TYPE_CHECKING:
     from rebut.backends.cli_tools.tables import Tool
@@ -184,16 +192,14 @@ def never_sent(*, workspace: Path, env: Mapping[str, str]) -> tuple[str, ...]:
     return _never(*_files(workspace, env)[1:])
 
 
-def _files(
-    workspace: Path, env: Mapping[str, str], named: Path | None = None
-) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+def _files(workspace: Path, env: Mapping[str, str], named: Path | None = None) -> tuple[Path, UserTables, RepoTables]:
     """The path of the user's file, and what both files set."""
     path = named or user_path(env)
     repo = repository_file(read(workspace / REPO_FILE, needed=False))
     return path, read_user_file(path, needed=named is not None or bool(env.get("REBUT_CONFIG"))), repo
 
 
-def _never(user: Mapping[str, Any], repo: Mapping[str, Any]) -> tuple[str, ...]:
+def _never(user: UserTables, repo: RepoTables) -> tuple[str, ...]:
     return tuple(dict.fromkeys(glob for f in (user, repo) for glob in f.get("egress", {}).get("never", ())))
 
 
@@ -263,7 +269,7 @@ def _providers(
     return tuple(found), faults
 
 
-def _tools(user: Mapping[str, Any], file: str) -> Mapping[str, Tool]:
+def _tools(user: UserTables, file: str) -> Mapping[str, Tool]:
     """The tools, without shipped ones whose name the user has given to a provider."""
     mine, providers = user.get("tools", {}), user.get("providers", {})
     for name in mine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, cast
 
 from rebut.core.errors import ConfigError
 
@@ -14,24 +14,46 @@ WHERE_TO = "Move it to your own config (`rebut config path`)."
 Wire = Literal["openai", "responses", "anthropic", "google"]
 
 
-def user_file(path: Path, *, needed: bool) -> dict[str, Any]:
+class Egress(TypedDict, total=False):
+    allow: list[str]
+    never: list[str]
+
+
+class RepoTables(TypedDict, total=False):
+    """The keys that a repository's file sets; a key that is not set is not in here."""
+
+    limits: dict[str, float]
+    egress: Egress
+    gate: dict[str, str]
+
+
+class UserTables(RepoTables, total=False):
+    """The keys that the user's own file sets."""
+
+    providers: dict[str, dict[str, Any]]
+    tools: dict[str, dict[str, object]]
+    analysers: dict[str, dict[str, object]]
+    seats: dict[str, str | list[str]]
+
+
+def user_file(path: Path, *, needed: bool) -> UserTables:
     """The keys that the user's own file sets, checked. If it is not `needed`, it may be missing."""
     raw = read(path, needed=needed)
     if not raw:
         return {}
     from rebut.setup.config_tables import UserFile, checked
 
-    return checked(UserFile, raw, path.name)
+    return cast(UserTables, checked(UserFile, raw, path.name))
 
 
-def repository_file(raw: Mapping[str, object], where: str = REPO_FILE) -> dict[str, Any]:
+def repository_file(raw: Mapping[str, object], where: str = REPO_FILE) -> RepoTables:
     """The keys that a repository's file sets, checked. It may only narrow what the user permits."""
     if not raw:
         return {}
     _refuse_choices(raw)
     from rebut.setup.config_tables import RepoFile, checked
 
-    return checked(RepoFile, raw, where)
+    return cast(RepoTables, checked(RepoFile, raw, where))
 
 
 def read(path: Path, *, needed: bool) -> dict[str, object]:

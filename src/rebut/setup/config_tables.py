@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -73,7 +73,7 @@ TABLES: dict[str, type[StrictTable]] = {
 }
 
 
-def checked(model: type[StrictTable], raw: Mapping[str, object], file: str) -> dict[str, Any]:
+def checked(model: type[StrictTable], raw: Mapping[str, object], file: str) -> Mapping[str, object]:
     """The keys that a file sets, with values of the right types. Raises `ConfigError` at the first mistake."""
     try:
         return model.model_validate(raw).model_dump(exclude_unset=True)

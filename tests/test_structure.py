@@ -119,6 +119,17 @@ def test_every_file_says_in_its_first_line_what_it_is() -> None:
             assert ast.get_docstring(parsed(path)), path
 
 
+def test_a_public_class_name_stands_once() -> None:
+    # forms aside, whose names are part of a question's fingerprint, and `Settings`, which every protocol has
+    places: dict[str, list[str]] = {}
+    for path in FILES:
+        if path.name != "forms.py":
+            for node in parsed(path).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name != "Settings":
+                    places.setdefault(node.name, []).append(name_of(path))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_no_class_has_a_name_that_says_nothing() -> None:
     # house rule 2
     banned = re.compile(r"(Manager|Factory|Handler|Service|Utils?|Helpers?|Base|Impl|Abstract)$|^(Abstract|Base)")

@@ -21,7 +21,7 @@ from hypothesis import given, strategies as st
 import rebut
 from rebut.backends.embedded import backend as local, llama, weights
 from rebut.backends.embedded.backend import LABEL, Local
-from rebut.backends.embedded.llama import Generated, OnPiece, Stopped, TooLong, Turn, ignored
+from rebut.backends.embedded.llama import ChatTurn, Generated, OnPiece, Stopped, TooLong, ignored
 from rebut.backends.embedded.quotes import gist, shortened
 from rebut.backends.embedded.small_forms import listed, tidied
 from rebut.core.errors import ParticipantFailed, UsageError
@@ -55,7 +55,7 @@ class Fake:
         self.says, self.window = says, window
         self.asked: list[tuple[str, Mapping[str, Json] | None]] = []
 
-    def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
+    def chat(self, turn: ChatTurn, on_piece: OnPiece = ignored) -> Generated:
         text, schema = turn.text, turn.schema
         self.asked.append((text, schema))
         tokens = len(text) // 2
@@ -197,7 +197,7 @@ def test_a_model_that_says_nothing_is_a_bad_reply(file: Path) -> None:
 def test_choices_that_break_off_are_a_bad_reply(file: Path, chosen: str) -> None:
     # C5: nothing is chosen in the model's place
     class Cut(Fake):
-        def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
+        def chat(self, turn: ChatTurn, on_piece: OnPiece = ignored) -> Generated:
             return Generated(chosen, 9, turn.most, cut=True) if turn.schema else super().chat(turn, on_piece)
 
     with pytest.raises(ParticipantFailed, match="did not finish choosing") as failed:
@@ -246,7 +246,7 @@ def test_what_the_engine_finds_too_long_is_cut_further_and_that_is_said(file: Pa
 
 def test_an_answer_cut_off_by_the_window_is_asked_again_with_less_before_it(file: Path) -> None:
     class Narrow(Fake):
-        def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
+        def chat(self, turn: ChatTurn, on_piece: OnPiece = ignored) -> Generated:
             said = super().chat(turn, on_piece)
             return Generated("Half of", 1000, 5, cut=True) if len(self.asked) == 1 else said
 
@@ -313,7 +313,7 @@ def test_a_cancelled_call_stops_the_engine_and_the_loop_runs_meanwhile(file: Pat
     ended = threading.Event()
 
     class Endless(Fake):
-        def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
+        def chat(self, turn: ChatTurn, on_piece: OnPiece = ignored) -> Generated:
             while not on_piece("word "):
                 time.sleep(0.001)
             ended.set()
@@ -431,7 +431,7 @@ def test_a_fault_of_the_runner_is_a_failure_and_no_answer(
 def test_what_was_said_before_a_stop_is_no_answer(file: Path, runner: Runner) -> None:
     # C5
     with pytest.raises(Stopped):
-        llama.loaded(file, 2048).chat(Turn("Go on.", 9, 1), bool)
+        llama.loaded(file, 2048).chat(ChatTurn("Go on.", 9, 1), bool)
 
 
 def test_a_file_that_is_no_model_is_a_failure_with_a_way_on(file: Path, runner: Runner) -> None:
@@ -514,9 +514,9 @@ def test_the_real_model_holds_to_its_window_and_its_grammar() -> None:
     # C1
     engine = llama.loaded(REAL, local.SMALL_WINDOW)
     with pytest.raises(TooLong) as long:
-        engine.chat(Turn("word " * 4000, 8, 1))
+        engine.chat(ChatTurn("word " * 4000, 8, 1))
     assert long.value.tokens > long.value.window == local.SMALL_WINDOW
-    said = engine.chat(Turn("Is water wet?", 20, 1, {"enum": ["yes", "no"]}))
+    said = engine.chat(ChatTurn("Is water wet?", 20, 1, {"enum": ["yes", "no"]}))
     assert json.loads(said.text) in ("yes", "no")
     with pytest.raises(Stopped):
-        engine.chat(Turn("Count to a hundred.", 200, 1), bool)
+        engine.chat(ChatTurn("Count to a hundred.", 200, 1), bool)

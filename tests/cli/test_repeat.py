@@ -174,12 +174,12 @@ def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
 
 
 def test_the_embedded_model_draws_by_the_seed_and_the_temperature() -> None:  # C1
-    from rebut.backends.embedded.llama import Generated, OnPiece, Turn, ignored
+    from rebut.backends.embedded.llama import ChatTurn, Generated, OnPiece, ignored
 
-    heard: list[Turn] = []
+    heard: list[ChatTurn] = []
 
     class Engine:
-        def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
+        def chat(self, turn: ChatTurn, on_piece: OnPiece = ignored) -> Generated:
             heard.append(turn)
             return Generated("yes", 1, 1)
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rebut.backends.embedded.llama import Engine, Stopped, TooLong, Turn, loaded
+from rebut.backends.embedded.llama import ChatTurn, Engine, Stopped, TooLong, loaded
 from rebut.backends.embedded.quotes import gist, shortened
 from rebut.backends.embedded.small_forms import filled
 from rebut.backends.families import family_of
@@ -113,7 +113,7 @@ class Window:
             text = joined(self._shown, question)
             self._seed += 1
             try:
-                made = self._engine.chat(Turn(text, most, self._seed, schema, self._temperature), self._on_piece)
+                made = self._engine.chat(ChatTurn(text, most, self._seed, schema, self._temperature), self._on_piece)
             except TooLong as error:
                 self._shorten(error.tokens, error.window, most)
                 continue

@@ -26,7 +26,7 @@ def ignored(piece: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatTurn:
     """One question to the model."""
 
     text: str
@@ -66,7 +66,7 @@ class Stopped(Exception):
 class Engine(Protocol):
     """What a seat needs of a loaded model: one blocking call."""
 
-    def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
+    def chat(self, turn: ChatTurn, on_piece: OnPiece = ignored) -> Generated:
         """Answer. `on_piece` receives each piece, and empty ones while the prompt is read."""
         ...
 
@@ -80,7 +80,7 @@ class Llama:
         self._server: Any = None
         self._turn = threading.Lock()
 
-    def chat(self, turn: Turn, on_piece: OnPiece = ignored) -> Generated:
+    def chat(self, turn: ChatTurn, on_piece: OnPiece = ignored) -> Generated:
         asked: dict[str, Any] = {
             "messages": [{"role": "user", "content": turn.text}],
             "max_tokens": turn.most,

@@ -178,7 +178,7 @@ def test_the_terminal_is_left_as_it_was_by_an_interruption(tmp_path: Path, works
         terminal.expect("Ctrl-C again to stop now")
         stopping = terminal.at
         terminal.type("s")
-        terminal.expect("no: it is being stopped")
+        terminal.expect("no: the debate is stopping")
         terminal.type("\x03")
         assert terminal.end() == 130
     assert b"settle now" not in terminal.screen[stopping:], "no key decides anything any more"

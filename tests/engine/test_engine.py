@@ -399,7 +399,7 @@ def test_placeholders_and_fingerprints_are_the_same_in_a_new_process(tmp_path: P
     assert asked[1].fp == asked[2].fp
     assert PLACEHOLDER.search(voices.record().opened.topic)
     replayed = voices.cli("replay", voices.folder().name, env=elsewhere, cwd=tmp_path)
-    assert replayed.returncode == 0 and "the same end" in replayed.stdout, replayed.stderr
+    assert replayed.returncode == 0 and "the same outcome" in replayed.stdout, replayed.stderr
 
 
 def test_evidence_compares_redacted_views(tmp_path: Path, workspace: Path) -> None:

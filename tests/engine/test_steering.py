@@ -386,4 +386,4 @@ def test_a_rebuttal_that_nobody_would_read_is_not_asked_for(quick: Path) -> None
     [result] = play([one], **FIRST)
     keys = [key for key, _, _ in crashing.calls(Path(one.folder))]
     assert keys == ["r1/critique@critic", "r1/judgement@judge", "r1/decision@decider"], result
-    assert any("nobody would read a rebuttal" in note for note in result.outcome["notes"])
+    assert any("no model would read a rebuttal" in note for note in result.outcome["notes"])

@@ -124,7 +124,7 @@ def test_a_finding_of_the_verdict_that_rests_on_what_is_absent_is_not_high(works
 def test_without_a_repository_it_is_said_that_nothing_was_looked_up(tmp_path: Path) -> None:  # C11
     (tmp_path / "work").mkdir()
     outcome = run(tmp_path / "work", said(), rounds=1)
-    assert "absent" not in outcome.ledger.marks() and any("were not looked up" in note for note in outcome.notes)
+    assert "absent" not in outcome.ledger.marks() and any("were not checked" in note for note in outcome.notes)
 
 
 def test_a_replay_and_a_fork_keep_the_marks(workspace: Path) -> None:  # C11 C13

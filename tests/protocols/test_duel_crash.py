@@ -251,7 +251,7 @@ def test_a_prompt_that_depends_on_the_hash_seed_is_caught_on_resume(quick: Path)
     assert all(r.died for r in play(jobs, **FIRST))
     [other] = play([resumed(jobs[0])], **SECOND)
     assert other.error == "ReplayMismatch" and "first@speaker" in other.message
-    assert "a set's order" in other.hint and "rebut fork" in other.hint
+    assert "the order of a set" in other.hint and "rebut fork" in other.hint
     assert len(wire(jobs[0])) == 2, "nothing was asked on a false footing"
     [same_seed] = play([resumed(jobs[1])], **FIRST)
     assert same_seed.outcome["decision"] == "another", "in one process, or with one seed, it passes by luck"
@@ -270,7 +270,7 @@ def test_after_an_upgrade_of_rebut_the_recorded_answer_wins_with_a_note(quick: P
     [result] = play([resumed(job, version="99.0")], **SECOND)
     assert result.outcome["decision"] == "another"
     [note] = result.outcome["notes"]
-    assert "first@speaker" in note and "is 99.0" in note and "was kept" in note
+    assert "first@speaker" in note and "is 99.0" in note and "the recorded answer is used" in note
     assert [key for key, _ in questions(job)] == ["first@speaker", "second@speaker", "second@speaker"]
 
 
@@ -281,7 +281,7 @@ def test_after_an_edit_of_the_protocol_the_recorded_answer_wins_if_it_still_fits
     [result] = play([resumed(job)], **SECOND)
     assert result.outcome["decision"] == "another"
     [note] = result.outcome["notes"]
-    assert "first@speaker" in note and "the protocol was 1+" in note and "was kept" in note
+    assert "first@speaker" in note and "the protocol was 1+" in note and "the recorded answer is used" in note
 
 
 def test_after_an_edit_that_the_recorded_answer_does_not_fit_the_advice_is_to_fork(quick: Path) -> None:  # C3

@@ -270,7 +270,7 @@ def test_after_an_upgrade_of_rebut_the_recorded_answer_wins_with_a_note(quick: P
     [result] = play([resumed(job, version="99.0")], **SECOND)
     assert result.outcome["decision"] == "another"
     [note] = result.outcome["notes"]
-    assert "first@speaker" in note and "is 99.0" in note and "is used" in note
+    assert "first@speaker" in note and "is 99.0" in note and "the recorded answer is used" in note
     assert [key for key, _ in questions(job)] == ["first@speaker", "second@speaker", "second@speaker"]
 
 
@@ -281,7 +281,7 @@ def test_after_an_edit_of_the_protocol_the_recorded_answer_wins_if_it_still_fits
     [result] = play([resumed(job)], **SECOND)
     assert result.outcome["decision"] == "another"
     [note] = result.outcome["notes"]
-    assert "first@speaker" in note and "the protocol was 1+" in note and "is used" in note
+    assert "first@speaker" in note and "the protocol was 1+" in note and "the recorded answer is used" in note
 
 
 def test_after_an_edit_that_the_recorded_answer_does_not_fit_the_advice_is_to_fork(quick: Path) -> None:  # C3

@@ -14,7 +14,7 @@ import pytest
 from voices import Voice, folder, protocol
 
 import rebut
-from rebut.core.process import started
+from rebut.core.process_identity import started
 from rebut.domain.forms import Form
 from rebut.domain.ledger import Evidence, Ledger, Move, Point
 from rebut.domain.session_status import ledger_of

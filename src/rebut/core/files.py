@@ -8,9 +8,10 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+PACKAGE = Path(__file__).parents[1]
 
 
 def write(path: Path, data: bytes, mode: int = 0o666, *, replace: bool = True) -> bool:
@@ -46,7 +47,7 @@ def shipped(file: str) -> Mapping[str, Any]:
 
     Parsing takes longer than opening a debate, and a program may open hundreds.
     """
-    return tomllib.loads(files("rebut").joinpath(file).read_text("utf-8"))
+    return tomllib.loads((PACKAGE / file).read_text("utf-8"))
 
 
 def repository(folder: Path) -> Path:

@@ -7,15 +7,14 @@ import io
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, cast
 
+from rebut.core.process_identity import is_zombie, started
 from rebut.core.types import ignore
 
 GRACE = 2.0
@@ -270,39 +269,6 @@ def _signalled(group: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):  # the latter on macOS, for a group of zombies
         return False
     return True
-
-
-# Telling a process from another one that got its number later.
-
-
-def started(pid: int) -> str:
-    """When a process started, as the system reports it; empty when there is no such process.
-
-    By its number alone, a resume an hour later might end a process of another program.
-    """
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        return stat.rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        pass
-    if Path("/proc/self").exists():
-        return ""
-    with suppress(OSError, subprocess.SubprocessError):  # macOS
-        shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, timeout=5)
-        return shown.stdout.strip()
-    return ""
-
-
-@lru_cache(maxsize=1)
-def own_start(pid: int) -> str:
-    """When this process started; `pid` is its number, which a fork of it does not share."""
-    return started(pid)
-
-
-def is_zombie(pid: int) -> bool:
-    with suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
-    return False
 
 
 def on_path(command: str, env: Mapping[str, str]) -> Path | None:

@@ -12,7 +12,8 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+
+from rebut.core.files import PACKAGE
 
 Span = tuple[int, int]
 
@@ -166,7 +167,7 @@ CHECKS: dict[str, Callable[[str], bool]] = {"": _always, "dense": dense, "digits
 
 @lru_cache(maxsize=1)
 def tables() -> tuple[PatternTable, ...]:
-    read = tomllib.loads(files("rebut").joinpath("secrets.toml").read_text(encoding="utf-8"))
+    read = tomllib.loads((PACKAGE / "secrets.toml").read_text(encoding="utf-8"))
     return tuple(
         PatternTable(
             kind=table["kind"],

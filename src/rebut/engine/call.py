@@ -234,7 +234,7 @@ async def _attempt(runtime: Runtime, request: Request, sending: _Sending) -> Att
 
 
 def _spawned(runtime: Runtime, key: str, attempt: int, pid: int) -> None:
-    from rebut.core.process import started
+    from rebut.core.process_identity import started
 
     value: dict[str, Json] = {"pid": pid, "started": started(pid), "attempt": attempt}
     runtime.write(Fact(key=f"{key}#process.{attempt}.{pid}", cls="limit", value=value))

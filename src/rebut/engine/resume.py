@@ -14,7 +14,8 @@ from pathlib import Path
 
 from rebut import __version__
 from rebut.core.errors import RecordError, UsageError
-from rebut.core.process import end_orphan, started
+from rebut.core.process import end_orphan
+from rebut.core.process_identity import started
 from rebut.core.types import LEFT
 from rebut.domain.outcome import Outcome
 from rebut.engine.fork import parent_of

@@ -10,7 +10,6 @@ The interface is small (`read`, `Journal.open`, `append`), so that a database co
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import hashlib
 import json
@@ -21,14 +20,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from rebut.core.disk_threads import disk_threads
 from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
-from rebut.core.process import own_start
+from rebut.core.process_identity import own_start
 from rebut.core.text import encoded
 from rebut.record.events import SCHEMA, Event, Line, from_json, to_json
 from rebut.record.record import Record
+
+if TYPE_CHECKING:
+    import asyncio
 
 NAME = "journal.jsonl"
 QUICK = 0.002
@@ -231,6 +232,8 @@ class Journal:
 
     async def sync(self) -> None:
         """Wait until everything written so far is on disk. Callers that come while a sync runs share the next one."""
+        import asyncio  # here: readers of a journal need none of it, and it takes long to load
+
         target = self._good
         while self._synced < target:
             # After a failed sync the next one may succeed although pages were lost.
@@ -253,6 +256,10 @@ class Journal:
         self._synced = self._good
 
     def _sync_in_thread(self) -> asyncio.Future[None]:
+        import asyncio
+
+        from rebut.core.disk_threads import disk_threads
+
         upto = self._good
         syncing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

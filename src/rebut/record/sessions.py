@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rebut.core.errors import RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
-from rebut.core.process import is_zombie, started
+from rebut.core.process_identity import is_zombie, started
 from rebut.record import journal
 from rebut.record.events import Opened, from_json
 from rebut.record.record import Record

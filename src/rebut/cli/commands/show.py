@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,6 +132,8 @@ def replay_command(id: str, as_json: bool) -> int:
     screen = Screen(quiet=as_json)
     screen.ready(record)
     screen.close()
+    import asyncio
+
     outcome = asyncio.run(api.replay(record.opened.id))
     was = session_status.outcome_of(record)
     same = was is not None and (was.heading, was.decision, was.final) == (

@@ -1,0 +1,38 @@
+"""Telling a process from another one that got its number later. Apart from `process`, since readers need no asyncio."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+
+def started(pid: int) -> str:
+    """When a process started, as the system reports it; empty when there is no such process.
+
+    By its number alone, a resume an hour later might end a process of another program.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        return stat.rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        pass
+    if Path("/proc/self").exists():
+        return ""
+    with suppress(OSError, subprocess.SubprocessError):  # macOS
+        shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, timeout=5)
+        return shown.stdout.strip()
+    return ""
+
+
+@lru_cache(maxsize=1)
+def own_start(pid: int) -> str:
+    """When this process started; `pid` is its number, which a fork of it does not share."""
+    return started(pid)
+
+
+def is_zombie(pid: int) -> bool:
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
+    return False

@@ -79,7 +79,7 @@ def test_a_refused_login_is_told_with_what_to_do() -> None:  # H13
     health = seen(refuses("auth", "exit 41: no auth method", "Run it once and log in."))
     assert (health.login, health.can_debate, health.seconds) == ("no", False, None)
     assert "exit 41" in health.problem and health.advice == "Run it once and log in."
-    broken = seen(refuses("crashed", "exit 1", "Resume asks again."))
+    broken = seen(refuses("crashed", "exit 1", "Resume to ask again."))
     assert "by hand" in broken.advice, "there is no debate to resume"
     moved = "Redirects are not followed: set base_url to the final address."
     assert seen(refuses("crashed", "a redirect", moved)).advice == moved, "but there is an address to mend"

@@ -288,7 +288,7 @@ def broke_off(address: Address, why: str, *, retryable: bool) -> HttpFailed:
     return HttpFailed(
         "crashed",
         f"{address.who}: the stream broke off: {address.quote(why)}",
-        "Resume asks again.",
+        "Resume to ask again.",
         retryable=retryable,
         lost=True,
     )

@@ -131,7 +131,7 @@ def test_an_effort_of_max_steps_down_to_high_where_only_that_is_known() -> None:
     with Loopback(ANSWERS, mode="status", status=400, message=words, first=1) as server:  # C1
         first, second = ask_twice("anthropic", server, request(effort="max"))
     assert [body["output_config"]["effort"] for body in server.bodies] == ["max", "high", "high"]
-    assert first.notes == ("they:m-1 has no effort above high; went on with that",)
+    assert first.notes == ("they:m-1 has no effort above high; continued with that",)
     assert second.notes == ()
 
 
@@ -140,13 +140,13 @@ def test_a_model_that_refuses_effort_and_schema_keeps_neither() -> None:
     with Loopback(lambda body: "{}", refuse=refuse) as server:  # C1
         reply = ask("anthropic", server, with_schema(effort="high"))
     assert "output_config" not in server.bodies[-1] and "thinking" not in server.bodies[-1]
-    assert any("schema into the prompt" in note for note in reply.notes)
+    assert any("the schema is in the prompt" in note for note in reply.notes)
 
 
 def test_a_server_that_knows_no_cache_marker_gets_none() -> None:
     with Loopback(ANSWERS, mode="status", status=400, message="cache_control: Extra inputs", first=1) as server:  # C1
         reply = ask("anthropic", server)
-    assert reply.notes == ("they:m-1 knows no cache marker; went on without it",)
+    assert reply.notes == ("they:m-1 does not accept a cache marker; continued without it",)
     assert server.bodies[1]["messages"][0]["content"] == [{"type": "text", "text": "Why?"}]
 
 

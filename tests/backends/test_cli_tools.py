@@ -334,7 +334,7 @@ def test_a_version_on_which_the_lockdown_is_not_known_to_hold_is_never_given_a_p
 def test_a_tool_whose_help_lacks_a_flag_of_the_lockdown_is_never_given_a_prompt(bench: Bench) -> None:  # C9
     flags = [flag for flag in bench.tool("claude").probe if flag != "--restricted"]
     error = bench.failure(bench.command(env={"FAKE_HELP": " ".join([*flags, "--restricted-mode"])}))
-    assert error.kind == "missing tool" and "does not know --restricted," in error.message
+    assert error.kind == "missing tool" and "does not have --restricted," in error.message
     assert not bench.log.exists()
 
 
@@ -493,16 +493,16 @@ def test_without_model_and_effort_no_flag_is_given(bench: Bench) -> None:  # C1
 
 def test_an_effort_that_a_tool_does_not_have_is_told_once(bench: Bench) -> None:  # C1
     command = bench.command("gemini", effort="medium")
-    assert bench.ask(command).notes == ("gemini has only low, high, max; went on without medium",)
+    assert bench.ask(command).notes == ("gemini has only low, high, max; continued without medium",)
     assert bench.ask(command).notes == ()
     bench.tables["mine"] = {"output": {"text": {"take": "response"}}}
     silent = bench.command("mine", effort="low", out='{"response": "x"}')
-    assert bench.ask(silent).notes == ("mine has no effort setting; went on without low",)
+    assert bench.ask(silent).notes == ("mine has no effort setting; continued without low",)
 
 
 @pytest.mark.parametrize("model", ["--dangerously-skip-permissions", "-m", 'x"', "a b", "x\ny", "${folder}", "x\\"])
 def test_a_model_name_that_could_be_a_flag_or_break_out_of_a_string_is_refused(bench: Bench, model: str) -> None:  # C9
-    with pytest.raises(UsageError, match="no name of a model"):
+    with pytest.raises(UsageError, match="not the name of a model"):
         bench.command(model=model)
 
 

@@ -85,7 +85,7 @@ def test_a_model_that_cannot_speak_so_long_keeps_its_effort_and_gets_less_room(k
     with Loopback(mode="status", status=400, message=WORDS[kind], first=1) as server:
         first, second = ask_twice(kind, server, asked)
     assert [most(kind, body) for body in server.bodies] == [4096 + 16_384, 4096, 4096]
-    assert any("room to think" in note for note in first.notes) and second.notes == ()
+    assert any("extra tokens for thinking" in note for note in first.notes) and second.notes == ()
     assert "high" in str(server.bodies[-1])
 
 

@@ -67,7 +67,7 @@ def test_a_schema_that_is_too_complex_is_refused_without_a_reason_and_goes_into_
     refuse = {"generationConfig.responseJsonSchema": "Request contains an invalid argument."}
     with Loopback(lambda body: "{}", refuse=refuse) as server:  # C1
         reply = ask("google", server, with_schema())
-    assert ["schema into the prompt" in note for note in reply.notes] == [True]
+    assert ["the schema is in the prompt" in note for note in reply.notes] == [True]
     assert "responseMimeType" not in server.bodies[1]["generationConfig"]
 
 

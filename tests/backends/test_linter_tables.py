@@ -61,8 +61,8 @@ def test_a_key_of_a_shipped_table_is_changed_by_itself(machine: Path) -> None:  
     [
         ("[analysers.mine]\nfiles = ['*.x']\n", "analysers.mine.output"),
         ("[analysers.ruff]\nargv = ['x']\n", "analysers.ruff.argv"),
-        ("[analysers.ruff]\nsilenced = '('\n", "is no regular expression"),
-        ("[analysers.ruff]\nlay = { '../x' = '' }\n", "is no plain path"),
+        ("[analysers.ruff]\nsilenced = '('\n", "is not a regular expression"),
+        ("[analysers.ruff]\nlay = { '../x' = '' }\n", "is not a plain relative path"),
         ("[analysers.ruff]\ngrades = []\n", "analysers.ruff.grades"),
         ("[analysers.'../x']\ncommand = 'x'\n", "plain name"),
         ("[analysers]\nruff = 3\n", "analysers.ruff"),

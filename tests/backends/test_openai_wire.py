@@ -205,7 +205,7 @@ def test_each_error_status_has_its_class_and_says_who_where_and_what(status: int
 def test_an_address_without_its_version_is_told_what_most_want(path: str, told: bool) -> None:
     with Loopback(mode="status", status=404) as server:  # C5
         hint = failing(server, base_url=server.url.removesuffix("/v1") + path).hint
-    assert ("Most servers want /v1" in hint) is told and "base_url" in hint
+    assert ("Most servers need /v1" in hint) is told and "base_url" in hint
 
 
 def test_a_request_that_is_too_large_is_told_as_that() -> None:
@@ -231,7 +231,7 @@ def test_an_account_without_credit_is_not_asked_again() -> None:
         ("filter", "bad reply", "content filter"),
         ("refusal", "bad reply", "I will not argue about this."),
         ("huge", "bad reply", "reply larger than 4 MB"),
-        ("garbage", "bad reply", "no JSON"),
+        ("garbage", "bad reply", "not JSON"),
         ("html", "bad reply", "text/html"),
         ("plain-error", "crashed", "scripted failure"),
         ("error-in-stream", "crashed", "scripted failure"),
@@ -270,7 +270,7 @@ def test_json_that_is_no_completion_is_a_bad_reply(frame: str) -> None:
 
     failed = asyncio.run(serve())  # C5
     assert failed.kind == "bad reply"
-    assert "no completion" in failed.message
+    assert "not a completion" in failed.message
 
 
 def test_what_was_paid_for_is_told_even_when_it_is_of_no_use() -> None:
@@ -297,7 +297,7 @@ def test_silence_ends_with_the_requests_time(mode: str) -> None:
     with Loopback(ANSWERS, mode=mode) as server:  # C5
         failed = failing(server, request(timeout=0.2))
     assert failed.kind == "timeout"
-    assert ("characters of it had come" in failed.message) == (mode == "stall")
+    assert ("characters were received" in failed.message) == (mode == "stall")
 
 
 def test_nobody_listening_is_told_with_the_place_and_what_to_do() -> None:

@@ -52,14 +52,14 @@ def test_the_highest_effort_steps_down_where_it_is_not_known() -> None:
     with Loopback(ANSWERS, mode="status", status=400, message=words, first=1) as server:  # C1
         first, second = ask_twice("responses", server, request(effort="max"))
     assert [body["reasoning"]["effort"] for body in server.bodies] == ["xhigh", "high", "high"]
-    assert first.notes == ("they:m-1 has no effort above high; went on with that",)
+    assert first.notes == ("they:m-1 has no effort above high; continued with that",)
     assert second.notes == ()
 
 
 def test_a_server_that_cannot_be_told_to_forget_is_named() -> None:
     with Loopback(ANSWERS, refuse=["store"]) as server:  # C16
         first, second = ask_twice("responses", server, request())
-    assert first.notes == ("they:m-1 cannot be told to forget; it may keep what was sent",)
+    assert first.notes == ("they:m-1 does not accept store=false; it may keep what was sent",)
     assert second.notes == () and "store" not in server.bodies[-1]
 
 

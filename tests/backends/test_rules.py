@@ -77,7 +77,7 @@ def test_what_no_analyser_can_mend_is_left_to_whoever_wrote_it() -> None:  # J9 
     said = judged(
         finding("F1", "P1", "found", tool=True), finding("F2", "P2", "found", tool=True, fix=True), finding("F3", "P3")
     )
-    assert said.choice == "E" and "F1: whoever wrote the change must mend it" in said.reason
+    assert said.choice == "E" and "F1: the author of the change must fix it" in said.reason
     assert said.unresolved == ["F1: F1 is wrong", "F2: F2 is wrong"]
 
 
@@ -94,7 +94,7 @@ def test_the_same_findings_give_the_same_word_for_word() -> None:  # C3
 
 
 def test_asked_for_anything_else_it_says_what_it_is_for() -> None:  # C5
-    with pytest.raises(ParticipantFailed, match="can do nothing else") as failed:
+    with pytest.raises(ParticipantFailed, match="can only weigh") as failed:
         reply(form="Decision")
     assert "--judge rules" in failed.value.hint
 
@@ -128,7 +128,7 @@ def test_both_sit_in_a_debate_like_anybody_else_and_are_on_record(tmp_path: Path
     outcome = rebut.run(path, "Is it right?", critic="lint", judge="rules", workspace=tmp_path)
     assert outcome.data["choice"] == "E" and "nowhere" in str(outcome.data["found"])
     assert outcome.data["family"] == "rules" and outcome.spent.usd == 0.0 and outcome.spent.calls == 2
-    assert any("raised" in note and "stand" in note for note in outcome.notes)
+    assert any("raised" in note and "outside the change" in note for note in outcome.notes)
     processes = [e.key for e in events(outcome.session, "fact") if isinstance(e, Fact) and "#process." in e.key]
     assert len(processes) == len(set(processes)) == 4, "two analysers on two sides, each found again by a resume"
     again = asyncio.run(rebut.replay(outcome.session, workspace=tmp_path))

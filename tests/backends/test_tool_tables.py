@@ -95,16 +95,16 @@ def test_the_command_of_a_new_tool_is_its_name_unless_said() -> None:  # C1
         ({"claude": {"output": {"txt": 1}}}, "unknown key tools.claude.output.txt"),
         ({"claude": {"args": "one two"}}, "tools.claude.args"),
         ({"claude": {"env": {"A": 1}}}, "tools.claude.env.A"),
-        ({"claude": {"files": {"../x": ""}}}, "'../x' is no plain path"),
-        ({"claude": {"work_files": {"/etc/x": ""}}}, "'/etc/x' is no plain path"),
-        ({"claude": {"work_files": {"a/../../x": ""}}}, "is no plain path"),
+        ({"claude": {"files": {"../x": ""}}}, "'../x' is not a plain relative path"),
+        ({"claude": {"work_files": {"/etc/x": ""}}}, "'/etc/x' is not a plain relative path"),
+        ({"claude": {"work_files": {"a/../../x": ""}}}, "is not a plain relative path"),
         ({"claude": {"markers": [{"kind": "odd"}]}}, "tools.claude.markers.0.kind"),
-        ({"claude": {"markers": [{"kind": "auth", "match": "("}]}}, "no regular expression"),
-        ({"claude": {"efforts": {"huge": "x"}}}, "'huge' is no effort"),
+        ({"claude": {"markers": [{"kind": "auth", "match": "("}]}}, "not a regular expression"),
+        ({"claude": {"efforts": {"huge": "x"}}}, "'huge' is not an effort"),
         ({"claude": {"output": {"text": {"take": "a", "how": "max"}}}}, "tools.claude.output.text.0.how"),
         ({"claude": {"output": {"form": "json"}}}, 'tools.claude.output: stream needs form = "lines"'),
         ({"claude": {"output": {"usd": {"take": "", "form": "text"}}}}, 'stream needs form = "lines"'),
-        ({"claude": {"output": {"stream": {"take": "a", "at": "stderr"}}}}, "stream is read from stdout alone"),
+        ({"claude": {"output": {"stream": {"take": "a", "at": "stderr"}}}}, "stream is read from stdout only"),
         ({"claude": {"timeout": 0}}, "tools.claude.timeout"),
         ({"claude": {"at_once": 0}}, "tools.claude.at_once"),
         ({"claude": 3}, "tools.claude must be a table"),
@@ -215,7 +215,7 @@ def test_a_seat_that_runs_out_of_time_hears_what_the_tool_said_last(tmp_path: Pa
         await connection.backend.complete(Request("k", Participant("proposer", spec), "Hm?", timeout=4.0))
 
     with pytest.raises(
-        ParticipantFailed, match=r"within 4 s; it last said: Attempt 1 failed with status 429"
+        ParticipantFailed, match=r"within 4 s; its last output: Attempt 1 failed with status 429"
     ) as caught:
         asyncio.run(twice())
     assert caught.value.kind == "timeout"

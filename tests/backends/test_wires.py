@@ -89,7 +89,7 @@ def test_a_reply_cut_at_the_output_limit_is_handed_on_as_cut(kind: str) -> None:
 
 def test_a_limit_used_up_before_the_answer_is_told_as_the_reason(kind: str) -> None:
     with Loopback({"": " "}, mode="cut") as server:  # C5
-        assert "the output limit was used up" in failing(kind, server).message
+        assert "the output limit was reached" in failing(kind, server).message
 
 
 def test_lone_surrogates_and_every_script_pass(kind: str) -> None:
@@ -133,7 +133,7 @@ def test_a_price_on_this_machine_is_unknown(kind: str) -> None:
 def test_a_schema_that_is_refused_goes_into_the_prompt_from_then_on_and_that_is_said_once(kind: str) -> None:
     with Loopback(lambda body: "{}", refuse=[SCHEMA_PART[kind]]) as server:  # C1
         first, second = ask_twice(kind, server, with_schema())
-    assert len(first.notes) == 1 and "they:m-1" in first.notes[0] and "schema into the prompt" in first.notes[0]
+    assert len(first.notes) == 1 and "they:m-1" in first.notes[0] and "the schema is in the prompt" in first.notes[0]
     assert second.notes == ()
     assert [json.dumps(SCHEMA) in question(body) for body in server.bodies] == [False, True, True]
     assert [schema_name(body) for body in server.bodies] == ["opening", "", ""]
@@ -248,7 +248,7 @@ def test_silence_ends_with_the_requests_time(kind: str, mode: str) -> None:
     with Loopback(ANSWERS, mode=mode) as server:  # C5
         failed = failing(kind, server, request(timeout=0.3))
     assert failed.kind == "timeout"
-    assert ("characters of it had come" in failed.message) == (mode == "stall")
+    assert ("characters were received" in failed.message) == (mode == "stall")
     assert failed.usage is None, "a count from the middle of a stream would be too low"
 
 
@@ -286,7 +286,7 @@ def test_json_that_is_no_completion_is_a_bad_reply(kind: str, frame: Any) -> Non
         frame = {"type": "response.completed", "response": 7}
     with Loopback(mode="frames", frames=[frame]) as server:  # C5
         failed = failing(kind, server)
-    assert failed.kind == "bad reply" and "no completion" in failed.message
+    assert failed.kind == "bad reply" and "not a completion" in failed.message
 
 
 # Keys and addresses ---------------------------------------------------------------------------------------------------

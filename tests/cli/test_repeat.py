@@ -140,7 +140,7 @@ def test_a_wire_sends_what_it_has_and_says_once_what_it_has_not(kind: str, has: 
         assert {name: config[name] for name in ("temperature", "seed") if name in config} == has
     assert "temperature" not in json.dumps(server.bodies[2]) and plain.notes == ()
     lacking = [name for name in ("temperature", "seed") if name not in has]
-    assert list(first.notes) == [f"they:m-1 takes no {name} on this wire; went on without it" for name in lacking]
+    assert list(first.notes) == [f"they:m-1 does not accept {name} on this wire; continued without it" for name in lacking]
     assert second.notes == ()
 
 
@@ -170,7 +170,7 @@ def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
         return [await command.complete(drawn()) for _ in range(2)]
 
     first, second = asyncio.run(twice())
-    assert first.notes == ("teller takes no temperature and no seed; went on without",) and second.notes == ()
+    assert first.notes == ("teller does not accept temperature and seed; continued without",) and second.notes == ()
 
 
 def test_the_embedded_model_draws_by_the_seed_and_the_temperature() -> None:  # C1

@@ -38,7 +38,7 @@ def test_the_planted_defects_are_found_and_nothing_that_was_there_before(tmp_pat
     assert {"F401", "F632", "SC2164", "SC2086"} <= with_fix
     quotes = [cite.quote for one in found.findings for cite in one.evidence]
     assert quotes and not any("import json" in q.split("\n")[0] or "cp $1" in q for q in quotes)
-    assert re.search(r"\d+ raised, 3 already there, 0 outside the change, \d+ stand", asked(*change).notes[-1])
+    assert re.search(r"\d+ raised, 3 already there, 0 outside the change, \d+ new", asked(*change).notes[-1])
 
 
 def test_the_same_repository_is_laid_every_time(tmp_path: Path) -> None:  # C3

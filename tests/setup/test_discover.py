@@ -189,7 +189,7 @@ def test_a_tool_that_may_speak_with_anybodys_model_comes_after_those_whose_famil
         ("#!/bin/sh\nexec /nowhere/node\n", "ends with code 127", "needs Node.js 22"),
         ("#!/nowhere/sh\n", "cannot be started: No such file", "Update it"),
         ("no program\0", "cannot be started: Exec format error", "Update it"),
-        ("#!/bin/sh\necho hello\n", "tells no version", "Update it"),
+        ("#!/bin/sh\necho hello\n", "reports no version", "Update it"),
     ],
 )
 def test_a_tool_that_does_not_start_is_told_with_its_reason(here: Here, script: str, says: str, advice: str) -> None:
@@ -278,8 +278,8 @@ def test_providers_lists_all_of_them_and_what_is_here(
     ("status", "key", "problem", "advice"),
     [
         ("401", "sk-test", "answered 401 when asked for its models", "Check the key in VLLM_API_KEY"),
-        ("404", "", "answered 404 when asked for its models", "most want /v1 at its end"),
-        ("", "sk-te\nst", "the key holds characters that no key has", "Check VLLM_API_KEY"),
+        ("404", "", "answered 404 when asked for its models", "most need /v1 at its end"),
+        ("", "sk-te\nst", "the key contains characters that no key has", "Check VLLM_API_KEY"),
         ("", "sk-test\n", "", ""),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_refused_login_is_told_with_what_to_do() -> None:  # H13
     health = seen(refuses("auth", "exit 41: no auth method", "Run it once and log in."))
     assert (health.login, health.can_debate, health.seconds) == ("no", False, None)
     assert "exit 41" in health.problem and health.advice == "Run it once and log in."
-    broken = seen(refuses("crashed", "exit 1", "Resume asks again."))
+    broken = seen(refuses("crashed", "exit 1", "Resume to ask again."))
     assert "by hand" in broken.advice, "there is no debate to resume"
     moved = "Redirects are not followed: set base_url to the final address."
     assert seen(refuses("crashed", "a redirect", moved)).advice == moved, "but there is an address to mend"
@@ -122,7 +122,7 @@ def levels(says: Callable[[Request], Any], kind: Any = "key") -> tuple[str, ...]
 def test_deep_finds_out_which_levels_of_effort_this_model_takes() -> None:  # H13
     def none_above_high(request: Request) -> Any:
         lowered = request.participant.spec.effort == "max"
-        return Reply("yes", notes=("they has no effort above high; went on with that",)) if lowered else None
+        return Reply("yes", notes=("they has no effort above high; continued with that",)) if lowered else None
 
     def broken_at_low(request: Request) -> Any:
         if request.participant.spec.effort == "low":
@@ -264,7 +264,7 @@ def test_a_tool_that_shows_no_login_is_tried_all_the_same(
     monkeypatch.setenv("FAKE_LOGGED_OUT", "1")
     assert enter(["doctor", "--json"]) == 3
     row = json.loads(capsys.readouterr().out)["providers"][0]
-    assert row["can_debate"] and row["login"] is True and "not seated by itself" in row["problem"]
+    assert row["can_debate"] and row["login"] is True and "rebut does not choose it itself" in row["problem"]
     assert enter(["doctor", "--offline", "--json"]) == 3
     row = json.loads(capsys.readouterr().out)["providers"][0]
     assert not row["can_debate"] and row["login"] is False and "log in" in row["advice"]

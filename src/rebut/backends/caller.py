@@ -1,7 +1,7 @@
-"""The caller in a seat: the agent that runs rebut. Its turn ends the run; `rebut answer` brings its reply.
+"""The program that runs rebut as a participant. Its turn ends the run; `rebut answer` delivers its reply.
 
-An answer is held here until its question is asked, and the engine puts it on record like any other reply before it is
-used. So a run that dies in between has either recorded the answer, and never asks again, or still waits for it.
+An answer waits here until its question is asked; the engine records it like any other reply before it is used. So a run
+that is killed in between has either recorded the answer and does not ask again, or still waits for it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from rebut.core.types import Reply, Request
 
 
 class Caller:
-    """A backend that is the program's own caller. Without an answer for the question it waits."""
+    """A backend that is the calling program. Without an answer to the question, the debate waits."""
 
     def __init__(self, answer: str = "", key: str = "") -> None:
         self._answer = answer
         self._key = key
-        """Which question the answer is for; empty: the first that is asked."""
+        """The question that the answer is for; empty for the first question."""
 
     async def complete(self, request: Request) -> Reply:
         if self._answer and self._key in ("", request.key):

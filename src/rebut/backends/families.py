@@ -1,4 +1,4 @@
-"""The family of a model that only its name tells, as behind a router or a server of one's own."""
+"""The family of a model, derived from its name, for models behind a router or a local server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LINES = {
 
 
 def family_of(model: str) -> str:
-    """`anthropic/claude-…` → anthropic; `qwen3:8b` → qwen; empty for a name that tells nothing."""
+    """`anthropic/claude-…` → anthropic; `qwen3:8b` → qwen; empty for an unknown name."""
     *vendors, name = model.lower().split("/")
     if vendors and vendors[0] not in ("", ".", "..", "~"):  # those begin a path
         return vendors[-1]

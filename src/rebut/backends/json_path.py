@@ -1,4 +1,4 @@
-"""Values taken out of what a tool wrote, as its table says: parse by form, keep the items that match, take by path."""
+"""Values in the output of a tool, found as its table says: parse it, keep matching items, take values by path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOOKED_AT = 200
 
 
 class Extract:
-    """What one call left behind. `read` gives the text of stdout, stderr or a file by its name."""
+    """The output of one call. `read` returns the text of stdout, stderr or a file by its name."""
 
     def __init__(self, read: Callable[[str], str], form: str) -> None:
         self._read = read
@@ -21,7 +21,7 @@ class Extract:
         self._items: dict[tuple[str, str], list[Json]] = {}
 
     def text(self, picks: Sequence[Pick]) -> str:
-        """The first of the picks that finds any text."""
+        """The text of the first pick that finds any."""
         for pick in picks:
             found = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in self._values(pick)]
             if text := _one(found, pick.how):
@@ -29,7 +29,7 @@ class Extract:
         return ""
 
     def number(self, picks: Sequence[Pick]) -> float | None:
-        """The first of the picks that finds a number, as a count or an amount: finite and not negative."""
+        """The number of the first pick that finds one: finite and not negative."""
         for pick in picks:
             found = [float(v) for v in self._values(pick) if isinstance(v, int | float) and not isinstance(v, bool)]
             if found:
@@ -53,7 +53,7 @@ class Extract:
 
 
 def picked(item: Json, pick: Pick) -> list[Json]:
-    """What a pick takes of one item; nothing when it is not meant."""
+    """The values that a pick takes from one item; none if the item does not match."""
     if not fits(item, pick.where):
         return []
     return [value for path in pick.take for value in at(item, path) if value is not None]
@@ -74,7 +74,7 @@ def fits(value: Json, where: Mapping[str, Json]) -> bool:
 
 
 def at(value: Json, path: str) -> Iterator[Json]:
-    """All values at a dotted path; none when it does not lead anywhere."""
+    """All values at a dotted path; none if there is no such path."""
     head, _, rest = path.partition(".")
     if not path:
         yield value
@@ -91,7 +91,7 @@ def at(value: Json, path: str) -> Iterator[Json]:
 
 
 def _json(text: str) -> list[Json]:
-    """One JSON value, an array's members being the items. Tools write warnings before it: the last that fits is it."""
+    """The items of one JSON value: the members of an array, else the value. Tools may write warnings before it."""
     value = decoded(text)
     if value is None:
         lines = text.splitlines(keepends=True)
@@ -113,7 +113,7 @@ def _text(text: str) -> list[Json]:
 
 
 def decoded(text: str) -> Json:
-    """A text's JSON value; None when it is none."""
+    """The JSON value of a text; None if it is not JSON."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):

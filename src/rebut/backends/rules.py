@@ -1,6 +1,6 @@
-"""A judge made of rules, for code: weighs each finding by what checking its citations showed, the same way every time.
+"""A judge by fixed rules, for code: weighs each finding by the result of checking its citations.
 
-The rubric is in docs/analysers.md; these are its two tables, and the words that say what decided.
+The rubric is in docs/analysers.md; this module has its two tables and the reasons that it gives.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _OVER = ("resolved", "withdrawn")
 
 
 class Rules:
-    """Weighs and chooses. Costs nothing, asks nobody."""
+    """Weighs findings and makes a choice, without a model and without cost."""
 
     async def complete(self, request: Request) -> Reply:
         if request.schema_name != FORM:
             raise ParticipantFailed(
                 "bad reply",
-                "rules weighs the findings of a review and can do nothing else",
-                "Seat it as the judge of a code target: `rebut cross --judge rules`; here, seat a model.",
+                "rules can only weigh the findings of a review",
+                "Use it as the judge of a code target: `rebut cross --judge rules`; here, choose a model.",
             )
         text = json.dumps(judged(request.material.findings), ensure_ascii=False)
         return Reply(text, NAME, FAMILY, Usage(0, 0), 0.0, notes=("the judge is a set of rules, not a model",))
 
 
 def judged(findings: Sequence[Finding]) -> dict[str, Json]:
-    # A word on what is mended or withdrawn would open it again.
+    # A ruling on a finding that is fixed or withdrawn would open it again.
     findings = [one for one in findings if one.status not in _OVER]
     weighed = [(one, *weigh(one)) for one in findings]
     serious = [one for one, ruling, severity, _ in weighed if ruling == "valid" and severity != "P3"]
@@ -42,7 +42,7 @@ def judged(findings: Sequence[Finding]) -> dict[str, Json]:
     rows: list[Json] = [
         {"id": one.id, "ruling": ruling, "severity": severity, "reason": why} for one, ruling, severity, why in weighed
     ]
-    rebuttal = f"{_ids(bare)}: name the place as path:line and quote what stands there, or withdraw it."
+    rebuttal = f"{_ids(bare)}: name the place as path:line and quote what is there, or withdraw it."
     return {
         "findings": rows,
         "missed": [],
@@ -50,7 +50,7 @@ def judged(findings: Sequence[Finding]) -> dict[str, Json]:
         "reason": reason,
         "rebuttal": rebuttal if choice == "D" else "",
         "unresolved": [f"{one.id}: {one.text}" for one in (serious if choice == "E" else bare)],
-        "next_actions": [],  # what to do about each finding is told with it
+        "next_actions": [],  # each finding has its own action
     }
 
 
@@ -60,18 +60,18 @@ def weigh(one: Finding) -> tuple[str, str, str]:
     absent = one.marks.count("absent")
     at_most = "P2" if one.severity == "P1" else one.severity
     if absent and absent == len(one.marks):
-        return "invalid", at_most, "what it cites does not stand there"
+        return "invalid", at_most, "what it cites is not there"
     if standing and absent:
-        return "valid", at_most, f"{len(standing)} of its quotes stand, {absent} of its citations are absent"
+        return "valid", at_most, f"{len(standing)} of its quotes were found, {absent} of its citations are absent"
     if standing:
-        said = " (an analyser's rule)" if one.rule_based else ""
-        return "valid", one.severity, f"what it quotes stands there{said}"
+        rule = " (an analyser's rule)" if one.rule_based else ""
+        return "valid", one.severity, f"what it quotes is there{rule}"
     if "located" in one.marks and not absent:
-        return "valid", at_most, "the place is there, but nothing was quoted from it"
+        return "valid", at_most, "the place exists, but nothing was quoted from it"
     if absent:
-        return "missing evidence", at_most, f"no quote of it stands, and {absent} of its citations are absent"
+        return "missing evidence", at_most, f"none of its quotes was found, and {absent} of its citations are absent"
     if one.marks:
-        return "missing evidence", at_most, "nothing that it cites can be checked here"
+        return "missing evidence", at_most, "none of its citations can be checked here"
     return "missing evidence", at_most, "it cites nothing"
 
 
@@ -80,11 +80,11 @@ def _choose(
 ) -> tuple[str, str]:
     if stuck:
         why = "and no analyser has a fix for" if len(stuck) == len(serious) else "and there is no fix for"
-        return "E", f"{_ids(serious)} valid at P1 or P2, {why} {_ids(stuck)}: whoever wrote the change must mend it"
+        return "E", f"{_ids(serious)} valid at P1 or P2, {why} {_ids(stuck)}: the author of the change must fix it"
     if serious:
-        return "B", f"{_ids(serious)} valid at P1 or P2, and whoever raised them can mend them"
+        return "B", f"{_ids(serious)} valid at P1 or P2, and the critic can fix them"
     if bare:
-        return "D", f"nothing is valid at P1 or P2, but {_ids(bare)} may be: the evidence is missing"
+        return "D", f"nothing is valid at P1 or P2, but {_ids(bare)} may be: evidence is missing"
     return "A", "nothing is valid at P1 or P2" if count else "nothing is at issue"
 
 

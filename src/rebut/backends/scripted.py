@@ -4,8 +4,8 @@
      "answers": {"r1/opening@proposer": {"json": {"claim": "…"}},
                  "r*/defense@*": [{"text": "first try"}, {"text": "second try"}]}}
 
-A question's key is looked up as it stands, then as a pattern, in the order of the file. A list holds one answer per
-attempt, and its last one repeats. Nothing is counted here, so that a new process gives what the old one would have.
+A question's key is looked up literally, then as a pattern, in the order of the file. A list has one answer per attempt,
+and its last one repeats. There is no counter, so a new process gives the same answers as the old one would have.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ScriptedAnswer:
 
 
 class Scripted:
-    """Answers by key from a JSON file, which is read and checked when this is made."""
+    """Answers by key from a JSON file, which is read and checked at construction."""
 
     def __init__(self, path: Path, pace: float = 1.0) -> None:
         self._path, self._pace = path, pace
@@ -93,7 +93,7 @@ def _read(path: Path) -> tuple[str, str, dict[str, list[ScriptedAnswer]]]:
         raise UsageError(f"{path}, line {line}: not UTF-8", "Save the file as UTF-8.") from None
     except _Twins as twins:
         line = _line(source, twins.name, source.find(json.dumps(twins.name)) + 1)
-        raise UsageError(f"{path}, line {line}: {twins.name!r} stands there twice", "Keep one of them.") from None
+        raise UsageError(f"{path}, line {line}: {twins.name!r} appears twice", "Keep one of them.") from None
 
     def wrong(what: str, name: str = "") -> UsageError:
         return UsageError(f"{path}, line {_line(source, name)}: {what}", _EXAMPLE)
@@ -118,7 +118,7 @@ def _read(path: Path) -> tuple[str, str, dict[str, list[ScriptedAnswer]]]:
 
 
 def _answer(value: Json) -> ScriptedAnswer:
-    """Check one answer; a ValueError says what is wrong with it."""
+    """Check one answer. Raises ValueError with what is wrong."""
     if not isinstance(value, dict):
         raise ValueError("must be an object")
     if odd := sorted(set(value) - _FIELDS):
@@ -129,7 +129,7 @@ def _answer(value: Json) -> ScriptedAnswer:
     if "json" in value:
         text = json.dumps(value["json"], ensure_ascii=False)
     if not isinstance(text, str) or not isinstance(message, str):
-        raise ValueError("has a text or message that is no text")
+        raise ValueError("has a text or message that is not a string")
     if not isinstance(fail, str) or ("fail" in value and fail not in FAILURES):
         raise ValueError(f"fails in an unknown way; the classes are {', '.join(FAILURES)}")
     if "usage" in value:
@@ -156,15 +156,15 @@ def _whole(value: Json) -> bool:
 
 
 def _seconds(value: dict[str, Json], name: str) -> float:
-    """A number that is not negative, 0 when absent."""
+    """A number that is not negative; 0 if absent."""
     number = value.get(name, 0)
     if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number < float("inf"):
-        raise ValueError(f"has a {name} that is no number from 0 up")
+        raise ValueError(f"has a {name} that is not a number from 0 up")
     return float(number)
 
 
 class _Twins(Exception):
-    """A name that stands twice in one object, where JSON would silently keep the last."""
+    """A name that appears twice in one object, of which the JSON parser would silently keep the last."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -181,6 +181,6 @@ def _no_twins(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _line(source: str, name: str, start: int = 0) -> int:
-    """The line on which a name stands, as near as its spelling tells; the first when it cannot be found."""
+    """The line of a name, as far as a text search finds it; else the first line."""
     at = source.find(f'"{name}"', start) if name else 0
     return source.count("\n", 0, max(at, 0)) + 1

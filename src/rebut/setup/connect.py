@@ -1,4 +1,4 @@
-"""Connecting: how each kind of model is reached. The one place that knows the backends."""
+"""How each kind of model is reached: the only module that knows the backends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Custom = Backend | Connection | Callable[[ModelSpec], Connection]
-"""A provider of one's own: the model itself, how it is reached, or how each of its specs is."""
+"""A provider in Python code: a backend, a connection, or a function from specs to connections."""
 
 
 def free(input_tokens: int, output_tokens: int) -> float | None:
@@ -35,7 +35,7 @@ def connector(
     *,
     rehearsal: bool = False,
 ) -> Callable[[ModelSpec], Connection]:
-    """How the engine reaches a model. Says what is wrong with a spec before anything is called."""
+    """A function from specs to connections. Raises `UsageError` for a wrong spec before anything is called."""
     custom = custom or {}
     known: dict[ModelSpec, Connection] = {}
 
@@ -46,7 +46,7 @@ def connector(
                 return given
             if callable(given):
                 return given(spec)
-            # What somebody's own backend costs, nobody has said: with a dollar limit that must not pass for nothing.
+            # The price of a custom backend is unknown, which a dollar limit must not take for 0.
             return Connection(Timed(given), family=spec.provider)
         if spec.provider in BUILT_IN:
             return BUILT_IN[spec.provider](spec, workspace)
@@ -54,7 +54,7 @@ def connector(
             return PROGRAMS[spec.provider](spec, config, env)
         if tool := config.tool(spec.provider):
             return _tool(spec, tool, env, needed=not rehearsal)
-        if spec not in known:  # what is asked for at seating is asked for again with the first question
+        if spec not in known:  # the same spec is connected for the plan and for its calls
             known[spec] = reached(spec)
         return known[spec]
 
@@ -68,7 +68,7 @@ def connector(
 
 
 def scripted(workspace: Path, *, pace: float = 1.0) -> Callable[[ModelSpec], Connection]:
-    """How scripted seats are reached; `pace` stretches the pauses in their files, and 0 leaves them out."""
+    """How scripted seats are reached. `pace` scales the pauses in their files; 0 skips them."""
 
     def reach(spec: ModelSpec) -> Connection:
         from rebut.backends.scripted import Scripted
@@ -95,7 +95,7 @@ def _local(spec: ModelSpec, workspace: Path) -> Connection:
     if not weights.is_here():
         first = "" if weights.has_runner() else "Run `pip install 'rebut[local]'`, then "
         raise UsageError(
-            "local has no model file yet", f"{first or 'Run '}`rebut models get`, which gets its 98 MB, once."
+            "local has no model file yet", f"{first or 'Run '}`rebut models get`, which downloads its 98 MB, once."
         )
     return _model_file(weights.path(), spec)
 
@@ -120,7 +120,7 @@ def _model_file(path: Path, spec: ModelSpec) -> Connection:
         )
     known = path.resolve().name == weights.SMOLLM2.file
     backend = Local(path, name=weights.SMOLLM2.name if known else "", label=LABEL if known else "", effort=spec.effort)
-    place = f"model file {path.resolve()}"  # however it is named, it answers one call at a time
+    place = f"model file {path.resolve()}"  # under any name, it answers one call at a time
     return Connection(Limited(Timed(backend), place, 1, called=spec.identity), free, family=backend.family)
 
 
@@ -142,14 +142,14 @@ def _rules(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connectio
 
 
 def answering(text: str = "", key: str = "") -> Connection:
-    """The caller's seat, with an answer for the question under `key` (empty: the first), or with none yet."""
+    """The caller's seat, with an answer to the question `key` (empty: the first question), or without an answer."""
     from rebut.backends.caller import Caller
 
     return Connection(Caller(text, key), free, patient=True, family="caller")
 
 
 def in_folder(config: Config, env: Mapping[str, str], spec: ModelSpec, folder: Path) -> Connection:
-    """A command-line tool that finds its context file, and nothing else, in `folder`."""
+    """A command-line tool with the context file from `folder`, and nothing else of it."""
     return _tool(spec, config.tools[spec.provider], env, needed=True, workdir=folder)
 
 
@@ -162,7 +162,9 @@ def _tool(
     if needed and find_executable(tool, env) is None:
         raise UsageError(
             f"{tool.name} is not installed: there is no {tool.command} on PATH",
-            f"{tool.install}, then log in; or seat another model." if tool.install else "Install it, or seat another.",
+            f"{tool.install}, then log in; or choose another model."
+            if tool.install
+            else "Install it, or choose another.",
         )
     command = Command(tool, model=spec.model, effort=spec.effort, env=env, workdir=workdir)
     limited = Limited(Timed(command), tool.name, tool.at_once)
@@ -210,6 +212,6 @@ BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {
     "gguf": _gguf,
 }
 PROGRAMS: dict[str, Callable[[ModelSpec, Config, Mapping[str, str]], Connection]] = {"lint": _lint, "rules": _rules}
-"""Participants that are no models at all."""
+"""Participants that are programs, not models."""
 WIRES = {"openai": "OpenAI", "responses": "Responses", "anthropic": "Anthropic", "google": "Google"}
-"""The class of each, in the backend of the same name, which is loaded when it is first needed."""
+"""Wire → its class, in the module of the same name, which is loaded at its first use."""

@@ -1,6 +1,6 @@
-"""Finding: what could take a seat here. Tools on PATH, keys in the environment, local servers, the embedded model.
+"""Which models are available here: tools on PATH, keys in the environment, local servers, the embedded model.
 
-Nothing is asked of a model: a tool tells its version, a server on this machine lists its models.
+No model is called: a tool reports its version, a server on this machine lists its models.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 Kind = Literal["tool", "key", "server", "embedded", "analyser", "program"]
 EMBEDDED = "local"
 TOOL_SECONDS = 30.0
-"""For all that a tool is asked about itself; some take ten seconds at their very first start."""
+"""For all questions to a tool about itself; some tools take ten seconds at their first start."""
 SERVER_SECONDS = 0.5
-LOGGED_OUT = "not logged in, as far as can be told without a call"
-PERHAPS_OUT = "probably not logged in: where it keeps its login here is a guess"
+LOGGED_OUT = "not logged in, as far as can be seen without a call"
+PERHAPS_OUT = "probably not logged in: where it stores its login on this system is a guess"
 _LARGEST_LIST = 1_000_000
 _NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot argue."""
@@ -42,22 +42,22 @@ _NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A provider as it stands here: what there is of it, or why it cannot take a seat and what to do about that."""
+    """A provider as it is found here: its models, or why it cannot be used and what to do about that."""
 
     name: str
     kind: Kind
     here: bool = False
-    """There is something of it: the tool is installed, the key is set, the server answers."""
+    """The tool is installed, the key is set, or the server answers."""
     about: str = ""
     """A version, a variable, an address."""
     specs: tuple[ModelSpec, ...] = ()
-    """Whom it could seat, best first; empty when it cannot."""
+    """Its models, best first; empty if it cannot be used."""
     problem: str = ""
     advice: str = ""
     out: bool = False
-    """A tool that shows no login. It is not seated by itself; one who names it may know better."""
+    """A tool without a visible login. rebut does not choose it; the user may name it."""
     unsure: bool = False
-    """What it shows of a login is read by a guess."""
+    """Whether there is a login is a guess."""
     any_family: bool = False
     """A tool that uses the model that it is set to: its family is unknown before its first answer."""
     family: str = ""
@@ -69,10 +69,10 @@ class FoundModel:
 
     @property
     def why(self) -> str:
-        """What stands behind a seat that it takes, in a few words."""
+        """Why it is available, in a few words."""
         login = " and probably logged in" if self.unsure else ""
-        words = {"tool": f"{self.name} {self.about} is installed{login}", "key": f"{self.about} is set"}
-        return words.get(self.kind) or f"{self.about} is on this machine"
+        reasons = {"tool": f"{self.name} {self.about} is installed{login}", "key": f"{self.about} is set"}
+        return reasons.get(self.kind) or f"{self.about} is on this machine"
 
     @property
     def described(self) -> str:
@@ -102,9 +102,9 @@ def look_now(
     *,
     until: float | None = None,
 ) -> list[FoundModel] | None:
-    """`look` for code that is not async, also where a loop is running: in a thread, with a loop of its own.
+    """`look` for code that is not async, even while a loop is running: in a thread, with its own loop.
 
-    None when it is not done by `until`, on the monotonic clock; no tool that it started is left then.
+    None if it is not done by `until`, on the monotonic clock; the tools that it started are ended then.
     """
     out: list[FoundModel] = []
 
@@ -125,9 +125,9 @@ def look_now(
 
 
 def _all_absent(config: Config, env: Mapping[str, str]) -> list[FoundModel] | None:
-    """The shipped tools, where none of them is installed and the user has no tables; None otherwise.
+    """The shipped tools, if none of them is installed and the user has no tables; None otherwise.
 
-    Their whole tables, and pydantic, are loaded only where a tool is there to be used.
+    Their whole tables, and pydantic, are loaded only if a tool is installed.
     """
     if not isinstance(config.tools, LazyTables):
         return None
@@ -147,49 +147,49 @@ async def _tool(tool: Tool, env: Mapping[str, str]) -> FoundModel:
 
     if tools.find_executable(tool, env) is None:
         return _not_installed(tool.name, tool.install)
-    version, said = "", ProcessResult(None)
+    version, asked = "", ProcessResult(None)
     try:
         async with asyncio.timeout(TOOL_SECONDS):
-            said = await tools.ask(tool, env, tool.version_args)
-            version = tools.version_in(said)
+            asked = await tools.ask(tool, env, tool.version_args)
+            version = tools.version_in(asked)
             if version and not tools.too_old(version, tool.minimum):
                 return await _able(tool, env, version)
     except TimeoutError:
-        late = f"it does not tell its {'login and flags' if version else 'version'} within {TOOL_SECONDS:g} s"
+        late = f"it does not report its {'login and flags' if version else 'version'} within {TOOL_SECONDS:g} s"
         return FoundModel(tool.name, "tool", True, version or "?", (), late, "Run it by hand.")
     update = _update(tool)
     if not version:
-        return FoundModel(tool.name, "tool", True, "?", (), *_broken(tool, said))
-    old = f"older than {tool.minimum}, from which on its lockdown is known to hold"
+        return FoundModel(tool.name, "tool", True, "?", (), *_broken(tool, asked))
+    old = f"older than {tool.minimum}, the first version with which its lockdown is known to work"
     return FoundModel(tool.name, "tool", True, version, (), old, update)
 
 
 async def _able(tool: Tool, env: Mapping[str, str], version: str) -> FoundModel:
-    """A tool that is new enough: it must still know the flags that lock it down, and be logged in."""
+    """A tool that is new enough. It must also have the flags that lock it down, and be logged in."""
     from rebut.backends.cli_tools import tables as tools
 
     if missing := await tools.missing_flags(tool, env):
-        wants = f"this version does not know {', '.join(missing)}, which its lockdown needs"
+        wants = f"this version does not have {', '.join(missing)}, which its lockdown needs"
         return FoundModel(tool.name, "tool", True, version, (), wants, _update(tool))
     login = await tools.login(tool, env)
     if not login.shown:
-        told, advice = LOGGED_OUT if login.sure else PERHAPS_OUT, tool.login or "Log in."
-        return FoundModel(tool.name, "tool", True, version, (), told, advice, out=True, unsure=not login.sure)
+        problem, advice = LOGGED_OUT if login.sure else PERHAPS_OUT, tool.login or "Log in."
+        return FoundModel(tool.name, "tool", True, version, (), problem, advice, out=True, unsure=not login.sure)
     vague = not tool.family and not tool.model
     return FoundModel(
         tool.name, "tool", True, version, (ModelSpec(tool.name),), unsure=not login.sure, any_family=vague
     )
 
 
-def _broken(tool: Tool, said: ProcessResult) -> tuple[str, str]:
-    """What is wrong with a tool that does not even tell its version, and what to do about it."""
+def _broken(tool: Tool, ended: ProcessResult) -> tuple[str, str]:
+    """What is wrong with a tool that does not report its version, and what to do about it."""
     command = f"`{tool.command} {' '.join(tool.version_args)}`"
-    if said.code == 0:
-        return f"{command} tells no version", _update(tool)
-    words = next((line.strip() for line in reversed(f"{said.out}\n{said.err}".splitlines()) if line.strip()), "")
-    hint = next((m.hint for m in tool.markers if m.hint and said.code in m.exits and re.search(m.match, words)), "")
+    if ended.code == 0:
+        return f"{command} reports no version", _update(tool)
+    words = next((line.strip() for line in reversed(f"{ended.out}\n{ended.err}".splitlines()) if line.strip()), "")
+    hint = next((m.hint for m in tool.markers if m.hint and ended.code in m.exits and re.search(m.match, words)), "")
     words = cut("".join(c if c.isprintable() else " " for c in words), 120)
-    return f"{command} ends with code {said.code}" + (f": {words}" if words else ""), hint or _update(tool)
+    return f"{command} ends with code {ended.code}" + (f": {words}" if words else ""), hint or _update(tool)
 
 
 def _update(tool: Tool) -> str:
@@ -209,17 +209,17 @@ def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> FoundMod
 
 
 async def _server(provider: Provider, env: Mapping[str, str]) -> FoundModel:
-    """A server on this machine. One model of each family that it lists could sit down."""
+    """A server on this machine, with the models that it lists."""
     place = urlsplit(provider.base_url).netloc
     key = env.get(provider.api_key_env, "").strip() if provider.api_key_env else ""
     if not (key.isascii() and key.isprintable()):
-        odd, advice = "the key holds characters that no key has", f"Check {provider.api_key_env}."
+        odd, advice = "the key contains characters that no key has", f"Check {provider.api_key_env}."
         return FoundModel(provider.name, "server", True, place, (), odd, advice)
     listed = await _listed(provider, key)
     if listed is None:
         return FoundModel(provider.name, "server", problem=f"nothing answers at {place}", advice="Start it.")
     if isinstance(listed, int):
-        # Anything may live at a usual port. So it is not here, but who looks for it learns what is.
+        # Another program may use the port. So the server is not here, but the user can see what answered.
         said = f"{place} answered {listed} when asked for its models"
         return FoundModel(provider.name, "server", problem=said, advice=_of_refusal(provider, listed))
     able = [m for m in listed if not any(word in m.lower() for word in _NO_DEBATERS)]
@@ -233,18 +233,18 @@ async def _server(provider: Provider, env: Mapping[str, str]) -> FoundModel:
 def _of_refusal(provider: Provider, status: int) -> str:
     name, variable = provider.name, provider.api_key_env
     if status not in (401, 403):
-        return "If it is a model server, check base_url: most want /v1 at its end."
+        return "If it is a model server, check base_url: most need /v1 at its end."
     return f"Check the key in {variable}." if variable else f"Set api_key_env in [providers.{name}] of your config."
 
 
 async def _listed(provider: Provider, key: str) -> list[str] | int | None:
-    """The names of a server's models, the status if it tells none, None when there is no such server.
+    """The names of a server's models, the status if it refuses to list them, or None if there is no such server.
 
-    Never through a proxy, never redirected.
+    Proxies are not used, and redirects are not followed.
     """
     if not await _listens(provider.base_url):
         return None
-    import aiohttp  # only where something is there to be asked
+    import aiohttp  # only if something listens there
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
@@ -259,7 +259,7 @@ async def _listed(provider: Provider, key: str) -> list[str] | int | None:
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError, RecursionError):
         return None
     rows = body.get("data") if isinstance(body, dict) else None
-    if not isinstance(rows, list):  # something else lives at that port
+    if not isinstance(rows, list):  # another program uses that port
         return None
     return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str) and row["id"]]
 
@@ -278,7 +278,7 @@ async def _listens(url: str) -> bool:
 
 
 def _can_be_written(spec: ModelSpec) -> bool:
-    """A seat is on record as text; a name that would be read as something else cannot sit."""
+    """A seat is recorded as text, so the text of the spec must be read back as the same spec."""
     try:
         return str(spec).isprintable() and ModelSpec.parse(str(spec)) == spec
     except UsageError:
@@ -292,12 +292,14 @@ def _embedded(env: Mapping[str, str]) -> FoundModel:
             EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"
         )
     if not weights.is_here(env=env):
-        return FoundModel(EMBEDDED, "embedded", problem="its weights are not here", advice="Run `rebut models get`.")
+        return FoundModel(
+            EMBEDDED, "embedded", problem="its weights are not downloaded", advice="Run `rebut models get`."
+        )
     return FoundModel(EMBEDDED, "embedded", True, name, (ModelSpec(EMBEDDED),))
 
 
 async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[FoundModel]:
-    """What `lint` could run here, in the order of the tables."""
+    """What `lint` can run here, in the order of the tables."""
     from rebut.backends.linters import tables as analysers
 
     tables = config.analysers or analysers.load({})
@@ -315,7 +317,7 @@ async def _analyser(analyser: Analyser, env: Mapping[str, str]) -> FoundModel:
 
 
 def programs(found: Sequence[FoundModel]) -> list[FoundModel]:
-    """Participants by name only, that rebut never seats by itself: analysers, the judge of rules, any model file."""
+    """Participants that only the user chooses: analysers, the judge by rules, any model file."""
     here = ", ".join(f"{one.name} {one.about}" for one in found if one.here)
     return [
         FoundModel("lint", "program", True, here)
@@ -329,5 +331,5 @@ def programs(found: Sequence[FoundModel]) -> list[FoundModel]:
 
 
 def usable(found: Sequence[FoundModel]) -> list[tuple[ModelSpec, FoundModel]]:
-    """Every spec that could sit, in order."""
+    """Every available model, in order."""
     return [(spec, one) for one in found for spec in one.specs]

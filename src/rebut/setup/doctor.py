@@ -1,4 +1,4 @@
-"""The doctor: tries each provider that is here with a real call, and says what to do about what fails."""
+"""`rebut doctor`: tests each available provider with a real call, and gives advice on what fails."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from rebut.setup.discover import FoundModel
 
 SECONDS = 60.0
 OUTPUT = 1024
-"""Tokens of a reply: one word is wanted, but some models think first."""
+"""Tokens of a reply: one word is enough, but some models think first."""
 LARGE = 200_000
-"""Bytes of the large prompt, beyond what fits into an argument."""
+"""Bytes of the large prompt: more than fits into an argument of a command."""
 ADVICE = {
     "crashed": "Try it by hand, outside of rebut.",
     "timeout": "Give it more time with --timeout SECONDS, or try it by hand.",
-    "rate limit": "Wait until its quota is there again, or raise it.",
+    "rate limit": "Wait until the quota is renewed, or raise it.",
     "bad reply": "Try it by hand, outside of rebut.",
 }
-"""Where a backend's own hint speaks of the debate, and there is none here."""
-OF_A_DEBATE = re.compile(r"(?i)\bresume|\bseat another|--timeout|at once|server's words|less to do")
+"""Hints that replace a backend's own if that is about a debate."""
+OF_A_DEBATE = re.compile(r"(?i)\bresume|\bchoose another|--timeout|concurrent calls|server's message|less to do")
 Connect = Callable[[ModelSpec], Connection]
 InFolder = Callable[[ModelSpec, Path], Connection]
-"""How a tool is reached that finds its context file in a folder."""
+"""How a tool is reached that reads its context file from a folder."""
 WIRED = ("key", "server")
-"""Kinds that are reached over a wire: there, each model has levels of effort of its own."""
+"""Kinds that are reached over HTTP, where each model has its own levels of effort."""
 SCHEMA: Mapping[str, Json] = {
     "type": "object",
     "properties": {"word": {"type": "string"}, "count": {"type": "integer"}},
@@ -50,7 +50,7 @@ SCHEMA: Mapping[str, Json] = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One trial of `--deep`."""
+    """One check of `--deep`."""
 
     name: str
     passed: bool
@@ -59,7 +59,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What was found out about one provider."""
+    """The result of examining one provider."""
 
     name: str
     found: str
@@ -67,7 +67,7 @@ class Health:
     family: str = ""
     login: Literal["yes", "no", "probably", "probably not", "?", "–"] = "?"
     seconds: float | None = None
-    """Of the round trip; None when there was none."""
+    """Duration of the test call; None if there was none."""
     efforts: tuple[str, ...] = ()
     context_file: str = ""
     can_debate: bool = False
@@ -79,14 +79,14 @@ class Health:
 
 
 def patients(found: Sequence[FoundModel], named: Sequence[ModelSpec]) -> list[FoundModel]:
-    """Whom to look at: what is here, or what was named, here or not."""
+    """The providers to examine: those that were named, else all that are here."""
     if not named:
         return [_to_try(one) for one in found if one.here]
     by_name = {one.name: _to_try(one) for one in found}
     out = []
     for spec in named:
         one = by_name.get(spec.provider, FoundModel(spec.provider, "server", True, str(spec)))
-        # A model that was named by hand needs none from the config.
+        # If the user names a model, the config needs none.
         settled = one.here and (one.usable or one.problem == "no model is set" or spec.provider not in by_name)
         if settled and (spec.model or spec.effort or not one.specs):
             one = replace(one, specs=(spec,), problem="", advice="")
@@ -95,12 +95,12 @@ def patients(found: Sequence[FoundModel], named: Sequence[ModelSpec]) -> list[Fo
 
 
 def _to_try(one: FoundModel) -> FoundModel:
-    """A tool that shows no login is tried all the same: the call is the better witness."""
+    """A tool without a visible login is tried as well: the call shows for certain."""
     return replace(one, specs=(ModelSpec(one.name),)) if one.out and not one.specs else one
 
 
 def cost(found: Sequence[FoundModel], connect: Connect, *, deep: bool) -> tuple[int, float, list[str]]:
-    """How many calls will be made, what they cost at most, and for whom that is not known."""
+    """The number of calls, what they cost at most, and the providers whose prices are unknown."""
     calls, usd, unknown = 0, 0.0, list[str]()
     for one in found:
         if not one.specs:
@@ -131,14 +131,14 @@ async def examine(
     seconds: float = SECONDS,
     in_folder: InFolder | None = None,
 ) -> list[Health]:
-    """All of them at once, each within its own time. Without `in_folder`, no context file is tried."""
+    """Examine all providers concurrently. Without `in_folder`, context files are not tested."""
     space = DoctorTools(config, connect, in_folder, seconds)
     return list(await asyncio.gather(*(_one(f, space, offline, deep) for f in found)))
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorTools:
-    """What the doctor has for all of them."""
+    """What every examination needs."""
 
     config: Config
     connect: Connect
@@ -147,7 +147,7 @@ class DoctorTools:
 
 
 def families(healths: Sequence[Health]) -> list[str]:
-    """The families that could debate each other. The embedded model is there for the machinery, not counted."""
+    """The families that can debate with each other, without the embedded model, which is for demonstration only."""
     return list(dict.fromkeys(h.family for h in healths if h.can_debate and not h.embedded))
 
 
@@ -208,11 +208,11 @@ async def _round_trip(health: Health, trial: Trial) -> Health:
     login = "yes" if health.login == "?" else health.login
     health = replace(health, login=login, seconds=took, usd=reply.usd, family=reply.family or health.family)
     if nonce not in reply.text and not health.embedded:
-        problem = f"it answered, but not with the word that it was given: {_short(reply.text)}"
-        return replace(health, problem=problem, advice="Try it by hand; something else may speak in its place.")
-    # What looked like no login was one: it may be named, though it will not be seated by itself.
-    odd = "it answers, but shows no login, so that it is not seated by itself" if health.problem else ""
-    return replace(health, can_debate=True, problem=odd, advice="Name it where you want it." if odd else "")
+        problem = f"it answered, but not with the word that it was asked for: {_short(reply.text)}"
+        return replace(health, problem=problem, advice="Try it by hand; another program may answer instead of it.")
+    # It is logged in after all: the user may name it, but rebut does not choose it.
+    odd = "it answers, but has no visible login, so rebut does not choose it itself" if health.problem else ""
+    return replace(health, can_debate=True, problem=odd, advice="Name it to use it." if odd else "")
 
 
 def _advice(kind: str, hint: str) -> str:
@@ -220,9 +220,9 @@ def _advice(kind: str, hint: str) -> str:
 
 
 async def _deep(trial: Trial) -> tuple[Check, ...]:
-    """What a debate will ask of it: a form filled in, all of Unicode, and a long text read to its end."""
+    """What a debate requires: filling in a form, all of Unicode, and reading a long text to its end."""
     nonce, far = secrets.token_hex(4), secrets.token_hex(4)
-    filler = "This line is here to be long, and says nothing.\n"
+    filler = "This line only makes the text longer.\n"
     long = filler * (LARGE // len(filler)) + f"\nThe word is {far}. Reply with that word and nothing else."
     odd = f"{nonce} grün 北京 🦉"
     return (
@@ -237,26 +237,26 @@ async def _deep(trial: Trial) -> tuple[Check, ...]:
 
 
 async def _context(spec: ModelSpec, name: str, tools: DoctorTools) -> Check:
-    """Whether a tool reads its context file: a word stands there and nowhere else, and must come back."""
+    """Whether a tool reads its context file: it must answer with a word that is only in that file."""
     assert tools.in_folder is not None
     nonce = secrets.token_hex(4)
     with tempfile.TemporaryDirectory(prefix="rebut-") as folder:
-        trial = Trial(spec, tools.in_folder(spec, _laid(Path(folder), name, nonce)), tools.seconds)
+        trial = Trial(spec, tools.in_folder(spec, _with_file(Path(folder), name, nonce)), tools.seconds)
         return await trial.check(
             "context file",
-            f"What is the code word that {name}, which you were given, tells? Reply with that word and nothing else.",
+            f"What is the code word in {name}, which you were given? Reply with that word and nothing else.",
             lambda text: nonce in text,
         )
 
 
-def _laid(folder: Path, name: str, nonce: str) -> Path:
-    text = f"The code word of this project is {nonce}. Tell it to whoever asks for it.\n"
+def _with_file(folder: Path, name: str, nonce: str) -> Path:
+    text = f"The code word of this project is {nonce}. Give it to anyone who asks for it.\n"
     (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 
 async def _levels(spec: ModelSpec, tools: DoctorTools) -> tuple[str, ...]:
-    """The levels of effort that this very model takes. A wire says in its notes what it had to leave out or lower."""
+    """The levels of effort that this model supports. A wire notes what it had to leave out or lower."""
 
     async def taken(level: str) -> bool:
         wanted = replace(spec, effort=level)
@@ -266,7 +266,7 @@ async def _levels(spec: ModelSpec, tools: DoctorTools) -> tuple[str, ...]:
             return False
         return not any(re.search(r"effort|thinking|think adaptively", note) for note in reply.notes)
 
-    # One after the other: several at once could meet a rate limit, which would look like a level that is not there.
+    # One after the other: concurrent calls could meet a rate limit, which would look like a missing level.
     return tuple([level for level in EFFORTS if await taken(level)])
 
 
@@ -299,7 +299,9 @@ class Trial:
             reply = await self.ask(prompt, schema)
         except (ParticipantFailed, Paused) as error:
             return Check(name, False, error.message)
-        return Check(name, True) if holds(reply.text) else Check(name, False, f"{name}: it said {_short(reply.text)}")
+        return (
+            Check(name, True) if holds(reply.text) else Check(name, False, f"{name}: it answered {_short(reply.text)}")
+        )
 
 
 def _fits(text: str, word: str) -> bool:
@@ -316,22 +318,22 @@ def _short(text: str) -> str:
     return repr(line if len(line) <= 80 else line[:79] + "…")
 
 
-# Checking the table of a tool or a provider: is it right, and what would be done with it?
+# `rebut providers check`: the tables of a file.
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One table that is right."""
+    """One valid table."""
 
     table: str
     does: str
-    """What rebut does with it, in a line."""
+    """What rebut does with it, in one line."""
     lacks: tuple[str, ...] = ()
-    """What is not wrong and yet worth knowing."""
+    """What is valid, but worth knowing."""
 
 
 def check(path: Path, env: Mapping[str, str]) -> list[Checked]:
-    """Look at each table of a file as if it were the user's config. Raises `ConfigError` at the first that is wrong."""
+    """Check each table of a file as if the file were the user's config. Raises `ConfigError` at the first mistake."""
     config = load(workspace=Path(os.devnull), env=env, user_file=path)
     raw = read(path, needed=True)
     named = {kind: list(table) for kind, table in raw.items() if isinstance(table, dict)}
@@ -345,11 +347,11 @@ def _tool(tool: Tool, env: Mapping[str, str]) -> Checked:
     if find_executable(tool, env) is None:
         lacks.append(f"there is no {tool.command} on PATH here")
     if not tool.minimum and not tool.probe:
-        lacks.append("no minimum and no probe: any version of it is taken, whether the table fits it or not")
+        lacks.append("no minimum and no probe: any version is accepted, even if the table does not fit it")
     if not tool.with_model.args and not tool.with_model.env and not tool.with_model.fill:
         lacks.append(f"no with_model: {tool.name}:MODEL would be called without its model")
     if not tool.output.error:
-        lacks.append("no output.error: only its exit code and its markers tell a failure")
+        lacks.append("no output.error: only its exit code and its markers show a failure")
     return Checked(f"tools.{tool.name}", f"runs: {' '.join(words)}", tuple(lacks))
 
 
@@ -358,6 +360,8 @@ def _provider(provider: Provider, env: Mapping[str, str]) -> Checked:
     if provider.api_key_env and not env.get(provider.api_key_env):
         lacks.append(f"{provider.api_key_env} is not set here")
     if not provider.model:
-        lacks.append(f"no model: each seat has to name one, as {provider.name}:MODEL")
+        lacks.append(f"no model: each seat must name one, as {provider.name}:MODEL")
     key = f" with the key from {provider.api_key_env}" if provider.api_key_env else ", without a key"
-    return Checked(f"providers.{provider.name}", f"speaks {provider.wire} to {provider.base_url}{key}", tuple(lacks))
+    return Checked(
+        f"providers.{provider.name}", f"uses the {provider.wire} wire at {provider.base_url}{key}", tuple(lacks)
+    )

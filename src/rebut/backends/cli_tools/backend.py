@@ -1,7 +1,6 @@
-"""A command-line tool in a seat: run read-only, in an empty folder, its prompt by standard input.
+"""A command-line tool as a participant: run read-only, in an empty folder, with its prompt on standard input.
 
-What a tool is called with and how its output is understood stands in its table (`rebut.tools`); nothing here knows
-one tool from another.
+How a tool is called and how its output is read is in its table (`tables.py`); this module treats all tools alike.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from rebut.core.types import FailureKind, Json, Reply, Request, Usage
 
 _QUOTED = 300
 _NOTICE = 500
-"""An answer longer than this is no notice, whatever it begins with."""
+"""Characters. A longer text is an answer, not a notice, whatever it begins with."""
 _LARGEST_FILE = 1_000_000
 _STATUS: dict[int, FailureKind] = {401: "auth", 403: "auth", 402: "rate limit", 429: "rate limit", 404: "missing tool"}
 _STATUS |= {408: "timeout", 504: "timeout"}
 
 
 class ToolFailed(ParticipantFailed):
-    """A tool gave no answer. What it used all the same is kept, so that its cost is not lost."""
+    """A tool gave no answer. What it used nevertheless is kept, so that its cost is not lost."""
 
     def __init__(
         self, kind: str, message: str, hint: str = "", usage: Usage | None = None, usd: float | None = None
@@ -42,10 +41,10 @@ class ToolFailed(ParticipantFailed):
 
 
 class Command:
-    """One tool with its model and effort settled.
+    """One tool with a model and an effort.
 
-    Each call gets a working folder of its own, empty, so that a path in somebody's text leads nowhere. A participant's
-    persona is laid there as the tool's context file. `workdir` is where such a file is; it alone is copied.
+    Each call gets its own empty working folder, so that a path in a text leads nowhere. A participant's persona is
+    written there as the tool's context file. `workdir` is a folder with such a file; only that file is copied.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class Command:
         model = model or tool.model
         if model and not re.fullmatch(r"[^\s\"'\\$\-][^\s\"'\\$]*", model):
             # It becomes an argument and part of a settings file: it must be neither a flag nor break out of a string.
-            raise UsageError(f"{tool.name}: {model!r} is no name of a model", f"Write {tool.name}:MODEL.")
+            raise UsageError(f"{tool.name}: {model!r} is not the name of a model", f"Write {tool.name}:MODEL.")
         self._tool = tool
         self._model = model
         self._effort = tool.efforts.get(effort, "")
@@ -63,23 +62,23 @@ class Command:
         self._notes = _notes(tool, effort)
         self._checking = asyncio.Lock()
         self._checked = False
-        self._told = False
-        """Whether it was said that a tool has no sampling to set."""
+        self._noted_sampling = False
+        """Whether a note says that the tool has no sampling options."""
 
     @property
     def family(self) -> str:
-        """Whose model speaks, as far as can be told before it has spoken."""
+        """The family of the model, as far as it is known before the first answer."""
         return self._family(self._model)
 
     def _family(self, model: str) -> str:
-        # Of `provider/model` the model's own name tells more: the same model is sold by many.
+        # In `provider/model` the model's name counts: the same model is sold by many providers.
         return family_of(model.rpartition("/")[2]) or self._tool.family or self._tool.name
 
     async def complete(self, request: Request) -> Reply:
         tool, clock = self._tool, asyncio.get_running_loop().time
-        if (drawn := request.sampling.to_json()) and not self._told:
-            self._told = True
-            self._notes = (*self._notes, f"{tool.name} takes no {' and no '.join(drawn)}; went on without")
+        if (sampling := request.sampling.to_json()) and not self._noted_sampling:
+            self._noted_sampling = True
+            self._notes = (*self._notes, f"{tool.name} does not accept {' and '.join(sampling)}; continued without")
         limit, began = min(request.timeout, self._tool.timeout), clock()
         path = tables.find_executable(tool, self._env)
         if path is None:
@@ -87,7 +86,7 @@ class Command:
                 "missing tool", f"{tool.name} is not installed: no {tool.command} on PATH", _get(tool)
             )
         feed = self._prompt(request)
-        await self._known()
+        await self._check_once()
         base = tables.private_folder(self._env)
         try:
             folder, scratch, work = (base / name for name in ("files", "tmp", "work"))
@@ -97,13 +96,13 @@ class Command:
             if persona:
                 (work / (tool.laid_as or tool.context_file)).write_text(persona, encoding="utf-8", errors="replace")
             elif self._workdir:
-                self._copied(self._workdir, work)
-            argv, env = self._laid(path, folder, work, with_context=bool(persona or self._workdir))
+                self._copy_context(self._workdir, work)
+            argv, env = self._prepared(path, folder, work, with_context=bool(persona or self._workdir))
             env |= {"TMPDIR": str(scratch), "PWD": str(work), "TERM": "dumb", "NO_COLOR": "1"}
-            # A little before the limit: whoever else watches it can only cut us off, not tell what the tool said last.
+            # A little before the limit: another timeout would end the call without the last output of the tool.
             seconds = max(0.0, limit - (clock() - began) - min(0.25, limit / 20))
             ended = await self._run(argv, work, env, feed, seconds, request)
-            return self._understood(ended, folder, limit)
+            return self._reply(ended, folder, limit)
         finally:
             shutil.rmtree(base, ignore_errors=True)
 
@@ -125,14 +124,14 @@ class Command:
             raise ParticipantFailed("missing tool", message, _get(self._tool)) from error
 
     def _pieces(self, request: Request) -> Callable[[bytes], bool] | None:
-        """Who looks at the tool's lines as they come; None where they are all alike until the end."""
+        """The reader of the tool's lines as they arrive; None if the tool does not stream."""
         shape = self._tool.output
         if not shape.stream:
             return None
-        return Pieces(shape, request.on_text, lambda said: self._notice(said.strip()) is not None).take
+        return Pieces(shape, request.on_text, lambda text: self._notice(text.strip()) is not None).take
 
     def _prompt(self, request: Request) -> bytes:
-        """The stable part first, for the providers' caches; the schema before what changes from call to call."""
+        """The stable part first, for the providers' caches; the schema before the parts that change between calls."""
         tool = self._tool
         parts = [tool.lead, request.prompt]
         if request.schema is not None:
@@ -148,13 +147,13 @@ class Command:
             if limit and size > limit:
                 raise ParticipantFailed(
                     "crashed",
-                    f"{tool.name} takes prompts of at most {limit:,} {unit}; this one has {size:,}",
-                    "Give less context, or seat another model.",
+                    f"{tool.name} accepts prompts of at most {limit:,} {unit}; this one has {size:,}",
+                    "Give less context, or choose another model.",
                 )
         return feed
 
-    async def _known(self) -> None:
-        """Hold the installed tool against its table, once: on another version the lockdown may not hold."""
+    async def _check_once(self) -> None:
+        """Check the installed tool against its table, once: on another version the lockdown may not work."""
         async with self._checking:
             if not self._checked:
                 await self._check()
@@ -168,14 +167,16 @@ class Command:
                 raise self._failure(said, "", None)
             found = tables.version_in(said)
             if tables.too_old(found, tool.minimum):
-                message = f"{tool.name} {found or '(no version told)'} is too old: {tool.minimum} is needed"
+                message = f"{tool.name} {found or '(unknown version)'} is too old: {tool.minimum} is needed"
                 raise ParticipantFailed("missing tool", message, _get(tool))
         if missing := await tables.missing_flags(tool, self._env):
-            message = f"{tool.name} {found} does not know {', '.join(missing)}, which its lockdown needs"
+            message = f"{tool.name} {found} does not have {', '.join(missing)}, which its lockdown needs"
             raise ParticipantFailed("missing tool", message, _get(tool))
 
-    def _laid(self, path: Path, folder: Path, workdir: Path, *, with_context: bool) -> tuple[list[str], dict[str, str]]:
-        """Put the call together and lay its files."""
+    def _prepared(
+        self, path: Path, folder: Path, workdir: Path, *, with_context: bool
+    ) -> tuple[list[str], dict[str, str]]:
+        """Arguments and environment of the call. Also writes its files."""
         tool = self._tool
         parts = [CommandPart(tool.args, tool.env), tool.with_context if with_context else tool.alone]
         if self._model:
@@ -200,13 +201,13 @@ class Command:
         for part in parts:
             argv += map(filled, part.args)
             env |= {name: filled(text) for name, text in part.env.items()}
-        for place, laid in ((folder, tool.files), (workdir, tool.work_files)):
-            for name, content in laid.items():
+        for place, files in ((folder, tool.files), (workdir, tool.work_files)):
+            for name, content in files.items():
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 (place / name).write_text(filled(content), encoding="utf-8")
         return argv, env
 
-    def _copied(self, source: Path, work: Path) -> None:
+    def _copy_context(self, source: Path, work: Path) -> None:
         name = self._tool.context_file
         if not name:
             raise UsageError(f"{self._tool.name} reads no context file", "Put the text into the prompt.")
@@ -216,8 +217,8 @@ class Command:
             message = f"{self._tool.name}: its context file {name} cannot be read: {error.strerror}"
             raise ParticipantFailed("missing tool", message, f"Write {name} into {source}.") from error
 
-    def _understood(self, ended: ProcessResult, folder: Path, limit: float) -> Reply:
-        """An answer, or the failure that this was. Success is exit 0, some text, and no sign of an error."""
+    def _reply(self, ended: ProcessResult, folder: Path, limit: float) -> Reply:
+        """The answer, or raises the failure. Success is exit 0, some text, and no sign of an error."""
         tool, shape = self._tool, self._tool.output
         streams = {"stdout": ended.out, "stderr": ended.err}
         found = Extract(lambda at: streams[at] if at in streams else _file(folder / at), shape.form)
@@ -225,7 +226,7 @@ class Command:
         usd = found.number(shape.usd)
         if ended.cut == "time":
             last = _short(_last_line(ended.err))
-            message = f"{tool.name}: no answer within {limit:g} s" + (f"; it last said: {last}" if last else "")
+            message = f"{tool.name}: no answer within {limit:g} s" + (f"; its last output: {last}" if last else "")
             raise ToolFailed("timeout", message, self._hint("timeout"), usage, usd)
         if ended.cut:
             raise ToolFailed(
@@ -244,27 +245,27 @@ class Command:
 
     def _failure(self, ended: ProcessResult, error: str, status: int | None) -> ToolFailed:
         tool, code = self._tool, ended.code or 0
-        # What the tool calls its error is looked at first; warnings on stderr may speak of other things.
+        # The tool's own error message comes first; warnings on stderr may be about other things.
         everything = "\n".join((error, ended.err[-8000:], "" if error else ended.out[-8000:]))
         marker = next(
-            (m for said in (error, everything) for m in tool.markers if said and _matches(m, said, code)), None
+            (m for text in (error, everything) for m in tool.markers if text and _matches(m, text, code)), None
         )
-        told = error or _last_line(ended.err) or _last_line(ended.out)
+        last = error or _last_line(ended.err) or _last_line(ended.out)
         how = f"exit {code}" if code >= 0 else f"ended by signal {-code}"
-        message = f"{tool.name}: {'no answer' if not code else how}" + (f": {_short(told)}" if told else "")
+        message = f"{tool.name}: {'no answer' if not code else how}" + (f": {_short(last)}" if last else "")
         if status in _STATUS and not (marker and marker.exits):
             return ToolFailed(_STATUS[status], f"{message} ({status})", self._hint(_STATUS[status]))
         if marker:
             return ToolFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
         if not code and not error:
-            return ToolFailed("bad reply", f"{tool.name}: an empty reply", "Resume asks again.")
+            return ToolFailed("bad reply", f"{tool.name}: an empty reply", "Resume to ask again.")
         return ToolFailed("crashed", message, self._hint("crashed"))
 
     def _notice(self, text: str) -> ToolFailed | None:
-        """A notice that came in the place of an answer: short, and known by how it begins."""
+        """A notice instead of an answer, such as a request to log in: short, and with a known beginning."""
         for marker in self._tool.markers:
             if marker.notice and len(text) <= _NOTICE and re.match(marker.match, text, re.IGNORECASE):
-                message = f"{self._tool.name}: a notice in place of an answer: {_short(text)}"
+                message = f"{self._tool.name}: a notice instead of an answer: {_short(text)}"
                 return ToolFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
         return None
 
@@ -280,17 +281,17 @@ def _notes(tool: Tool, effort: str) -> tuple[str, ...]:
     if effort in tool.efforts:
         return (tool.effort_note,) if tool.effort_note else ()
     has = f"only {', '.join(tool.efforts)}" if tool.efforts else "no effort setting"
-    return (f"{tool.name} has {has}; went on without {effort}",)
+    return (f"{tool.name} has {has}; continued without {effort}",)
 
 
-def _matches(marker: Marker, said: str, code: int) -> bool:
+def _matches(marker: Marker, text: str, code: int) -> bool:
     if marker.exits and code not in marker.exits:
         return False
-    return bool(marker.exits) if not marker.match else bool(re.search(marker.match, said, re.IGNORECASE))
+    return bool(marker.exits) if not marker.match else bool(re.search(marker.match, text, re.IGNORECASE))
 
 
 def _get(tool: Tool) -> str:
-    return f"Install or update it: {tool.install}" if tool.install else "Install it, or seat another model."
+    return f"Install or update it: {tool.install}" if tool.install else "Install it, or choose another model."
 
 
 def _file(path: Path) -> str:
@@ -306,14 +307,14 @@ def _last_line(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    """A tool's words on one line, without control characters."""
+    """A tool's output on one line, without control characters."""
     text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _QUOTED]).split())
     return text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
 
 
 HINTS = {
-    "rate limit": "Wait and resume, or seat another model.",
-    "crashed": "Resume asks again; `rebut doctor` tries the tool by itself.",
+    "rate limit": "Wait and resume, or choose another model.",
+    "crashed": "Resume to ask again; `rebut doctor` tests the tool alone.",
     "timeout": "Give it more time with --timeout SECONDS.",
 }
 
@@ -323,37 +324,38 @@ satisfy this JSON schema:
 {}"""
 
 
-# A tool's answer while it is being written: which of its lines are pieces of it, and which are to be kept.
-
 LONGEST_LINE = 262_144
-"""Bytes of a line beyond which it is no piece of anything: it is kept as it is, and understood at the end."""
+"""Bytes. A longer line is not a piece of the answer: it is kept as it is, and read at the end."""
 
 
 class Pieces:
-    """One call's lines. What is shown of them is for the eye alone: the answer comes at the end, from what was kept."""
+    """The lines of one call while the tool writes them.
+
+    Pieces of the answer are only shown; the answer itself is read at the end, from the lines that were kept.
+    """
 
     def __init__(self, shape: Output, on_text: Callable[[str], None], is_notice: Callable[[str], bool]) -> None:
         self._stream, self._wanted = shape.stream, shape.wanted
         self._on_text = on_text
         self._is_notice = is_notice
         self._held = ""
-        """What may yet be a notice in the place of an answer: it is not shown while it may."""
+        """Text that may turn out to be a notice instead of an answer; it is not shown until that is clear."""
         self._length = 0
 
     def take(self, line: bytes) -> bool:
-        """Look at one line. True if it is to be kept: words that are no JSON are, and what the table asks for.
+        """Read one line. True if it is to be kept: if it is not JSON, or if the table asks for it.
 
-        Nothing else is. A model thinks in thousands of little lines, and its words must not be read as a tool's error.
+        All others are dropped: a model thinks in thousands of small lines, whose text must not pass for an error.
         """
         if len(line) > LONGEST_LINE or line.lstrip()[:1] not in (b"{", b"["):
             return True
         item = decoded(line.decode("utf-8", "replace"))
         if item is None:
-            return line.endswith(b"\n")  # without its end, it is half of what nobody can tell
-        self._say(item)
+            return line.endswith(b"\n")  # a line without its end may be half of anything
+        self._show(item)
         return any(picked(item, pick) for pick in self._wanted)
 
-    def _say(self, item: Json) -> None:
+    def _show(self, item: Json) -> None:
         for pick in self._stream:
             for piece in picked(item, pick):
                 if isinstance(piece, str) and piece:

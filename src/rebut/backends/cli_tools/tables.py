@@ -1,6 +1,6 @@
-"""Command-line tools as data: how each is called, locked down and understood. One table each, in TOML.
+"""Command-line tools as data: how each is called, locked down, and its output read. One TOML table each.
 
-The shipped tables are in `tools.toml`; `[tools.NAME]` in the user's own config adds a tool or changes one key by key.
+The shipped tables are in `tools.toml`; `[tools.NAME]` in the user's config adds a tool or changes one key by key.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ def _pattern(value: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
+        raise ValueError(f"is not a regular expression: {error}") from None
     return value
 
 
 def _plain_name(value: Mapping[str, str]) -> Mapping[str, str]:
-    """Files go into a folder of ours; a name that leads out of it would write over somebody's."""
+    """Files are written into a private folder; a name that leads out of it could overwrite a file of the user."""
     for name in value:
         if not re.fullmatch(r"(\.?[A-Za-z0-9][\w.-]*/)*\.?[A-Za-z0-9][\w.-]*", name):
-            raise ValueError(f"{name!r} is no plain path below a folder")
+            raise ValueError(f"{name!r} is not a plain relative path")
     return value
 
 
 def _known_efforts(value: Mapping[str, str]) -> Mapping[str, str]:
     if odd := [name for name in value if name not in EFFORTS]:
-        raise ValueError(f"{odd[0]!r} is no effort; efforts are {', '.join(EFFORTS)}")
+        raise ValueError(f"{odd[0]!r} is not an effort; efforts are {', '.join(EFFORTS)}")
     return value
 
 
@@ -63,18 +63,18 @@ Files = Annotated[Mapping[str, str], AfterValidator(_plain_name)]
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """How one value is found in what a tool wrote: the items that match `where`, of those `take`, joined by `how`."""
+    """How one value is found in a tool's output: the values `take` of the items that match `where`, joined by `how`."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     take: Paths
-    """Dotted paths. `*` is every member, `@key` every name of an object."""
+    """Dotted paths. `*` means every member, `@key` every name of an object."""
     where: Mapping[str, str | int | bool] = field(default_factory=dict)
     how: Literal["last", "first", "join", "sum", "each"] = "last"
-    """`each`: every value once, with a plus between them."""
+    """`each`: every distinct value, joined by plus signs."""
     at: str = "stdout"
     """stdout, stderr, or the name of a file that the tool writes into `${folder}`."""
     form: Literal["", "json", "lines", "text"] = ""
-    """Set where it is not the form of the tool's output."""
+    """Only if it differs from the form of the tool's output."""
 
 
 Picks = Annotated[tuple[Pick, ...], BeforeValidator(_listed)]
@@ -82,15 +82,15 @@ Picks = Annotated[tuple[Pick, ...], BeforeValidator(_listed)]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How a tool's output is understood. Of several picks, the first that finds something counts."""
+    """How a tool's output is read. Of several picks, the first that finds something counts."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     text: Picks
     form: Literal["json", "lines", "text"] = "json"
-    """json: one value, an array's members being the items; lines: one value per line; text: as it stands."""
+    """json: one value, whose items are the members of an array; lines: one value per line; text: as it is."""
     error: Picks = ()
     status: Picks = ()
-    """The HTTP status that the tool was given."""
+    """The HTTP status that the tool received."""
     model: Picks = ()
     truncated: Picks = ()
     input: Picks = ()
@@ -98,27 +98,27 @@ class Output:
     cached: Picks = ()
     usd: Picks = ()
     stream: Picks = ()
-    """Pieces of the answer in lines that come while it is written: to be shown, and never the answer itself."""
+    """Pieces of the answer in lines that arrive while it is written: only shown, not used as the answer."""
 
     @property
     def wanted(self) -> tuple[Pick, ...]:
-        """All that is taken from standard output once a call is over."""
-        said = (*self.text, *self.error, *self.status, *self.model, *self.truncated)
-        counted = (*self.input, *self.output, *self.cached, *self.usd)
-        return tuple(pick for pick in (*said, *counted) if pick.at == "stdout")
+        """All that is read from standard output after a call."""
+        texts = (*self.text, *self.error, *self.status, *self.model, *self.truncated)
+        numbers = (*self.input, *self.output, *self.cached, *self.usd)
+        return tuple(pick for pick in (*texts, *numbers) if pick.at == "stdout")
 
     def __post_init__(self) -> None:
         if not self.stream:
             return
         if any(pick.at != "stdout" for pick in self.stream):
-            raise ValueError("stream is read from stdout alone")
+            raise ValueError("stream is read from stdout only")
         if any((pick.form or self.form) != "lines" for pick in (*self.wanted, *self.stream)):
             raise ValueError('stream needs form = "lines"')
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """What a failure looks like: words, an exit code, or both."""
+    """How a failure is recognised: a text, an exit code, or both."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     kind: FailureKind
@@ -126,30 +126,30 @@ class Marker:
     exits: tuple[int, ...] = ()
     hint: str = ""
     notice: bool = False
-    """Also a failure when a short answer begins with it and the exit code is 0, such as a request to log in."""
+    """Also a failure if a short answer begins with it and the exit code is 0, such as a request to log in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """How it shows, without a call to a model, that a tool is logged in: any one of these will do."""
+    """Signs of a login that can be checked without calling a model. Any one of them is enough."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     args: tuple[str, ...] = ()
-    """The tool's own word on it: exit 0, and `match` in what it says."""
+    """Arguments of the tool's own command: exit 0 and `match` in its output mean a login."""
     match: Regex = ""
     env: tuple[str, ...] = ()
     """Variables, of which one is set."""
     files: Mapping[str, Regex] = field(default_factory=dict)
-    """Files in the user's home, with what must stand in them; nothing: that it is not empty."""
+    """Files in the user's home, and the pattern that must be in them; an empty pattern: the file is not empty."""
     perhaps: tuple[str, ...] = ()
-    """Variables that may be meant for other programs: with one of them set it is a guess."""
+    """Variables that may be set for other programs: if one is set, a login is a guess."""
     guessed: tuple[str, ...] = ()
-    """Systems (`linux`, `darwin`, `win32`) on which `files` are a guess: nobody has seen a login there yet."""
+    """Systems (`linux`, `darwin`, `win32`) on which `files` are a guess, since no login was seen there yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What the signs say: whether there is a login, and whether that is known or taken from a guess."""
+    """Whether there is a login, and whether that is certain or a guess."""
 
     shown: bool
     sure: bool = True
@@ -157,13 +157,13 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class CommandPart:
-    """What a choice adds to the command, where `${model}`, `${effort}`, `${folder}` and `${workdir}` are filled in."""
+    """What a choice adds to the command. `${model}`, `${effort}`, `${folder}` and `${workdir}` are replaced."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     fill: Mapping[str, str] = field(default_factory=dict)
-    """More names to fill in, such as `${thinking}` in a settings file; empty when the choice is not made."""
+    """Further names to replace, such as `${thinking}` in a settings file; empty if the choice is not made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,55 +175,55 @@ class Tool:
     command: str
     output: Output
     family: str = ""
-    """Of its models when a model's name does not tell; empty: the tool's own name."""
+    """The family of its models if a model's name does not show it; empty: the tool's own name."""
     install: str = ""
     login: str = ""
-    """What to do when it is not there, and when it is not logged in."""
+    """What to do if it is not installed, and if it is not logged in."""
     signs: Signs = field(default_factory=Signs)
-    """Of a login. Without any it is taken to be logged in."""
+    """Signs of a login. A tool without signs counts as logged in."""
     args: tuple[str, ...] = ()
     extra_args: tuple[str, ...] = ()
-    """For the user: added at the end, so that nothing of the lockdown has to be repeated."""
+    """For the user: added at the end, so that the arguments of the lockdown need not be repeated."""
     env: Mapping[str, str] = field(default_factory=dict)
     strip: tuple[str, ...] = ()
     """Variables that the tool must not see, as globs; `keep` has exceptions."""
     keep: tuple[str, ...] = ()
     files: Files = field(default_factory=dict)
-    """Laid into a private folder, `${folder}`, before each call."""
+    """Written into a private folder, `${folder}`, before each call."""
     work_files: Files = field(default_factory=dict)
-    """Laid into the working folder, for tools that take such settings from nowhere else."""
+    """Written into the working folder, for tools that read such settings only there."""
     model: str = ""
-    """The model when the seat names none; empty: the tool's own choice."""
+    """The model if the seat names none; empty: the tool's own choice."""
     with_model: CommandPart = field(default_factory=CommandPart)
     with_effort: CommandPart = field(default_factory=CommandPart)
     efforts: Annotated[Mapping[str, str], AfterValidator(_known_efforts)] = field(default_factory=dict)
-    """Our words for effort, and the tool's. Without any it has no such setting."""
+    """rebut's levels of effort, and the tool's. Without any, it has no such setting."""
     effort_note: str = ""
     alone: CommandPart = field(default_factory=CommandPart)
-    """Holds when the working folder is an empty one."""
+    """Applies if the working folder is empty."""
     with_context: CommandPart = field(default_factory=CommandPart)
-    """Holds when the working folder has a context file for the tool to read."""
+    """Applies if the working folder has a context file for the tool."""
     context_file: str = ""
     laid_as: str = ""
-    """Another name for that file, where the tool can be told one: nobody has a file of that name in a folder above."""
+    """Another name for that file, if the tool accepts one: no folder above has a file of that name."""
     lead: str = "Answer what follows from what it says alone. You have no tools here and need none."
-    """The first line of every prompt: fixed, so that nobody's text can stand where a tool looks for commands."""
+    """The first line of every prompt: fixed, so that no debated text is where a tool looks for commands."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 3600.0
-    """The longest that a call may take, whatever the debate's own limit."""
+    """Seconds that a call may take at most, whatever the limit of the debate."""
     at_once: Annotated[int, Field(ge=1, le=64)] = 4
     limit_bytes: Annotated[int, Field(ge=0)] = 0
     limit_characters: Annotated[int, Field(ge=0)] = 0
     minimum: str = ""
-    """The oldest version on which the lockdown is known to hold."""
+    """The oldest version with which the lockdown is known to work."""
     version_args: tuple[str, ...] = ("--version",)
     help_args: tuple[str, ...] = ("--help",)
     probe: tuple[str, ...] = ()
-    """Flags that its help must name, or it is not the tool that this table describes."""
+    """Flags that its help must name; otherwise it is not the tool that this table describes."""
     markers: tuple[Marker, ...] = ()
 
 
 def load(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Tool]:
-    """All tools by name: the shipped ones, changed and added to by the user's."""
+    """All tools by name: the shipped ones with the user's changes, and the user's own."""
     shipped = shipped_tables("tools.toml")
     found = {}
     for name in [*shipped["tools"], *(n for n in user_tables if n not in shipped["tools"])]:
@@ -239,7 +239,7 @@ _EXAMPLE = 'Write for example: args = ["--json"], output = { form = "json", text
 
 
 def merged(ours: Mapping[str, object], mine: Mapping[str, object]) -> dict[str, object]:
-    """Tables key by key; anything else is replaced whole."""
+    """Two tables merged key by key; values that are not tables are replaced."""
     both = dict(ours)
     for key, value in mine.items():
         old = both.get(key)
@@ -268,16 +268,16 @@ def _tool(name: str, table: Mapping[str, object], shared: list[object], file: st
         raise ConfigError(f"{file}: {key}: {first['msg'].removeprefix('Value error, ').lower()}", "Change that value.")
     known = [f for f in Tool.__dataclass_fields__ if f != "name"] if len(path) == 1 else []
     near = difflib.get_close_matches(path[-1], known, n=1)
-    raise ConfigError(f"{file}: unknown key {key}", f"Did you mean {near[0]}?" if near else "Leave it out.")
+    raise ConfigError(f"{file}: unknown key {key}", f"Did you mean {near[0]}?" if near else "Remove it.")
 
 
 def find_executable(tool: Tool, env: Mapping[str, str]) -> Path | None:
-    """Where the tool is, by the PATH given."""
+    """The path of the tool's program, found through PATH of `env`."""
     return on_path(tool.command, env)
 
 
 def environment(tool: Tool, env: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment, without what would change the tool's ways."""
+    """The user's environment, without variables that would change the tool's behaviour."""
     return {
         name: value
         for name, value in env.items()
@@ -287,14 +287,14 @@ def environment(tool: Tool, env: Mapping[str, str]) -> dict[str, str]:
 
 
 _NEVER_PASSED = ("PWD", "OLDPWD", "GIT_*", "REBUT_*")
-"""They speak of where rebut was started, which the tool must not know: some go there instead of their own folder."""
+"""These show where rebut was started. Some tools would work there instead of in their own folder."""
 
 
 def private_folder(env: Mapping[str, str]) -> Path:
-    """A new folder that only the user can reach, below their own cache.
+    """A new folder that only the user can access, in the user's own cache.
 
-    Not below the system's temporary folder: tools look upwards from where they stand for context files and even for
-    a `.env`, and there anybody on the machine can put one.
+    It is not in the system's temporary folder: tools search all parent folders for context files and even for a
+    `.env`, and every user of the machine can create files there.
     """
     home = env.get("HOME", "")
     cache = env.get("XDG_CACHE_HOME", "") or (f"{home}/.cache" if home else "")
@@ -308,21 +308,21 @@ def private_folder(env: Mapping[str, str]) -> Path:
     return Path(tempfile.mkdtemp(prefix="rebut-"))
 
 
-def version_in(said: ProcessResult) -> str:
-    """The version that a tool gives itself; empty when it is not there or does not say."""
-    number = re.search(r"\d+(?:\.\d+)+", said.out) or re.search(r"\d+(?:\.\d+)+", said.err)
-    return number[0] if number and said.code == 0 else ""
+def version_in(answer: ProcessResult) -> str:
+    """The version that a tool reports; empty if it is not installed or reports none."""
+    number = re.search(r"\d+(?:\.\d+)+", answer.out) or re.search(r"\d+(?:\.\d+)+", answer.err)
+    return number[0] if number and answer.code == 0 else ""
 
 
 async def missing_flags(tool: Tool, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Which of the flags that we depend on its help does not name."""
-    said = await ask(tool, env, tool.help_args) if tool.probe else ProcessResult(0)
-    words = set(re.findall(r"--?[A-Za-z][\w-]*", said.out + said.err))
+    """The required flags that the tool's help does not name."""
+    answer = await ask(tool, env, tool.help_args) if tool.probe else ProcessResult(0)
+    words = set(re.findall(r"--?[A-Za-z][\w-]*", answer.out + answer.err))
     return tuple(flag for flag in tool.probe if flag not in words)
 
 
 async def login(tool: Tool, env: Mapping[str, str]) -> Login:
-    """Whether anything shows a login, as far as that can be told without asking a model."""
+    """Whether there are signs of a login, as far as that can be seen without calling a model."""
     signs, home = tool.signs, env.get("HOME", "")
     if signs == Signs() or any(env.get(name, "").strip() for name in signs.env):
         return Login(True)
@@ -333,8 +333,8 @@ async def login(tool: Tool, env: Mapping[str, str]) -> Login:
         return Login(True, known)
     if not signs.args:
         return Login(False, known)
-    said = await ask(tool, env, signs.args)
-    return Login(said.code == 0 and bool(re.search(signs.match, said.out + said.err)))
+    answer = await ask(tool, env, signs.args)
+    return Login(answer.code == 0 and bool(re.search(signs.match, answer.out + answer.err)))
 
 
 def _shows(file: Path, match: str) -> bool:
@@ -347,7 +347,7 @@ def _shows(file: Path, match: str) -> bool:
 
 
 def too_old(found: str, minimum: str) -> bool:
-    """Is a version below the least that will do? One that cannot be read is."""
+    """Whether a version is below the minimum. A version that cannot be read is."""
     if not minimum:
         return False
     numbers = [tuple(int(n) for n in re.findall(r"\d+", text)) for text in (found, minimum)]
@@ -355,7 +355,7 @@ def too_old(found: str, minimum: str) -> bool:
 
 
 async def ask(tool: Tool, env: Mapping[str, str], args: tuple[str, ...]) -> ProcessResult:
-    """Run the tool for something about itself, such as its version: no prompt, no model."""
+    """Ask the tool about itself, such as for its version. No model is called."""
     path = find_executable(tool, env)
     if path is None:
         return ProcessResult(127, err=f"no {tool.command} on PATH")

@@ -1,8 +1,8 @@
-"""The Messages wire, as Anthropic speaks it.
+"""The Messages wire of Anthropic.
 
 As documented by the provider: a schema goes into `output_config.format`, an effort into `output_config.effort`, both
-without a beta header; adaptive thinking goes with the higher efforts; older models know neither and are told a number
-of thinking tokens instead. Assumed: what a model does not know is refused with 400 and named in the error's words.
+without a beta header; higher efforts use adaptive thinking; older models support neither and take a number of thinking
+tokens instead. Assumed: what a model does not support is refused with 400 and named in the error's message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rebut.core.types import Json, Request, Usage
 
 VERSION = "2023-06-01"
 _LEAST_THINKING = 1024
-"""Below this many tokens the provider refuses to think at all."""
+"""Tokens for thinking, below which the provider refuses the request."""
 _CUT = ("max_tokens", "model_context_window_exceeded")
 
 
@@ -29,18 +29,18 @@ class Anthropic(Wire):
     marks_cache = True
     knobs: ClassVar[Mapping[str, str]] = {"temperature": "temperature"}
     notes: ClassVar[Mapping[str, str]] = {
-        "cache_control": "{} knows no cache marker; went on without it",
-        "adaptive": "{} does not think adaptively; went on without thinking",
-        "max": "{} has no effort above high; went on with that",
-        "effort": "{} has no effort setting; gave it a thinking budget instead",
-        "budget": "{} has no thinking budget either; went on without an effort",
-        "format": "{} takes no schema; put the schema into the prompt",
+        "cache_control": "{} does not accept a cache marker; continued without it",
+        "adaptive": "{} does not think adaptively; continued without thinking",
+        "max": "{} has no effort above high; continued with that",
+        "effort": "{} has no effort setting; continued with a thinking budget instead",
+        "budget": "{} has no thinking budget either; continued without an effort",
+        "format": "{} does not accept a schema; the schema is in the prompt",
     }
 
     def url(self, base: str, model: str) -> str:
         if base.endswith("/messages"):
             return base
-        # The provider's own tools take an address without the version, most others one with it.
+        # The provider's own tools use an address without the version, most others one with it.
         return f"{base}/messages" if base.endswith("/v1") else f"{base}/v1/messages"
 
     def headers(self, key: str) -> dict[str, str]:
@@ -49,7 +49,7 @@ class Anthropic(Wire):
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
         sent: set[str] = set()
         body: dict[str, Json] = {"model": self._model, "max_tokens": request.max_output, "stream": True}
-        body |= self.drawn(request, without, sent)
+        body |= self.sampling_fields(request, without, sent)
         text, config = request.prompt, self._effort(request, without, body, sent)
         if request.schema is not None:
             if "format" in without:
@@ -61,7 +61,7 @@ class Anthropic(Wire):
             body["output_config"] = config
         stable: dict[str, Json] = {"type": "text", "text": text}
         if "cache_control" not in without:
-            # What follows on a second call comes after the marker, so that all before it is read from the cache.
+            # The follow-up of a second call comes after the marker, so everything before it is read from the cache.
             stable["cache_control"] = {"type": "ephemeral"}
             sent.add("cache_control")
         more: list[Json] = [{"type": "text", "text": request.followup}] if request.followup else []
@@ -69,7 +69,7 @@ class Anthropic(Wire):
         return sent, body
 
     def _effort(self, request: Request, without: set[str], body: dict[str, Json], sent: set[str]) -> dict[str, Json]:
-        """The effort as `output_config`, with the thinking that belongs to it in `body`."""
+        """The effort as `output_config`; the thinking for it is put into `body`."""
         effort = request.participant.spec.effort
         if not effort:
             return {}
@@ -87,28 +87,28 @@ class Anthropic(Wire):
         sent |= {"effort", effort} & self.notes.keys()
         return {"effort": effort}
 
-    def listen(self) -> PartialReply:
+    def new_reply(self) -> PartialReply:
         return _Message()
 
-    def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
-        if "cache_control" in sent and "cache_control" in words:
+    def blamed(self, message: str, status: int, sent: set[str]) -> str | None:
+        if "cache_control" in sent and "cache_control" in message:
             return "cache_control"
-        if "adaptive" in sent and re.search(r"adaptive|thinking", words):
+        if "adaptive" in sent and re.search(r"adaptive|thinking", message):
             return "adaptive"
-        if "max" in sent and "effort" in words and re.search(r"\bmax\b", words):
+        if "max" in sent and "effort" in message and re.search(r"\bmax\b", message):
             return "max"
-        if "effort" in sent and "effort" in words:
+        if "effort" in sent and "effort" in message:
             return "effort"
-        if "budget" in sent and re.search(r"thinking|budget", words):
+        if "budget" in sent and re.search(r"thinking|budget", message):
             return "budget"
-        if "format" in sent and (re.search(r"output_config|output_format", words) or schema_blamed(words, status)):
+        if "format" in sent and (re.search(r"output_config|output_format", message) or schema_blamed(message, status)):
             return "format"
-        return "effort" if "effort" in sent and "output_config" in words else None
+        return "effort" if "effort" in sent and "output_config" in message else None
 
     def classed(self, failed: HttpFailed) -> HttpFailed:
         if failed.status == 400 and "credit balance" in failed.detail:
             failed.kind = "rate limit"
-            failed.hint = "The account has no credit left: add some, or seat another model."
+            failed.hint = "The account has no credit left: add some, or choose another model."
         return super().classed(failed)
 
 
@@ -125,10 +125,10 @@ class _Message(PartialReply):
         kind = frame.get("type")
         if kind == "content_block_delta":
             # Thinking and its signature come as deltas of other types.
-            return self.say(delta["text"]) if (delta := frame["delta"])["type"] == "text_delta" else ""
+            return self.add(delta["text"]) if (delta := frame["delta"])["type"] == "text_delta" else ""
         if kind == "content_block_start":
             block = frame["content_block"]
-            return self.say(block["text"]) if block["type"] == "text" else ""
+            return self.add(block["text"]) if block["type"] == "text" else ""
         if kind == "message_start":
             self._begun(frame["message"])
         elif kind == "message_delta":
@@ -138,7 +138,7 @@ class _Message(PartialReply):
         elif kind == "message":
             self._begun(frame)
             self._ended(frame, frame["usage"])
-            return self.say("".join(part["text"] for part in frame["content"] if part["type"] == "text"))
+            return self.add("".join(part["text"] for part in frame["content"] if part["type"] == "text"))
         elif error := frame.get("error"):
             self.error = error
         return ""
@@ -161,12 +161,12 @@ class _Message(PartialReply):
         counts = self._counts
         given, read = counts.get("input_tokens"), counts.get("cache_read_input_tokens", 0)
         self.written = counts.get("cache_creation_input_tokens", 0)
-        # Here what the cache took or gave is not part of the input, in our counts it is.
+        # This provider does not count cached tokens as input; rebut does.
         whole = None if given is None else given + read + self.written
         self.usage = Usage(whole, counts.get("output_tokens"), read) if counts else None
 
     def _count(self, usage: Any) -> None:
-        """Counts are cumulative, and gateways may give the real one only at the end, after a 0."""
+        """Counts are cumulative; some gateways send 0 first and the real count only at the end."""
         for name, value in (usage or {}).items():
             number = count(value)
             if number is not None:

@@ -1,4 +1,4 @@
-"""The one shared HTTP client: keep-alive connections, and failures told in rebut's own words."""
+"""The shared HTTP client: keep-alive connections, and every failure as a `HttpFailed` with a class and a hint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TRANSIENT = frozenset({500, 502, 503, 504, 529})
 BEHIND = frozenset({502, 504})
-"""A gateway's words: it had passed the request on, and whoever is behind it may have answered, and charged, in vain."""
+"""Status codes of a gateway that passed the request on: the model behind it may have answered, and charged."""
 _CONNECT_SECONDS = 20.0
 _QUOTED = 200
 _READ_OF_ERROR = 16_384
@@ -32,9 +32,9 @@ _READ_OF_ERROR = 16_384
 class HttpFailed(ParticipantFailed):
     """A participant behind HTTP failed.
 
-    `retryable`, `retry_after` (seconds) and `lost` (it went out, and nobody knows what became of it) are for
-    `Retrying`; `status` and `detail` (the server's own words, without the key) for a wire that can do without what was
-    refused. A failure that was paid for carries `usage` and `usd`, so that its cost is not lost.
+    `retryable`, `retry_after` (seconds) and `lost` (the request was sent, and its result is unknown) are for
+    `Retrying`; `status` and `detail` (the server's message, without the key) for a wire that can leave out the part
+    that was refused. A failure that was billed carries `usage` and `usd`, so that its cost is not lost.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class HttpFailed(ParticipantFailed):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a participant is reached, and how to speak of it without giving anything away."""
+    """The address of a participant, and how messages refer to it without revealing a secret."""
 
     who: str
     """The participant's name in messages, such as `openai:gpt-5`."""
@@ -82,18 +82,18 @@ class Address:
         except ValueError:
             host, port, parts = None, None, urlsplit("")
         if parts.scheme not in ("http", "https") or not host:
-            raise UsageError(f"{who}: {url!r} is no HTTP address", "Write base_url as https://HOST/PATH.")
+            raise UsageError(f"{who}: {url!r} is not an HTTP address", "Write base_url as https://HOST/PATH.")
         if parts.username is not None or parts.password is not None:
             raise UsageError(
-                f"{who}: the address at {host} holds a user name or a password",
-                "Leave it out of base_url; a key goes into an environment variable.",
+                f"{who}: the address at {host} contains a user name or a password",
+                "Remove it from base_url; a key belongs in an environment variable.",
             )
         shown = f"[{host}]" if ":" in host else host
         place = f"{shown}:{port or (443 if parts.scheme == 'https' else 80)}"
         return cls(who, url, place, is_loopback(host), key.strip(), key_env)
 
     def quote(self, text: str) -> str:
-        """A server's words, short, on one line, without control characters and without the key."""
+        """A server's message, short, on one line, without control characters and without the key."""
         if self.key:
             text = text.replace(self.key, "[key]")
         text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _QUOTED]).split())
@@ -101,10 +101,10 @@ class Address:
 
 
 class HttpClient:
-    """One session of aiohttp for each event loop, opened on first use.
+    """One aiohttp session for each event loop, opened on first use.
 
-    It closes by itself when its loop shuts down: the session lives in an async generator, and `asyncio.run` ends
-    those before it closes the loop. `close()` does it sooner.
+    A session closes itself when its loop shuts down: it lives in an async generator, and `asyncio.run` ends these
+    before it closes the loop. `close()` closes it earlier.
     """
 
     def __init__(self, *, connections: int = 512) -> None:
@@ -118,7 +118,7 @@ class HttpClient:
         session = self._open.get(loop)
         if session is None or session.closed:
             keeper = self._keep(loop)
-            # No other task runs before the first yield, so that two callers cannot both open a session.
+            # No other task runs before the first yield, so two callers cannot both open a session.
             session = await anext(keeper)
             self._keepers[loop] = keeper
         return session
@@ -133,9 +133,9 @@ class HttpClient:
     async def post(
         self, address: Address, body: bytes, headers: Mapping[str, str]
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send `body`; give the response once it is a success, else raise `HttpFailed`.
+        """Send `body` and yield the response if it is a success; otherwise raise `HttpFailed`.
 
-        Redirects are not followed, since the key would go along. Leaving early closes the connection.
+        Redirects are not followed, since the key would be sent along. Leaving the block early closes the connection.
         """
         import aiohttp
 
@@ -160,7 +160,7 @@ class HttpClient:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": "rebut"},
-            # With trust_env aiohttp also takes passwords out of .netrc; proxies alone are wanted, see `_proxy`.
+            # With trust_env, aiohttp also reads passwords from .netrc. Only proxies are wanted, see `_proxy`.
             trust_env=False,
         )
         self._open[loop] = session
@@ -172,7 +172,7 @@ class HttpClient:
             await session.close()
 
     def _proxy(self, address: Address) -> str | None:
-        """The environment's proxy for this address; never one for the machine itself."""
+        """The proxy that the environment sets for this address; none for this machine itself."""
         if address.local:
             return None
         if address.url not in self._proxies:
@@ -182,12 +182,12 @@ class HttpClient:
             known = getproxies()
             proxy = None if proxy_bypass(host) else known.get(urlsplit(address.url).scheme) or known.get("all")
             if proxy and not proxy.startswith(("http://", "https://")):
-                # Going past a proxy that somebody set on purpose would be worse than not going at all.
+                # Ignoring a proxy that was set on purpose would be worse than failing.
                 kind = proxy.partition(":")[0]
                 raise HttpFailed(
                     "crashed",
-                    f"{address.who}: the environment's proxy for {address.place} is of the kind {kind!r}",
-                    f"Only HTTP proxies work: set another, or name {host} in no_proxy.",
+                    f"{address.who}: the proxy for {address.place} in the environment is of the kind {kind!r}",
+                    f"Only HTTP proxies are supported: set another one, or add {host} to no_proxy.",
                 )
             self._proxies[address.url] = proxy
         return self._proxies[address.url]
@@ -197,26 +197,26 @@ _shared = HttpClient()
 
 
 def shared() -> HttpClient:
-    """The client that all backends use unless they are given another."""
+    """The client that all backends use by default."""
     return _shared
 
 
 async def refused(address: Address, response: aiohttp.ClientResponse) -> HttpFailed:
-    """The failure that an error status stands for."""
+    """The failure that an error status means."""
     raw = await response.content.read(_READ_OF_ERROR)
-    detail = told(raw.decode("utf-8", "replace"))
+    detail = error_message(raw.decode("utf-8", "replace"))
     after = retry_after(response.headers)
     if 300 <= response.status < 400:
         return HttpFailed(
             "crashed",
             f"{address.who}: {address.place} answered with a redirect ({response.status})",
-            "Redirects are not followed, so that keys stay where they belong: set base_url to the final address.",
+            "Redirects are not followed, so that no key is sent elsewhere: set base_url to the final address.",
             status=response.status,
         )
     return failure(address, response.status, detail, after)
 
 
-def told(body: str) -> str:
+def error_message(body: str) -> str:
     """The message inside an error body, whatever its shape."""
     try:
         value = json.loads(body)
@@ -224,22 +224,22 @@ def told(body: str) -> str:
         return body
     inner = value.get("error", value) if isinstance(value, dict) else value
     if isinstance(inner, dict):
-        words = [str(inner[name]) for name in ("message", "detail", "code", "type", "param") if inner.get(name)]
-        return " · ".join(dict.fromkeys(words)) or body
+        parts = [str(inner[name]) for name in ("message", "detail", "code", "type", "param") if inner.get(name)]
+        return " · ".join(dict.fromkeys(parts)) or body
     return inner if isinstance(inner, str) else body
 
 
 def failure(address: Address, status: int, detail: str, after: float | None = None) -> HttpFailed:
-    """Status and words of a server as a failure of its class."""
+    """The failure for a status and a message of a server."""
     if address.key:
         detail = detail.replace(address.key, "[key]")
-    words = address.quote(detail)
-    said = f"{address.who}: {address.place} answered {status}" + (f": {words}" if words else "")
+    quoted = address.quote(detail)
+    message = f"{address.who}: {address.place} answered {status}" + (f": {quoted}" if quoted else "")
 
     def failed(kind: FailureKind, hint: str, retryable: bool = False) -> HttpFailed:
         return HttpFailed(
             kind,
-            said,
+            message,
             hint,
             status=status,
             detail=detail,
@@ -252,21 +252,21 @@ def failure(address: Address, status: int, detail: str, after: float | None = No
     if status in (401, 403):
         return failed("auth", f"Check {key}: it is missing, wrong, or may not use this model.")
     if status == 402 or "insufficient_quota" in detail:
-        return failed("rate limit", "The account has no credit left: add some, or seat another model.")
+        return failed("rate limit", "The account has no credit left: add some, or choose another model.")
     if status == 404:
-        bare = "" if re.search(r"/v\d", urlsplit(address.url).path) else " Most servers want /v1 at its end."
-        return failed("missing tool", f"No such model or address there: check the model's name and base_url.{bare}")
+        bare = "" if re.search(r"/v\d", urlsplit(address.url).path) else " Most servers need /v1 at its end."
+        return failed("missing tool", f"There is no such model or address: check the model's name and base_url.{bare}")
     if status == 413:
-        return failed("crashed", "It takes no request as large as that: give less context, or seat another model.")
+        return failed("crashed", "The request is too large for it: give less context, or choose another model.")
     if status == 429:
-        return failed("rate limit", "Wait and resume, or lower how many calls run at once.", retryable=True)
+        return failed("rate limit", "Wait and resume, or lower the number of concurrent calls.", retryable=True)
     if status >= 500:
-        return failed("crashed", "The provider is in trouble: wait and resume.", retryable=status in TRANSIENT)
-    return failed("crashed", "The request was refused; see the server's words above.")
+        return failed("crashed", "The provider has a problem: wait and resume.", retryable=status in TRANSIENT)
+    return failed("crashed", "The request was refused; see the server's message above.")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait: a number, or a date taken against the server's own clock."""
+    """Seconds that a server asks to wait: a number, or a date that is compared with the server's own clock."""
     value = headers.get("Retry-After", "").strip()
     try:
         seconds = float(value)
@@ -279,16 +279,16 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         now = parsedate_to_datetime(headers["Date"]) if "Date" in headers else datetime.now(UTC)
         return max(0.0, (until - now).total_seconds())
     except (ValueError, TypeError):
-        # No date, or one of the two without a zone.
+        # Not a date, or one of the two has no time zone.
         return None
 
 
 def broke_off(address: Address, why: str, *, retryable: bool) -> HttpFailed:
-    why = "the connection was closed in the middle" if "Not enough data" in why else why  # in the client's long words
+    why = "the connection was closed in the middle" if "Not enough data" in why else why  # aiohttp's message is long
     return HttpFailed(
         "crashed",
         f"{address.who}: the stream broke off: {address.quote(why)}",
-        "Resume asks again.",
+        "Resume to ask again.",
         retryable=retryable,
         lost=True,
     )
@@ -301,12 +301,12 @@ def _unreached(address: Address, error: aiohttp.ClientError, answered: bool) -> 
         return broke_off(address, str(error) or type(error).__name__, retryable=False)
     start = "Start the server there, or correct base_url." if address.local else "Check base_url and the network."
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        message = f"{address.who}: no host of the name in {address.place} is known"
+        message = f"{address.who}: the host name in {address.place} is unknown"
         return HttpFailed("crashed", message, start, retryable=True)
     if isinstance(error, aiohttp.ClientSSLError):
         return HttpFailed(
             "crashed",
-            f"{address.who}: no safe connection to {address.place}: {address.quote(str(error))}",
+            f"{address.who}: no secure connection to {address.place}: {address.quote(str(error))}",
             "Check the address and the certificates of this machine.",
         )
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -318,5 +318,5 @@ def _unreached(address: Address, error: aiohttp.ClientError, answered: bool) -> 
     if isinstance(error, aiohttp.ClientOSError | aiohttp.ServerDisconnectedError):
         message = f"{address.who}: {address.place} closed the connection before it answered"
         return HttpFailed("crashed", message, start, retryable=True, lost=True)
-    message = f"{address.who}: {address.place} does not speak HTTP: {address.quote(str(error))}"
+    message = f"{address.who}: {address.place} does not answer in HTTP: {address.quote(str(error))}"
     return HttpFailed("crashed", message, start)

@@ -1,9 +1,9 @@
-"""The generateContent wire, as Google's Gemini speaks it.
+"""The generateContent wire of Google's Gemini.
 
 As documented by the provider: `streamGenerateContent?alt=sse` sends one partial reply per event and has no last event
-of its own; a schema goes into `responseJsonSchema`; models from 3 on take a thinking level, those before it a number of
-tokens, and refuse the other with 400. A key that is wrong is answered with 400, and the time to wait after 429 stands
-in the error's words. Assumed: levels are written in small letters, as in the provider's examples.
+of its own; a schema goes into `responseJsonSchema`; models from 3 on take a thinking level, older ones a number of
+tokens, and refuse the other with 400. A wrong key is answered with 400, and the time to wait after 429 is in the text
+of the error. Assumed: levels are in lower case, as in the provider's examples.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Google(Wire):
 
     vendor = "google"
     notes: ClassVar[Mapping[str, str]] = {
-        "level": "{} has no thinking level; gave it a thinking budget instead",
-        "budget": "{} has no thinking budget either; went on without an effort",
-        "schema": "{} takes no such schema; put the schema into the prompt",
+        "level": "{} has no thinking level; continued with a thinking budget instead",
+        "budget": "{} has no thinking budget either; continued without an effort",
+        "schema": "{} does not accept this schema; the schema is in the prompt",
     }
 
     def url(self, base: str, model: str) -> str:
@@ -42,7 +42,7 @@ class Google(Wire):
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
         sent: set[str] = set()
         text, config = request.prompt, dict[str, Json](maxOutputTokens=request.max_output)
-        config |= self.drawn(request, without, sent)
+        config |= self.sampling_fields(request, without, sent)
         if effort := request.participant.spec.effort:
             if "level" not in without:
                 config["thinkingConfig"] = {"thinkingLevel": "high" if effort == "max" else effort}
@@ -59,49 +59,49 @@ class Google(Wire):
                     "responseJsonSchema": bare_references(request.schema),
                 }
                 sent.add("schema")
-        # The provider caches equal beginnings by itself, so that the part that stays comes first.
+        # The provider caches equal beginnings by itself, so the stable part comes first.
         parts: list[Json] = [{"text": text}]
         if request.followup:
             parts.append({"text": f"\n\n{request.followup}"})
         return sent, {"contents": [{"role": "user", "parts": parts}], "generationConfig": config}
 
-    def listen(self) -> PartialReply:
+    def new_reply(self) -> PartialReply:
         return _Content()
 
-    def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
+    def blamed(self, message: str, status: int, sent: set[str]) -> str | None:
         for part in ("level", "budget"):
-            if part in sent and "thinking" in words:
+            if part in sent and "thinking" in message:
                 return part
         # An unspecific "invalid argument" is how a schema that is too complex is refused.
-        odd = re.search(r"mime|invalid argument|constraint", words) or schema_blamed(words, status)
+        odd = re.search(r"mime|invalid argument|constraint", message) or schema_blamed(message, status)
         return "schema" if "schema" in sent and odd else None
 
     def classed(self, failed: HttpFailed) -> HttpFailed:
-        words = failed.detail.lower()
-        if failed.status == 400 and re.search(r"api.?key", words):
+        message = failed.detail.lower()
+        if failed.status == 400 and re.search(r"api.?key", message):
             failed.kind = "auth"
             failed.hint = f"Check the key in {self._address.key_env or 'its setting'}: it is missing, wrong or expired."
-        wait = re.search(r"retry in ([\d.]+) ?s", words)
+        wait = re.search(r"retry in ([\d.]+) ?s", message)
         if wait and failed.retryable and failed.retry_after is None:
             failed.retry_after = float(wait[1].strip("."))
         return super().classed(failed)
 
 
 class _Content(PartialReply):
-    """A reply in events of the same shape, each with the next parts of `candidates[0]`; a whole one is the same."""
+    """A reply in events of one shape, each with the next parts of `candidates[0]`; a whole reply has the same shape."""
 
-    __slots__ = ("_told",)
+    __slots__ = ("_usage",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: Any = None
+        self._usage: Any = None
 
     def take(self, frame: Any) -> str:
         if error := frame.get("error"):
             self.error = error
             return ""
         if usage := frame.get("usageMetadata"):
-            self._told = usage
+            self._usage = usage
         if not self.model and isinstance(model := frame.get("modelVersion"), str):
             self.model = model
         said = ""
@@ -109,14 +109,14 @@ class _Content(PartialReply):
             candidate = candidates[0]
             if content := candidate.get("content"):
                 parts = content.get("parts") or ()
-                said = self.say("".join(part.get("text") or "" for part in parts if not part.get("thought")))
+                said = self.add("".join(part.get("text") or "" for part in parts if not part.get("thought")))
             if reason := candidate.get("finishReason"):
                 self._ended(str(reason), candidate.get("finishMessage"))
         elif reason := (frame.get("promptFeedback") or {}).get("blockReason"):
             self.finish = str(reason)
             self.blocked = f"the provider blocked the question ({reason})"
-        if self.finish and self._told:
-            self._spent(self._told)
+        if self.finish and self._usage:
+            self._spent(self._usage)
         return said
 
     def _ended(self, reason: str, message: Any) -> None:
@@ -125,9 +125,9 @@ class _Content(PartialReply):
         if reason not in _FINE:
             self.blocked = f"the provider stopped the reply ({reason})" + (f": {message}" if message else "")
 
-    def _spent(self, told: Any) -> None:
-        # A count of 0 is left out. Thinking is billed as output, and is not part of the candidates' count.
-        made = (count(told.get(name, 0)) or 0 for name in ("candidatesTokenCount", "thoughtsTokenCount"))
+    def _spent(self, usage: Any) -> None:
+        # A count of 0 is omitted. Thinking is billed as output, but not part of the candidates' count.
+        made = (count(usage.get(name, 0)) or 0 for name in ("candidatesTokenCount", "thoughtsTokenCount"))
         self.usage = Usage(
-            count(told.get("promptTokenCount")), sum(made), count(told.get("cachedContentTokenCount", 0))
+            count(usage.get("promptTokenCount")), sum(made), count(usage.get("cachedContentTokenCount", 0))
         )

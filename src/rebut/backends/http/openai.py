@@ -1,4 +1,4 @@
-"""The chat-completions wire, as OpenAI speaks it and many servers after it."""
+"""The chat-completions wire of OpenAI, which many other servers use too."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class OpenAI(Wire):
 
     vendor, path = "openai", "/chat/completions"
     notes: ClassVar[Mapping[str, str]] = {
-        "max_tokens": "{} wants max_completion_tokens instead of max_tokens; went on with that",
-        "stream_options": "{} does not tell usage in a stream; went on without it",
-        "reasoning_effort": "{} has no effort setting; went on without it",
-        "response_format": "{} takes no schema; put the schema into the prompt",
+        "max_tokens": "{} needs max_completion_tokens instead of max_tokens; continued with that",
+        "stream_options": "{} does not report usage in a stream; continued without it",
+        "reasoning_effort": "{} has no effort setting; continued without it",
+        "response_format": "{} does not accept a schema; the schema is in the prompt",
     }
 
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
@@ -31,7 +31,7 @@ class OpenAI(Wire):
         if "stream_options" in sent:
             body["stream_options"] = {"include_usage": True}
         body["max_tokens" if "max_tokens" in sent else "max_completion_tokens"] = request.max_output
-        body |= self.drawn(request, without, sent)
+        body |= self.sampling_fields(request, without, sent)
         if (effort := request.participant.spec.effort) and "reasoning_effort" not in without:
             body["reasoning_effort"] = _EFFORT.get(effort, effort)
             sent.add("reasoning_effort")
@@ -39,27 +39,27 @@ class OpenAI(Wire):
             if "response_format" in without:
                 text = schema_in_prompt(request)
             else:
-                # Strict mode knows only part of JSON schema; the engine validates in any case.
+                # Strict mode supports only a part of JSON schema; the engine validates in any case.
                 schema: dict[str, Json] = {"name": schema_label(request), "schema": dict(request.schema)}
                 body["response_format"] = {"type": "json_schema", "json_schema": {**schema, "strict": False}}
                 sent.add("response_format")
         if request.followup:
-            # One message, not two: several chat templates refuse a user who speaks twice in a row.
+            # One message, not two: several chat templates refuse two user messages in a row.
             text = f"{text}\n\n{request.followup}"
         body["messages"] = [{"role": "user", "content": text}]
         return sent, body
 
-    def listen(self) -> PartialReply:
+    def new_reply(self) -> PartialReply:
         return _Completion()
 
-    def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
-        if "max_tokens" in sent and "max_tokens" in words and NOT_KNOWN.search(words):
+    def blamed(self, message: str, status: int, sent: set[str]) -> str | None:
+        if "max_tokens" in sent and "max_tokens" in message and NOT_KNOWN.search(message):
             return "max_tokens"
-        if "stream_options" in sent and "stream_options" in words:
+        if "stream_options" in sent and "stream_options" in message:
             return "stream_options"
-        if "reasoning_effort" in sent and re.search(r"reasoning[._ ]?effort|think", words):
+        if "reasoning_effort" in sent and re.search(r"reasoning[._ ]?effort|think", message):
             return "reasoning_effort"
-        return "response_format" if "response_format" in sent and schema_blamed(words, status) else None
+        return "response_format" if "response_format" in sent and schema_blamed(message, status) else None
 
 
 class _Completion(PartialReply):
@@ -90,9 +90,9 @@ class _Completion(PartialReply):
         if not text:
             return ""
         if not isinstance(text, str):
-            # Some send a list of parts; those that are not text (thinking, say) are no part of the answer.
+            # Some servers send a list of parts. Parts that are not text, such as thinking, do not belong to the answer.
             text = "".join(str(piece["text"]) for piece in text if piece["type"] == "text")
-        return self.say(text)
+        return self.add(text)
 
     def _finished(self, finish: str, choice: Any) -> None:
         self.finish = finish
@@ -100,11 +100,11 @@ class _Completion(PartialReply):
         if finish == "content_filter":
             self.blocked = "the provider's content filter stopped the reply"
         elif finish == "error":
-            self.error = choice.get("error") or "the provider broke off"
+            self.error = choice.get("error") or "the provider stopped in the middle"
 
     def _spent(self, usage: Json) -> None:
         if not isinstance(usage, dict):
-            raise TypeError("usage is no object")
+            raise TypeError("usage is not an object")
         details = usage.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else None
         self.usage = Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), count(cached))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from rebut.core.types import Usage
 
-# Where our name of a provider is not the table's.
+# Providers that have another name in the table.
 _NAMES = {"xai": "x-ai", "gemini": "google", "moonshot": "moonshotai"}
 
 
 def price(model: str, usage: Usage, provider: str = "", *, written: int = 0) -> float | None:
-    """US dollars for a call that took `usage`; None when the model or its token counts are unknown.
+    """US dollars for a call that used `usage`; None if the model or its token counts are unknown.
 
-    Without a provider the table picks the one that the model's name points to. `written` of the input tokens were put
-    into the provider's cache, which some charge more for.
+    Without a provider, the table chooses one by the model's name. `written` of the input tokens were written to the
+    provider's cache, for which some charge more.
     """
     if usage.input is None or usage.output is None:
         return None
@@ -23,15 +23,16 @@ def price(model: str, usage: Usage, provider: str = "", *, written: int = 0) -> 
 def worst_case(
     model: str, provider: str, input_tokens: int, output_tokens: int, *, writes: bool = False
 ) -> float | None:
-    """The most that a call of this size can cost: every output token used, nothing served from a cache.
+    """The most that a call of this size can cost: all output tokens used, nothing read from a cache.
 
-    With `writes` all of the input may be put into the cache.
+    With `writes`, all of the input may be written to the cache.
     """
     return _look_up(model, provider, input_tokens, output_tokens, 0, input_tokens if writes else 0)
 
 
 def _look_up(model: str, provider: str, given: int, made: int, cached: int, written: int) -> float | None:
-    # Imported on first use: the table takes a fifth of a second to load, and many runs never need it.
+    # Imported on first use: the table takes a fifth of a second to load, and many runs do not need it. It is needed
+    # before the first call, because the amount that a call may cost is recorded before the call is made.
     import genai_prices
 
     counts = genai_prices.Usage(
@@ -43,6 +44,6 @@ def _look_up(model: str, provider: str, given: int, made: int, cached: int, writ
         return None
     rates = result.model_price
     if rates.input_mtok is None or rates.output_mtok is None:
-        # Listed, but not by the token: the sum would leave out what is not listed and so come out too low.
+        # Listed, but without a price per token: the sum would be too low.
         return None
     return float(result.total_price)

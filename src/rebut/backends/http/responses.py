@@ -1,8 +1,8 @@
-"""The Responses wire, as OpenAI speaks it.
+"""The Responses wire of OpenAI.
 
 As documented by the provider: a schema goes into `text.format`, an effort into `reasoning.effort`; the last event holds
-the whole response with its usage, and there is no `[DONE]`. `store` is false, since the provider else keeps what was
-said. Assumed: `xhigh` is the highest effort that most models know; one that does not is asked with `high`.
+the whole response with its usage, and there is no `[DONE]`. `store` is false, because otherwise the provider keeps the
+conversation. Assumed: `xhigh` is the highest effort of most models; a model without it is called with `high`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Responses(Wire):
     vendor, path = "openai", "/responses"
     knobs: ClassVar[Mapping[str, str]] = {"temperature": "temperature"}
     notes: ClassVar[Mapping[str, str]] = {
-        "store": "{} cannot be told to forget; it may keep what was sent",
-        "xhigh": "{} has no effort above high; went on with that",
-        "reasoning": "{} has no effort setting; went on without it",
-        "text": "{} takes no schema; put the schema into the prompt",
+        "store": "{} does not accept store=false; it may keep what was sent",
+        "xhigh": "{} has no effort above high; continued with that",
+        "reasoning": "{} has no effort setting; continued without it",
+        "text": "{} does not accept a schema; the schema is in the prompt",
     }
 
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
@@ -34,12 +34,12 @@ class Responses(Wire):
         body: dict[str, Json] = {"model": self._model, "stream": True, "max_output_tokens": request.max_output}
         if "store" in sent:
             body["store"] = False
-        body |= self.drawn(request, without, sent)
+        body |= self.sampling_fields(request, without, sent)
         if (effort := request.participant.spec.effort) and "reasoning" not in without:
-            told = "xhigh" if effort == "max" else effort
-            told = "high" if told in without else told
-            body["reasoning"] = {"effort": told}
-            sent |= {"reasoning", told} & self.notes.keys()
+            level = "xhigh" if effort == "max" else effort
+            level = "high" if level in without else level
+            body["reasoning"] = {"effort": level}
+            sent |= {"reasoning", level} & self.notes.keys()
         if request.schema is not None:
             if "text" in without:
                 text = schema_in_prompt(request)
@@ -53,29 +53,29 @@ class Responses(Wire):
         body["input"] = [{"role": "user", "content": content}]
         return sent, body
 
-    def listen(self) -> PartialReply:
+    def new_reply(self) -> PartialReply:
         return _Response()
 
-    def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
-        if "store" in sent and re.search(r"\bstore\b", words):
+    def blamed(self, message: str, status: int, sent: set[str]) -> str | None:
+        if "store" in sent and re.search(r"\bstore\b", message):
             return "store"
-        if "xhigh" in sent and "xhigh" in words:
+        if "xhigh" in sent and "xhigh" in message:
             return "xhigh"
-        if "reasoning" in sent and re.search(r"reasoning|effort", words):
+        if "reasoning" in sent and re.search(r"reasoning|effort", message):
             return "reasoning"
-        odd = re.search(r"text\.format|\btext\b", words) or schema_blamed(words, status)
+        odd = re.search(r"text\.format|\btext\b", message) or schema_blamed(message, status)
         return "text" if "text" in sent and odd else None
 
 
 class _Response(PartialReply):
-    """A reply as events that name their type, of which the last holds the whole response; or that response alone."""
+    """A reply as events with a type, of which the last has the whole response; or that response alone."""
 
     __slots__ = ()
 
     def take(self, frame: Any) -> str:
         kind = frame.get("type")
         if kind == "response.output_text.delta":
-            return self.say(frame["delta"])
+            return self.add(frame["delta"])
         if kind == "response.refusal.delta":
             self._refused(frame["delta"])
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
@@ -102,7 +102,7 @@ class _Response(PartialReply):
             self.cut = reason == "max_output_tokens"
             if not self.cut:
                 self.blocked = f"the provider stopped the reply ({reason})"
-        # After deltas the text is known already; without them, or without a stream, it stands only here.
+        # After deltas the text is known already; without deltas, or without a stream, it is only here.
         return "" if self.pieces else self._whole(response.get("output") or ())
 
     def _whole(self, output: Any) -> str:
@@ -110,11 +110,11 @@ class _Response(PartialReply):
         for part in parts:
             if part["type"] == "refusal" and not self.blocked:
                 self._refused(part["refusal"])
-        return self.say("".join(part["text"] for part in parts if part["type"] == "output_text"))
+        return self.add("".join(part["text"] for part in parts if part["type"] == "output_text"))
 
     def _named(self, response: Any) -> None:
         if isinstance(model := response.get("model"), str):
             self.model = model
 
-    def _refused(self, words: Any) -> None:
-        self.blocked = (self.blocked or "refused to answer: ") + str(words)
+    def _refused(self, why: Any) -> None:
+        self.blocked = (self.blocked or "refused to answer: ") + str(why)

@@ -1,4 +1,4 @@
-"""JSON schemas as the stricter providers take them. What is left out here, the engine still checks in the reply."""
+"""JSON schemas for providers that accept only a part of them. The engine checks the reply against the whole schema."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ Node = dict[str, Json]
 
 
 def schema_label(request: Request) -> str:
-    """The schema's name in the characters that providers take."""
+    """The schema's name in characters that providers accept."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", request.schema_name)[:64] or "reply"
 
 
 def schema_in_prompt(request: Request) -> str:
-    """The question for a model that takes no schema, which then stands in the words."""
+    """The question with the schema in its text, for a model that does not accept a schema."""
     return request.prompt + SCHEMA_IN_PROMPT.format(json.dumps(request.schema, ensure_ascii=False))
 
 
 def schema_blamed(words: str, status: int) -> bool:
-    """Whether a server's error is about the schema, as far as its words tell."""
+    """Whether a server's error is about the schema, as far as its message shows."""
     if re.search(r"response_format|json_schema|schema|structured|grammar|requested parameters", words):
         return True
     return status == 501 or (status in (400, 422) and bool(NOT_KNOWN.search(words)))
 
 
 def closed(schema: Mapping[str, Json]) -> Node:
-    """Objects take no further properties, and bounds on size and number are gone.
+    """The schema with objects that allow no further properties, and without bounds on sizes and numbers.
 
-    An object that is a free mapping stays as it is, for the provider to refuse: to close it would forbid all content.
+    An object that is a free mapping is unchanged, and the provider may refuse it: closing it would forbid all content.
     """
 
     def close(node: Node) -> Node:
@@ -58,7 +58,7 @@ def closed(schema: Mapping[str, Json]) -> Node:
 
 
 def bare_references(schema: Mapping[str, Json]) -> Node:
-    """A reference stands alone: no description or default beside it."""
+    """The schema with references that have no description or default beside them."""
 
     def bare(node: Node) -> Node:
         return {key: value for key, value in node.items() if key.startswith("$")} if "$ref" in node else node
@@ -67,7 +67,7 @@ def bare_references(schema: Mapping[str, Json]) -> Node:
 
 
 def _each(schema: Mapping[str, Json], change: Callable[[Node], Node]) -> Node:
-    """Apply a change to a schema and all schemas inside it; names of properties and values are not schemas."""
+    """Apply a change to a schema and to all schemas inside it; property names and values are not schemas."""
     out: Node = {}
     for key, value in schema.items():
         if key in _NAMED and isinstance(value, dict):

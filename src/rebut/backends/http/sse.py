@@ -1,4 +1,4 @@
-"""Server-sent events, decoded from a byte stream that may be cut anywhere."""
+"""Server-sent events, decoded from a byte stream that may be split anywhere."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ BOM = b"\xef\xbb\xbf"
 class Decoder:
     """Turns chunks of a response body into the data of each event.
 
-    Only the data is handed on: the model wires repeat in it whatever the event's name says. Line ends become LF as
-    they enter, so that a frame is simply what stands before an empty line, and the common frame of one `data:` line
-    costs one slice and one decode.
+    Event names are ignored: the providers repeat them in the data. Line ends become LF on arrival, so a frame is the
+    text before an empty line, and the common frame of one `data:` line costs one slice and one decode.
     """
 
     __slots__ = ("_after_cr", "_at_start", "_rest")
@@ -22,13 +21,13 @@ class Decoder:
 
     @property
     def waiting(self) -> int:
-        """Bytes held back because their event is not complete; for the caller to put a bound on."""
+        """Bytes of an event that is not complete yet; the caller limits them."""
         return len(self._rest)
 
     def feed(self, chunk: bytes) -> list[str]:
-        """Take the next piece of the stream; give the data of the events that it completes."""
+        """Read the next piece of the stream; return the data of the events that it completes."""
         if self._after_cr and chunk:
-            # A CR at the end of the last chunk has counted as a line end already; its LF must not count again.
+            # A CR at the end of the last chunk was a line end already; its LF must not count again.
             self._after_cr = False
             if chunk[0] == 10:
                 chunk = chunk[1:]
@@ -36,7 +35,7 @@ class Decoder:
             self._after_cr = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         rest = self._rest
-        # Looking only where something new can complete a frame keeps a long frame in small chunks linear.
+        # Searching only the new part keeps the cost of a long frame in small chunks linear.
         found = rest.find(b"\n\n", self._append(chunk))
         if found < 0:
             return []
@@ -45,7 +44,7 @@ class Decoder:
         return self._data(frames)
 
     def close(self) -> list[str]:
-        """The stream has ended. An event without its empty line is still given: many servers leave that out."""
+        """The data at the end of the stream. The last event may lack its empty line: many servers omit it."""
         last, self._rest = bytes(self._rest), bytearray()
         return self._data([last])
 
@@ -68,7 +67,7 @@ class Decoder:
 
 
 def _lines(frame: bytes) -> str | None:
-    """The data of a frame of any shape; None when it has none, as with comments that only keep a line alive."""
+    """The data of a frame of any shape; None if it has none, as keep-alive comments."""
     parts = []
     for line in frame.split(b"\n"):
         name, _, value = line.partition(b":")

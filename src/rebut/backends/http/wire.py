@@ -1,8 +1,8 @@
-"""What all HTTP wires share: one call, read as a stream, with every way to fail told in a class.
+"""What all HTTP wires share: one call, read as a stream, with a class for every failure.
 
-A wire is a subclass that knows how its provider wants a question written (`body`) and how it writes an answer
-(`PartialReply.take`). Compatible servers know different parts of a wire. What one refuses (schema, effort, a field) is
-left out from then on, and said once in the notes.
+A wire is a subclass that knows how its provider wants a question (`body`) and how it sends an answer
+(`PartialReply.take`). Compatible servers support different parts of a wire. A part that a server refuses (schema,
+effort, a field) is left out of all later calls, with one note about it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rebut.backends.families import family_of
-from rebut.backends.http.client import Address, HttpClient, HttpFailed, broke_off, failure, shared, told
+from rebut.backends.http.client import Address, HttpClient, HttpFailed, broke_off, error_message, failure, shared
 from rebut.backends.http.sse import BOM, Decoder
 from rebut.core.types import Json, Reply, Request, Usage
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 LARGEST = 4 * 1024 * 1024
-"""Characters of a reply, and bytes of one frame of it, beyond which we stop reading."""
+"""Characters of a reply, and bytes of one frame of it, after which reading stops."""
 
 _NO_MODEL = re.compile(r"model_not_found|not a valid model|(no such|unknown|invalid) model|model .{0,80}does not exist")
 _CODES = {
@@ -38,12 +38,12 @@ _CODES = {
     "billing_error": 402,
     "invalid_request": 400,
 }
-"""Words in an error that came inside a stream, and the status that it would have had as an answer."""
-_NO_KNOB = "{} takes no {} here; went on without it"
+"""Words in an error inside a stream, and the HTTP status that such an error has otherwise."""
+_NO_KNOB = "{} does not accept {} here; continued without it"
 ROOM_TO_THINK = {"low": 2048, "medium": 8192, "high": 16_384, "max": 32_768}
-"""Tokens on top of the reply's own when an effort is set. All wires count thinking as output: without these a model
-that thinks hard would use up the limit before it comes to its answer."""
-_ROOM = "{} gives shorter replies only; went on without the extra room to think"
+"""Tokens added to the reply's own limit if an effort is set. All wires count thinking as output: without these, a model
+with a high effort would reach the limit before its answer."""
+_ROOM = "{} allows shorter replies only; continued without extra tokens for thinking"
 _TOO_LONG = re.compile(r"at most|exceed|maximum|larger|greater|less than|too (large|high|many|big|long)|range|supports")
 _SHARES = {"low": 1 / 8, "medium": 1 / 4, "high": 1 / 2, "max": 3 / 4}
 _read_frame = json.JSONDecoder().raw_decode
@@ -53,15 +53,15 @@ class Wire(ABC):
     """One model behind one HTTP address."""
 
     vendor: ClassVar[str]
-    """Provider and family when nobody names them."""
+    """The default provider and family."""
     path: ClassVar[str] = ""
-    """What follows the base of an address, where that is all."""
+    """The fixed path after the base address."""
     notes: ClassVar[Mapping[str, str]]
-    """The parts of a request that a server may refuse, and what to tell the user when it does."""
+    """The parts of a request that a server may refuse, and the note for the user if it does."""
     knobs: ClassVar[Mapping[str, str]] = {"temperature": "temperature", "seed": "seed"}
-    """What of a seat's sampling the wire has, and under which name."""
+    """The sampling options of this wire, and their field names."""
     marks_cache: ClassVar[bool] = False
-    """Asks the provider to cache the prompt, at whatever it charges for that."""
+    """Whether the provider is asked to cache the prompt, for which it may charge."""
 
     def __init__(
         self,
@@ -84,30 +84,30 @@ class Wire(ABC):
         self._refused: set[str] = set()
 
     def url(self, base: str, model: str) -> str:
-        """The address to post to. Some configs already name the whole of it."""
+        """The address to post to. Some configs have the whole address already."""
         return base if base.endswith(self.path) else f"{base}{self.path}"
 
     def headers(self, key: str) -> dict[str, str]:
-        """What goes along with every call; the key only if there is one."""
+        """The headers of every call, with the key if there is one."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     @abstractmethod
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
-        """The question, and which of the parts that a server may refuse (`notes`) are in it."""
+        """Which of the parts that a server may refuse (`notes`) are in the request, and the request."""
 
     @abstractmethod
-    def listen(self) -> PartialReply:
-        """An empty record of one reply."""
+    def new_reply(self) -> PartialReply:
+        """A reply of which nothing has been received."""
 
     @abstractmethod
-    def blamed(self, words: str, status: int, sent: set[str]) -> str | None:
-        """Which part of the request a server's error is about, if it is one that we can do without."""
+    def blamed(self, message: str, status: int, sent: set[str]) -> str | None:
+        """The part of the request that a server's error is about, if the request works without it."""
 
     def classed(self, failed: HttpFailed) -> HttpFailed:
-        """Correct the class of a failure where this provider's status does not tell it."""
+        """Correct the class of a failure if this provider's status does not show it."""
         if failed.status == 400 and _NO_MODEL.search(failed.detail.lower()):
             failed.kind = "missing tool"
-            failed.hint = "No such model there: check the model's name."
+            failed.hint = "There is no such model: check the model's name."
         return failed
 
     def worst_case(self, input_tokens: int, output_tokens: int) -> float | None:
@@ -116,57 +116,57 @@ class Wire(ABC):
 
         return worst_case(self._model, self._provider, input_tokens, output_tokens, writes=self.marks_cache)
 
-    def drawn(self, request: Request, without: set[str], sent: set[str]) -> dict[str, Json]:
-        """The seat's temperature and seed as fields of this wire, those that it has and was not refused."""
+    def sampling_fields(self, request: Request, without: set[str], sent: set[str]) -> dict[str, Json]:
+        """The seat's temperature and seed as fields of this wire, without those that it lacks or that were refused."""
         given = request.sampling.to_json().items()
         fields = {self.knobs[name]: value for name, value in given if name in self.knobs and name not in without}
         sent |= {name for name, _ in given if self.knobs.get(name) in fields}
         return fields
 
     def _lacking(self, request: Request) -> list[str]:
-        """Say once which knobs that the seat has set are none of this wire's."""
+        """Notes, given once, on sampling options of the seat that this wire does not have."""
         missing = [n for n in request.sampling.to_json() if n not in self.knobs and n not in self._refused]
         self._refused.update(missing)
-        return [f"{self.name} takes no {name} on this wire; went on without it" for name in missing]
+        return [f"{self.name} does not accept {name} on this wire; continued without it" for name in missing]
 
     async def complete(self, request: Request) -> Reply:
         if not (self._address.key.isascii() and self._address.key.isprintable()):
             where = self._address.key_env or "its setting"
-            raise HttpFailed("auth", f"{self.name}: the key holds characters that no key has", f"Check {where}.")
-        heard = self.listen()
+            raise HttpFailed("auth", f"{self.name}: the key contains characters that no key has", f"Check {where}.")
+        partial = self.new_reply()
         notes = self._lacking(request)
         try:
             async with asyncio.timeout(request.timeout):
                 while True:
-                    heard = self.listen()
+                    partial = self.new_reply()
                     asked = _shorter(request) if "room" in self._refused else request
                     sent, body = self.body(asked, self._refused)
                     sent |= {"room"} if asked.thinking else set()
                     data = _written(body)
                     try:
-                        await self._call(request, data, heard)
+                        await self._call(request, data, partial)
                     except HttpFailed as failed:
                         part = self._refused_part(self.classed(failed), sent)
-                        if part is None or heard.pieces:
+                        if part is None or partial.pieces:
                             raise
                         if part not in self._refused:
                             self._refused.add(part)
-                            told = {"room": _ROOM, **self.notes}.get(part, _NO_KNOB.format("{}", part))
-                            notes.append(told.format(self.name))
-                        # Each turn sends one part less, so this ends.
+                            note = {"room": _ROOM, **self.notes}.get(part, _NO_KNOB.format("{}", part))
+                            notes.append(note.format(self.name))
+                        # Each turn sends one part less, so the loop ends.
                         continue
-                    return self._reply(heard, notes)
+                    return self._reply(partial, notes)
         except TimeoutError:
-            if heard.finish:
-                # The answer was whole and only the end of the stream was wanting.
-                return self._reply(heard, notes)
-            so_far = f"; {heard.size} characters of it had come" if heard.size else ""
+            if partial.finish:
+                # The answer is complete; only the end of the stream is missing.
+                return self._reply(partial, notes)
+            so_far = f"; {partial.size} characters were received" if partial.size else ""
             raise HttpFailed(
                 "timeout",
-                f"{self.name}: no whole answer within {request.timeout:.0f} s{so_far}",
+                f"{self.name}: no complete answer within {request.timeout:.0f} s{so_far}",
                 "Give it more time, or less to do.",
-                usage=heard.usage,
-                usd=self._cost(heard) if heard.usage else None,
+                usage=partial.usage,
+                usd=self._cost(partial) if partial.usage else None,
             ) from None
 
     def _refused_part(self, failed: HttpFailed, sent: set[str]) -> str | None:
@@ -174,129 +174,133 @@ class Wire(ABC):
         no_model = failed.kind == "missing tool" and failed.status == 400
         if passing or no_model or failed.kind in ("auth", "rate limit"):
             return None
-        words = failed.detail.lower()
-        if "room" in sent and re.search(r"tokens|maxoutput|context (length|window)", words) and _TOO_LONG.search(words):
+        message = failed.detail.lower()
+        if (
+            "room" in sent
+            and re.search(r"tokens|maxoutput|context (length|window)", message)
+            and _TOO_LONG.search(message)
+        ):
             return "room"
-        knob = next((n for n in ("temperature", "seed") if n in sent and re.search(rf"\b{n}\b", words)), None)
-        return knob or self.blamed(words, failed.status, sent)
+        knob = next((n for n in ("temperature", "seed") if n in sent and re.search(rf"\b{n}\b", message)), None)
+        return knob or self.blamed(message, failed.status, sent)
 
-    async def _call(self, request: Request, body: bytes, heard: PartialReply) -> None:
+    async def _call(self, request: Request, body: bytes, partial: PartialReply) -> None:
         client = self._client or shared()
         async with client.post(self._address, body, self._headers) as response:
             if response.content_type == "text/event-stream":
-                await self._stream(request, response, heard)
+                await self._stream(request, response, partial)
             else:
-                await self._plain(request, response, heard)
-        if not heard.done and not heard.finish:
-            raise broke_off(self._address, "it ended without an ending", retryable=not heard.pieces)
+                await self._plain(request, response, partial)
+        if not partial.done and not partial.finish:
+            raise broke_off(self._address, "it ended without an end marker", retryable=not partial.pieces)
 
-    async def _stream(self, request: Request, response: aiohttp.ClientResponse, heard: PartialReply) -> None:
+    async def _stream(self, request: Request, response: aiohttp.ClientResponse, partial: PartialReply) -> None:
         import aiohttp
 
         decoder = Decoder()
         try:
             async for chunk in response.content.iter_any():
-                self._take(request, decoder.feed(chunk), heard)
-                if heard.size > LARGEST or decoder.waiting > LARGEST:
-                    raise self._unusable("reply larger than 4 MB", heard)
-                if heard.done:
+                self._take(request, decoder.feed(chunk), partial)
+                if partial.size > LARGEST or decoder.waiting > LARGEST:
+                    raise self._unusable("reply larger than 4 MB", partial)
+                if partial.done:
                     await _drain(response)
                     return
         except aiohttp.ClientError as error:
-            raise broke_off(self._address, str(error), retryable=not heard.pieces) from error
-        self._take(request, decoder.close(), heard, last=True)
+            raise broke_off(self._address, str(error), retryable=not partial.pieces) from error
+        self._take(request, decoder.close(), partial, last=True)
 
-    async def _plain(self, request: Request, response: aiohttp.ClientResponse, heard: PartialReply) -> None:
-        """A body that is not marked as a stream: one JSON object, or a stream under another name."""
+    async def _plain(self, request: Request, response: aiohttp.ClientResponse, partial: PartialReply) -> None:
+        """A body without the content type of a stream: one JSON object, or a stream all the same."""
         body = bytearray()
         async for chunk in response.content.iter_any():
             body += chunk
             if len(body) > LARGEST:
-                raise self._unusable("reply larger than 4 MB", heard)
+                raise self._unusable("reply larger than 4 MB", partial)
         if (whole := body.removeprefix(BOM).strip())[:1] == b"{":
-            self._take(request, [whole.decode("utf-8", "replace")], heard)
-            heard.done = True
+            self._take(request, [whole.decode("utf-8", "replace")], partial)
+            partial.done = True
         elif body.lstrip(BOM + b"\r\n").startswith((b"data:", b":", b"event:", b"id:")):
             decoder = Decoder()
-            self._take(request, decoder.feed(bytes(body)) + decoder.close(), heard)
+            self._take(request, decoder.feed(bytes(body)) + decoder.close(), partial)
         else:
-            words = self._address.quote(body.decode("utf-8", "replace"))
+            quoted = self._address.quote(body.decode("utf-8", "replace"))
             raise HttpFailed(
                 "bad reply",
-                f"{self.name}: {self._address.place} answered with {response.content_type}, no completion: {words}",
-                "Check base_url: this does not look like a model's address.",
+                f"{self.name}: {self._address.place} answered with {response.content_type}, not a completion: {quoted}",
+                "Check base_url: this does not look like the address of a model.",
             )
 
-    def _take(self, request: Request, events: list[str], heard: PartialReply, *, last: bool = False) -> None:
+    def _take(self, request: Request, events: list[str], partial: PartialReply, *, last: bool = False) -> None:
         for data in events:
             if data == "[DONE]":
-                heard.done = True
+                partial.done = True
                 return
             if not data:
                 continue
             try:
-                text = heard.take(_frame(data))
+                text = partial.take(_frame(data))
             except ValueError:
                 if last:
-                    raise broke_off(self._address, "its last frame is cut", retryable=not heard.pieces) from None
-                raise self._unusable(f"sent a frame that is no JSON: {self._address.quote(data)}", heard) from None
+                    raise broke_off(self._address, "its last frame is cut", retryable=not partial.pieces) from None
+                raise self._unusable(f"sent a frame that is not JSON: {self._address.quote(data)}", partial) from None
             except (AttributeError, TypeError, LookupError):
-                words = self._address.quote(data)
-                raise self._unusable(f"sent a frame that is no completion: {words}", heard) from None
-            if heard.error is not None:
-                raise self._error(heard)
+                quoted = self._address.quote(data)
+                raise self._unusable(f"sent a frame that is not a completion: {quoted}", partial) from None
+            if partial.error is not None:
+                raise self._error(partial)
             if text:
                 request.on_text(text)
 
-    def _reply(self, heard: PartialReply, notes: list[str]) -> Reply:
-        if heard.blocked:
-            raise self._unusable(self._address.quote(heard.blocked), heard)
-        text = "".join(heard.pieces)
+    def _reply(self, partial: PartialReply, notes: list[str]) -> Reply:
+        if partial.blocked:
+            raise self._unusable(self._address.quote(partial.blocked), partial)
+        text = "".join(partial.pieces)
         if not text or text.isspace():
-            why = " (the output limit was used up before it came to an answer)" if heard.cut else ""
-            raise self._unusable(f"empty reply{why}", heard)
+            why = " (the output limit was reached before the answer began)" if partial.cut else ""
+            raise self._unusable(f"empty reply{why}", partial)
         return Reply(
             text=text,
-            model=heard.model or self._model,
-            family=self._family or family_of(heard.model) or family_of(self._model),
-            usage=heard.usage or Usage(),
-            usd=self._cost(heard),
-            truncated=heard.cut,
+            model=partial.model or self._model,
+            family=self._family or family_of(partial.model) or family_of(self._model),
+            usage=partial.usage or Usage(),
+            usd=self._cost(partial),
+            truncated=partial.cut,
             notes=tuple(notes),
         )
 
-    def _cost(self, heard: PartialReply) -> float | None:
-        if heard.usd is not None or heard.usage is None or self._address.local:
-            # A server on this machine has no price of its own, whatever it calls its model.
-            return heard.usd
+    def _cost(self, partial: PartialReply) -> float | None:
+        if partial.usd is not None or partial.usage is None or self._address.local:
+            # A server on this machine has no price, whatever its model is called.
+            return partial.usd
         from rebut.backends.http.prices import price
 
-        names = [name for name in (heard.model, self._model) if name]
-        found = (price(name, heard.usage, self._provider, written=heard.written) for name in names)
+        names = [name for name in (partial.model, self._model) if name]
+        found = (price(name, partial.usage, self._provider, written=partial.written) for name in names)
         return next((usd for usd in found if usd is not None), None)
 
-    def _unusable(self, what: str, heard: PartialReply) -> HttpFailed:
-        paid = heard.usage is not None
-        usd = self._cost(heard) if paid else None
-        hint = "Seat another model, or resume."
-        return HttpFailed("bad reply", f"{self.name}: {what}", hint, usage=heard.usage, usd=usd)
+    def _unusable(self, what: str, partial: PartialReply) -> HttpFailed:
+        paid = partial.usage is not None
+        usd = self._cost(partial) if paid else None
+        hint = "Choose another model, or resume."
+        return HttpFailed("bad reply", f"{self.name}: {what}", hint, usage=partial.usage, usd=usd)
 
-    def _error(self, heard: PartialReply) -> HttpFailed:
-        """An error told inside a stream that began as a success."""
-        error = heard.error
+    def _error(self, partial: PartialReply) -> HttpFailed:
+        """The failure for an error inside a stream that began as a success."""
+        error = partial.error
         code = error.get("code") if isinstance(error, dict) else None
-        words = told(json.dumps({"error": error}))
+        message = error_message(json.dumps({"error": error}))
         if not isinstance(code, int) or isinstance(code, bool):
-            code = next((status for sign, status in _CODES.items() if sign in words), 500)
-        failed = failure(self._address, code, words)
-        failed.usage, failed.usd = heard.usage, self._cost(heard) if heard.usage else None
-        # What was streamed before has most likely been billed: asking again is then for whoever keeps the accounts.
-        failed.retryable = failed.retryable and not heard.pieces
+            code = next((status for sign, status in _CODES.items() if sign in message), 500)
+        failed = failure(self._address, code, message)
+        failed.usage, failed.usd = partial.usage, self._cost(partial) if partial.usage else None
+        # Text that was streamed before is most likely billed: the engine, which knows the costs, decides on a retry.
+        failed.retryable = failed.retryable and not partial.pieces
         return failed
 
 
 def thinking_share(request: Request) -> int:
-    """The tokens that an effort may think with, for models that are told a number: part of the output limit."""
+    """The tokens for thinking at an effort, for models that take a number: a part of the output limit."""
     return request.thinking or int(request.max_output * _SHARES.get(request.participant.spec.effort, 0))
 
 
@@ -305,7 +309,7 @@ def _shorter(request: Request) -> Request:
 
 
 def _written(body: Mapping[str, Json]) -> bytes:
-    """A request as JSON. pydantic writes it many times faster than `json`, but no lone surrogates."""
+    """A request as JSON. pydantic is many times faster than `json`, but refuses lone surrogates."""
     from pydantic_core import PydanticSerializationError, to_json
 
     try:
@@ -315,7 +319,7 @@ def _written(body: Mapping[str, Json]) -> bytes:
 
 
 def _frame(data: str) -> Any:
-    """`json.loads`, whose checks take longer than reading a frame does, and a long reply has hundreds of them."""
+    """`json.loads` without its checks, which take longer than the parsing; a long reply has hundreds of frames."""
     if data[0] == "{":
         frame, end = _read_frame(data)
         if end == len(data):
@@ -324,7 +328,7 @@ def _frame(data: str) -> Any:
 
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Read on to the end of the body, so that the connection can be used again; not for long."""
+    """Read the body to its end, for a second at most, so that the connection can be used again."""
     if response.content.is_eof():
         return
     try:
@@ -332,15 +336,12 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
             while await response.content.readany():
                 pass
     except TimeoutError:
-        # The answer is whole; only the connection is lost, as it closes with bytes still to come.
+        # The answer is complete; only the connection is lost.
         return
 
 
-# What has come in of one reply; each wire has its own way to read on.
-
-
 class PartialReply(ABC):
-    """What has come in of one reply."""
+    """What has been received of one reply. Each wire has a subclass that reads its frames."""
 
     __slots__ = ("blocked", "cut", "done", "error", "finish", "model", "pieces", "size", "usage", "usd", "written")
 
@@ -349,30 +350,30 @@ class PartialReply(ABC):
         self.size = 0
         self.model = ""
         self.finish = ""
-        """Why the model stopped, in the provider's word; empty while it has not."""
+        """Why the model stopped, in the provider's term; empty until then."""
         self.done = False
-        """Nothing of interest follows, even if the stream goes on."""
+        """Nothing of interest follows, even if the stream continues."""
         self.cut = False
         self.blocked = ""
-        """Why this is no answer whatever its text: a refusal, a filter."""
+        """Why this is not an answer, whatever its text: a refusal, a filter."""
         self.usage: Usage | None = None
-        """Only once it is final: a count from the middle of a stream would be too low a price."""
+        """Set only when it is final: a count from the middle of a stream would make the price too low."""
         self.written = 0
-        """Input tokens that were put into the provider's cache, which may cost more than others."""
+        """Input tokens that were written to the provider's cache, which may cost more than others."""
         self.usd: float | None = None
         self.error: Json = None
 
     @abstractmethod
     def take(self, frame: Any) -> str:
-        """Read one frame (or a whole reply that was not streamed); give its text.
+        """Read one frame, or a whole reply that was not streamed, and return its text.
 
-        A frame of another shape raises AttributeError, TypeError or LookupError, which the caller knows: checking
-        every level by hand would double the cost of the part that runs once per token.
+        A frame of another shape raises AttributeError, TypeError or LookupError, which the caller handles: checking
+        every level by hand would double the cost of code that runs once per token.
         """
 
-    def say(self, text: str) -> str:
+    def add(self, text: str) -> str:
         if type(text) is not str:
-            raise TypeError("text is no text")
+            raise TypeError("text is not a string")
         if text:
             self.pieces.append(text)
             self.size += len(text)
@@ -380,5 +381,5 @@ class PartialReply(ABC):
 
 
 def count(value: Json) -> int | None:
-    """A number of tokens, None when it is none."""
+    """A number of tokens; None if it is not one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

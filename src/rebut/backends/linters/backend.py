@@ -1,7 +1,7 @@
-"""Static analysers in a critic's seat: they raise what a change brings in, and nothing that was there before.
+"""Static analysers as a critic: they raise the findings that a change introduces, not those that were there before.
 
-Which analysers there are and how each is called stands in its table (`rebut.analysers`); nothing here knows one from
-another. The answer is the JSON of a critique, made by rules alone.
+How each analyser is called is in its table (`tables.py`); this module treats all analysers alike. The answer is the
+JSON of a critique, made by rules alone.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from rebut.core.types import Changed, Json, Reply, Request, Usage
 
 FAMILY = "rules"
 MOST = 60
-"""Findings in one critique; how many more there are is said."""
+"""Findings in one critique; the number of further ones is given."""
 INSTALL = "Run `pip install 'rebut[lint]'`."
 REPLACE = "Put the fix in place of the cited lines."
-ACTION = "Mend it, or say in the code why it is right."
+ACTION = "Fix it, or explain in the code why it is right."
 DIFFS = (".diff", ".patch")
 LOOSE = "the text of a diff, whose files are not here"
 
 
 class Lint:
-    """All analysers that are installed, or those that were named."""
+    """All installed analysers, or those that the user named."""
 
     def __init__(
         self, tables: Mapping[str, Analyser], env: Mapping[str, str], *, only: str = "", effort: str = ""
     ) -> None:
         named = only.split("+") if only else list(tables)
         if odd := [name for name in named if name not in tables]:
-            raise UsageError(f"lint knows no analyser {odd[0]!r}", f"It knows {', '.join(tables)}; join names with +.")
+            raise UsageError(f"lint has no analyser {odd[0]!r}", f"It has {', '.join(tables)}; join names with +.")
         self._tables = {name: tables[name] for name in named}
         self._env = dict(env)
         self._versions: dict[str, str] = {}
-        self._notes = [f"lint has no levels of effort; went on without {effort}"] if effort else []
+        self._notes = [f"lint has no levels of effort; continued without {effort}"] if effort else []
 
     async def complete(self, request: Request) -> Reply:
         change = request.material.change
         if not change:
             raise ParticipantFailed(
                 "bad reply",
-                "lint reads code changes, and there is none in this question",
-                "Seat it as the critic of a code target: `rebut cross --critic lint`; here, seat a model.",
+                "lint reads code changes, and this question has none",
+                "Use it as the critic of a code target: `rebut cross --critic lint`; here, choose a model.",
             )
         places = ((a, analysers.find_executable(a, self._env)) for a in self._tables.values())
         installed = {a.name: (a, path) for a, path in places if path is not None}
@@ -66,23 +66,23 @@ class Lint:
             paths = ", ".join(c.path for c in change[:5]) + (" …" if len(change) > 5 else "")
             raise ParticipantFailed(
                 "missing tool",
-                f"no analyser reads what this change leaves behind: {paths}",
-                "Seat a model as the critic.",
+                f"no analyser reads the files of this change: {paths}",
+                "Choose a model as the critic.",
             )
         names = _needed(wanted, installed)
         base = private_folder(self._env)
         try:
-            # Well before the limit: one that hangs is asked to end first, and those who were in time are still heard.
+            # Well before the limit: an analyser that hangs is ended first, and the reports of the others still count.
             seconds = max(request.timeout / 2, request.timeout - 5)
-            telling = asyncio.gather(*(self._version(*installed[name], seconds) for name in names))
-            (old, new), _ = await asyncio.gather(analysed(change, installed, base, seconds, request.on_spawn), telling)
+            versions = asyncio.gather(*(self._version(*installed[name], seconds) for name in names))
+            (old, new), _ = await asyncio.gather(analysed(change, installed, base, seconds, request.on_spawn), versions)
         finally:
             shutil.rmtree(base, ignore_errors=True)
         unread = dict(new.unread)
         for number, readers in wanted.items():
             if number not in new.whole and number not in unread:
                 unread[number] = f"not installed: {', '.join(a.name for a in readers)}"
-        # The rest of a diff whose files are not here: passed over in silence it would count as clean.
+        # The rest of a diff whose files are not here: if ignored, it would count as clean.
         strays = {n: LOOSE for n, c in enumerate(change, 1) if c.before is None and c.path.endswith(DIFFS)}
         unread |= strays
         loose = f"{change[next(iter(strays)) - 1].path} is {LOOSE}" if strays else ""
@@ -93,7 +93,7 @@ class Lint:
         model = ", ".join(f"{name} {self._versions[name]}".strip() for name in names)
         notes, self._notes = [*self._notes, f"lint ({model}): {sifted.tally}"], []
         answer = _critique(sifted, change, unread, old, model)
-        # Bytes that were no text are shown as what they are elsewhere: unknown characters.
+        # Bytes that are not text become replacement characters, as elsewhere.
         text = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(answer, ensure_ascii=False))
         return Reply(text, model, FAMILY, Usage(0, 0), 0.0, notes=tuple(notes), unread=loose)
 
@@ -105,7 +105,7 @@ class Lint:
 
 
 def _needed(wanted: Mapping[int, Sequence[Analyser]], installed: Mapping[str, tuple[Analyser, Path]]) -> list[str]:
-    """Those who have something to read, in the order of the tables."""
+    """The analysers that have a file to read, in the order of the tables."""
     readers = {reader.name for each in wanted.values() for reader in each}
     return [name for name in installed if name in readers]
 
@@ -115,12 +115,12 @@ def _critique(
 ) -> dict[str, Json]:
     files = {number: changed.path for number, changed in enumerate(change, 1)}
     more = len(sifted.stand) - MOST
-    said = [f"Rule-based, by {model}: {sifted.tally}."]
+    remarks = [f"Rule-based, by {model}: {sifted.tally}."]
     if more > 0:
-        said.append(f"{more} more findings stand and are not listed; those listed are the gravest.")
-    said += [f"Not wholly read: {files[number]} ({why})." for number, why in sorted(unread.items())]
-    said += [
-        f"The old side of {files[number]} was not wholly read ({why}), so what was there before may count as new."
+        remarks.append(f"{more} more findings count and are not listed; those listed are the most severe.")
+    remarks += [f"Not read completely: {files[number]} ({why})." for number, why in sorted(unread.items())]
+    remarks += [
+        f"The old version of {files[number]} was not read completely ({why}), so old findings may count as new."
         for number, why in sorted(old.unread.items())
         if number not in unread
     ]
@@ -129,8 +129,8 @@ def _critique(
     return {
         "findings": findings,
         "agrees": clean,
-        "agreements": [f"Nothing that {model} look for is new in this change."] if clean else [],
-        "suggestions": list[Json](said),
+        "agreements": [f"{model}: no new findings in this change."] if clean else [],
+        "suggestions": list[Json](remarks),
         "need": [],
     }
 
@@ -140,7 +140,7 @@ def _raised(one: LinterFinding, changed: Changed) -> Json:
     line = cited(one, changed.added)
     first, last = (fix.first, fix.last) if fix else (line, line)
     place = f"{changed.path}:{first}" + (f"-{last}" if last > first else "")
-    silenced = " Silenced there by a comment." if one.silenced else ""
+    silenced = " A comment there silences the rule." if one.silenced else ""
     return {
         "text": f"{one.message.rstrip('.')} ({one.tool} {one.rule}).{silenced}",
         "severity": one.severity,
@@ -151,16 +151,14 @@ def _raised(one: LinterFinding, changed: Changed) -> Json:
     }
 
 
-# Analysing: installed analysers run over both sides of a change, side by side, and what they found.
-
 AT_ONCE = max(2, os.cpu_count() or 1)
 BATCH = 100
-"""Files to a process: bounds the report of one, and what is lost when it breaks."""
+"""Files per process: limits the size of a report, and what is lost if a process fails."""
 
 
 @dataclass(slots=True)
 class LintedSide:
-    """What was found on one side, and which files were not wholly read and why."""
+    """What was found in one version of the files, and which files were not read completely and why."""
 
     laid: list[FileCopy] = field(default_factory=list)
     caught: list[LinterFinding] = field(default_factory=list)
@@ -176,7 +174,7 @@ async def analysed(
     seconds: float,
     on_spawn: Callable[[int], None],
 ) -> tuple[LintedSide, LintedSide]:
-    """Both sides, the old one first."""
+    """Run the analysers on the old and the new version of the files."""
     scratch = base / "scratch"
     scratch.mkdir(mode=0o700)
     readers = [analyser for analyser, _ in installed.values()]
@@ -226,7 +224,7 @@ async def _run(
         why = f"no report within {seconds:g} s" if ended.cut == "time" else "its report is too large"
         return _lost(side, laid, f"{analyser.name}: {why}")
     if ended.code not in analyser.exits:
-        return _lost(side, laid, f"{analyser.name}: exit {ended.code}{_said(ended.err)}")
+        return _lost(side, laid, f"{analyser.name}: exit {ended.code}{_last_error(ended.err)}")
     try:
         caught, unread = read(analyser, ended.out, laid, folder)
     except ValueError as error:
@@ -244,6 +242,6 @@ def _lost(side: LintedSide, laid: Sequence[FileCopy], why: str) -> None:
         side.unread.setdefault(one.number, why)
 
 
-def _said(err: str) -> str:
+def _last_error(err: str) -> str:
     last = next((line.strip() for line in reversed(err.splitlines()) if line.strip()), "")
     return f": {re.sub(r'[^ -~]+', ' ', last)[:200]}" if last else ""

@@ -1,4 +1,4 @@
-"""An analyser's report, read into findings that no longer know which tool wrote them."""
+"""Findings of analysers: files copied for them, reports read, findings that a change introduces, and fixes."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _LONGEST = 400
 
 @dataclass(frozen=True, slots=True)
 class LinterFinding:
-    """One finding."""
+    """One finding of an analyser."""
 
     tool: str
     rule: str
     laid: FileCopy
     line: int
-    """Where the tool points."""
+    """The line that the tool names."""
     first: int
     last: int
-    """All that it speaks of."""
+    """All lines that the finding is about."""
     message: str
     grade: Grade
     help: str = ""
@@ -38,7 +38,7 @@ class LinterFinding:
 
     @property
     def silenced(self) -> bool:
-        """A comment on that line asks for silence."""
+        """Whether a comment on that line silences the rule."""
         reader = next(a for a in self.laid.readers if a.name == self.tool)
         return bool(reader.silenced) and re.search(reader.silenced, self.laid.lines[self.line - 1]) is not None
 
@@ -48,7 +48,7 @@ class LinterFinding:
 
 
 def read(analyser: Analyser, text: str, laid: Sequence[FileCopy], folder: Path) -> tuple[list[LinterFinding], set[int]]:
-    """The findings, and the numbers of the files that it could not wholly read. ValueError: this is no report."""
+    """The findings, and the numbers of files that were not read completely. ValueError if this is not a report."""
     try:
         whole: Json = json.loads(text)
     except RecursionError:
@@ -64,7 +64,7 @@ def read(analyser: Analyser, text: str, laid: Sequence[FileCopy], folder: Path) 
         if one.rule in analyser.unread_rules:
             unread.add(one.laid.number)
     for path in at(whole, report.unread) if report.unread else ():
-        # A file that it names and we did not give: then nothing is known of any of them.
+        # It names an unknown file: then it is not known which of the files it could not read.
         known = by_name.get(_name(path, folder))
         unread |= {known.number} if known else {one.number for one in laid}
     return found, unread
@@ -85,7 +85,7 @@ def _caught(analyser: Analyser, item: Json, by_name: Mapping[str, FileCopy], fol
     one = by_name.get(_name(next(iter(texts(report.path)), ""), folder))
     if one is None:
         return None
-    rows = numbers(report.line) or [1]  # what it says of a file as a whole
+    rows = numbers(report.line) or [1]  # a finding about a whole file
     ends, end_column = numbers(report.end) or rows, numbers(report.end_column)
     last = max(ends)
     if last > rows[0] and end_column and end_column[0] == 1:
@@ -125,7 +125,7 @@ def _graded(grade: Grade, rule: str, level: str) -> bool:
 
 
 def _name(path: Json, folder: Path) -> str:
-    """A path in a report as it was laid: tools give it as they got it, or whole."""
+    """The name of the copied file for a path in a report: tools report it as given, or as an absolute path."""
     return normpath(str(path)).removeprefix(f"{folder.resolve()}/").removeprefix(f"{folder}/")
 
 
@@ -134,32 +134,32 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-# The two sides of a change as files for analysers: in private folders, under names that nobody else chose.
+# Copies of the changed files for the analysers, in private folders and under safe names.
 #
-# A file's own name could be a flag, lead out of the folder, be a tool's config, or fit what a tool passes over. So each
-# is laid as NUMBER/file.SUFFIX, and what is found there is told under its real name.
+# A file's own name could be a flag, lead out of the folder, be a tool's config, or match what a tool ignores. So each
+# file is copied to NUMBER/file.SUFFIX, and findings are reported under its real name.
 
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
 @dataclass(frozen=True, slots=True)
 class FileCopy:
-    """One side of one file, as it was laid."""
+    """The copy of one version of a file."""
 
     number: int
-    """Of the file in the change, the same on both sides."""
+    """The number of the file in the change, the same for both versions."""
     path: str
-    """Its real name on the new side, on which findings are told."""
+    """Its real name in the new version, under which findings are reported."""
     name: str
-    """Where it lies, below the folder of its side."""
+    """Its path in the folder of its version."""
     lines: tuple[str, ...]
     """As git counts them, without their line ends."""
     rows: tuple[int, ...] = ()
-    """The line on which each row stands that a tool counts; empty when they are the same."""
+    """The line of each row as a tool counts rows; empty if both counts are the same."""
     readers: tuple[Analyser, ...] = ()
 
     def line(self, row: int) -> int:
-        """The line of a row as a tool counts them, within the file."""
+        """The line of a row as a tool counts rows, within the file."""
         if self.rows:
             row = self.rows[max(0, min(row, len(self.rows)) - 1)]
         last = len(self.lines) - (1 if len(self.lines) > 1 and not self.lines[-1] else 0)
@@ -167,7 +167,7 @@ class FileCopy:
 
 
 def lay(folder: Path, change: Sequence[Changed], analysers: Sequence[Analyser], *, old: bool) -> list[FileCopy]:
-    """Write one side of a change, without the files that nobody reads."""
+    """Copy one version of the changed files, without those that no analyser reads."""
     folder.mkdir(mode=0o700)
     out = []
     for number, changed in enumerate(change, 1):
@@ -202,8 +202,8 @@ def _masked(text: str, readers: Sequence[Analyser]) -> str:
 
 
 def _rows(text: str) -> tuple[int, ...]:
-    """Some tools count a lone carriage return as the end of a line and git does not. Laid files have none, so that all
-    tools count alike; here is the way back."""
+    """The line of each row of a copy. Some tools count a lone carriage return as a line end, and git does not. Copies
+    have none, so that all tools count alike; this maps their rows back to lines."""
     if not _LONE_RETURN.search(text):
         return ()
     pieces = re.split(r"(\r\n|\n|\r)", text)
@@ -217,17 +217,17 @@ def _rows(text: str) -> tuple[int, ...]:
 
 def _bytes(text: str) -> bytes:
     try:
-        return text.encode("utf-8", "surrogateescape")  # bytes that were no UTF-8 become again what they were
+        return text.encode("utf-8", "surrogateescape")  # restores bytes that are not UTF-8
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace")
 
 
-# What a change brings in, of all that analysers find in the files it touches.
+# The findings that a change introduces, of all findings in the changed files.
 
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """The findings on the new side, sorted out."""
+    """The findings that count, and how many others there are."""
 
     stand: tuple[LinterFinding, ...]
     already: int
@@ -236,20 +236,17 @@ class Sifted:
     @property
     def tally(self) -> str:
         raised = len(self.stand) + self.already + self.outside
-        stand = "stands" if len(self.stand) == 1 else "stand"
         return (
-            f"{raised} raised, {self.already} already there, {self.outside} outside the change, "
-            f"{len(self.stand)} {stand}"
+            f"{raised} raised, {self.already} already there, {self.outside} outside the change, {len(self.stand)} new"
         )
 
 
 def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change: Sequence[Changed]) -> Sifted:
-    """Leave what is new and on lines that the change wrote.
+    """Keep findings that are new and on lines that the change wrote.
 
-    A finding was already there if the same rule spoke of the same text on the old side, as often as it did there: of
-    two alike where there was one, one is new. It is looked for in the same file first, and among what is left over
-    then in the others, since code moves. Those off the written lines are matched first: they are the ones that
-    stood before.
+    A finding is old if the same rule reported the same text in the old version. Each old finding matches one new one:
+    of two equal findings where there was one before, one is new. Matches are searched in the same file first, then in
+    the others, since code moves. Findings outside the written lines are matched first, as they are most likely old.
     """
     added = {number: changed.added for number, changed in enumerate(change, 1)}
     lined = sorted(after, key=lambda c: _touched(c, added[c.laid.number]))
@@ -285,18 +282,18 @@ def _key(one: LinterFinding) -> tuple[str, ...]:
 
 
 def cited(one: LinterFinding, added: Sequence[tuple[int, int]]) -> int:
-    """The line to point at: the tool's, or if that is an old one, the first new one that it speaks of."""
+    """The line to cite: the tool's line, or if that is an old one, the first new line of the finding."""
     if any(first <= one.line <= last for first, last in added):
         return one.line
     return min((max(first, one.first) for first, last in added if first <= one.last and one.first <= last))
 
 
-# Fixes: what a tool would write instead, as whole lines.
+# Fixes, as whole lines.
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """Text in place of what stands from one place to another. Lines and columns from 1, the end left out."""
+    """A replacement of the text between two positions. Lines and columns count from 1; the end is not included."""
 
     line: int
     column: int
@@ -307,7 +304,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Whole lines in place of the lines from `first` to `last`."""
+    """A replacement of the lines from `first` to `last`."""
 
     first: int
     last: int
@@ -315,9 +312,9 @@ class Fix:
 
 
 def as_lines(edits: Sequence[Edit], lines: Sequence[str], line: int) -> Fix | None:
-    """Edits as a replacement for whole lines, `line` among them. None when they do not fit the text.
+    """Edits as a replacement of whole lines, `line` among them. None if they do not fit the text.
 
-    A replacement is never empty, since that means that there is none: lines that go take a neighbour along.
+    A replacement is never empty, which would mean "no fix": if lines are removed, a neighbouring line is included.
     """
     if not edits:
         return None

@@ -1,6 +1,6 @@
-"""Analysers as data: which files each reads, how it is called, how its report is understood. One TOML table each.
+"""Analysers as data: which files each reads, how it is called, how its report is read. One TOML table each.
 
-The shipped tables are in `analysers.toml`; `[analysers.NAME]` in the user's own config adds one or changes one.
+The shipped tables are in `analysers.toml`; `[analysers.NAME]` in the user's config adds one or changes one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VERSION_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Where a finding's fix stands, as changes of the text from one place to another."""
+    """Where the fix of a finding is in the report: replacements of text between two positions."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     each: str
@@ -40,12 +40,12 @@ class Edits:
     end_column: str
     text: str
     where: Where = field(default_factory=dict)
-    """What must hold of the finding, such as that its fix is called safe."""
+    """Conditions on the finding, such as that its fix is marked as safe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a report in JSON is understood. Values are dotted paths: `*` is every member, a number one of a list."""
+    """How a report in JSON is read. Values are dotted paths: `*` means every member, a number one member of a list."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     items: str
@@ -58,19 +58,19 @@ class Report:
     level: str = ""
     help: str = ""
     within: str = ""
-    """Where in a finding its place stands, when it may have several: the first that fits `where`."""
+    """The path of a finding's locations, if it may have several: the first that matches `where` counts."""
     where: Where = field(default_factory=dict)
     first: Literal[0, 1] = 1
-    """What the tool calls the first line and the first column."""
+    """The tool's number of the first line and the first column."""
     rule_prefix: str = ""
     unread: str = ""
-    """Files that the tool says it could not read."""
+    """Files that the tool reports as unreadable."""
     edits: Edits | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What some of a tool's rules weigh. The first grade that fits a finding counts."""
+    """The severity and category of some of a tool's rules. The first grade that matches a finding counts."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     rules: tuple[str, ...]
@@ -92,28 +92,28 @@ class Analyser:
     output: Report
     grades: Annotated[tuple[Grade, ...], Field(min_length=1)]
     shebang: Regex = ""
-    """How the first line begins of files without a suffix that it reads too."""
+    """How the first line begins in files without a suffix that it reads too."""
     keep: tuple[str, ...] = ()
-    """Names of files that mean something to it. All others are laid before it under a name of ours."""
+    """File names that have a meaning for it. All other files are given to it under a neutral name."""
     args: tuple[str, ...] = ()
-    """Before the files. `${folder}` holds what is in `lay`."""
+    """Arguments before the files. `${folder}` is the folder with the files of `lay`."""
     lay: Files = field(default_factory=dict)
     one_by_one: bool = False
-    """A process for each file, for a tool that gives up on all when one is broken."""
+    """One process per file, for a tool that fails on all files if one is broken."""
     exits: tuple[int, ...] = (0, 1)
     """Exit codes with which there is a report."""
     unread_rules: tuple[str, ...] = ()
-    """Findings which say that the rest of the file was not looked at."""
+    """Rules whose findings mean that the rest of the file was not read."""
     masks: Regex = ""
-    """Comments by which the text under review could silence it, where it has no flag against that."""
+    """Comments with which the reviewed text could silence it, if it has no flag against that."""
     silenced: Regex = ""
-    """What such a comment looks like: a finding on its line is told, and weighs little."""
+    """How such a comment looks: a finding on its line is reported with the lowest severity."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 120.0
     install: str = ""
     version_args: tuple[str, ...] = ("--version",)
 
     def reads(self, path: str, text: str) -> bool:
-        """Is this a file for it?"""
+        """Whether it reads this file."""
         name = path.rpartition("/")[2]
         if any(fnmatchcase(path, glob) or fnmatchcase(name, glob) for glob in self.files):
             return True
@@ -121,7 +121,7 @@ class Analyser:
 
 
 def load(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Analyser]:
-    """All analysers by name: the shipped ones, changed and added to by the user's."""
+    """All analysers by name: the shipped ones with the user's changes, and the user's own."""
     shipped = shipped_tables("analysers.toml")
     found = {}
     for name in [*shipped, *(n for n in user_tables if n not in shipped)]:
@@ -147,9 +147,9 @@ def _adapter() -> TypeAdapter[Analyser]:
 
 
 def find_executable(analyser: Analyser, env: Mapping[str, str]) -> Path | None:
-    """Where it is: beside the Python that runs rebut, as the extra `lint` brings it, or on the PATH given.
+    """The path of its program: beside the Python that runs rebut, where the extra `lint` installs it, or on PATH.
 
-    A relative entry of PATH is passed over: a repository could plant a program there.
+    Relative entries of PATH are skipped: a repository could contain a program of that name.
     """
     if "/" in analyser.command:
         path = Path(analyser.command).expanduser()
@@ -160,7 +160,7 @@ def find_executable(analyser: Analyser, env: Mapping[str, str]) -> Path | None:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """All that an analyser gets to see: nothing of the user's, so that no variable and no file of theirs changes it."""
+    """The whole environment of an analyser: no variable and no file of the user can change its behaviour."""
     own = {"HOME": str(home), "TMPDIR": str(home), "XDG_CONFIG_HOME": str(home), "XDG_CACHE_HOME": str(home)}
     plain = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "TERM": "dumb"}
     return {**own, **plain, "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -169,7 +169,7 @@ def environment(home: Path) -> dict[str, str]:
 async def version(
     analyser: Analyser, executable: Path, env: Mapping[str, str], seconds: float = VERSION_SECONDS
 ) -> str:
-    """The version that it gives itself; empty when it does not say. Asked once of each file that is run."""
+    """The version that it reports; empty if none. Asked once for each executable."""
     known = (str(executable), _changed_at(executable))
     if known not in _versions:
         _versions[known] = await _version(analyser, executable, env, min(seconds, VERSION_SECONDS))
@@ -190,10 +190,10 @@ async def _version(analyser: Analyser, executable: Path, env: Mapping[str, str],
     folder = private_folder(env)
     argv = [str(executable), *analyser.version_args]
     try:
-        said = await process.run(argv, cwd=folder, env=environment(folder), seconds=seconds)
+        ended = await process.run(argv, cwd=folder, env=environment(folder), seconds=seconds)
     except OSError:
         return ""
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    number = re.search(r"\d+(?:\.\d+)+", said.out)
-    return number[0] if number and said.code == 0 else ""
+    number = re.search(r"\d+(?:\.\d+)+", ended.out)
+    return number[0] if number and ended.code == 0 else ""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DIED = 86
 NEEDED = (
     *("rebut.api", "rebut.backends.scripted", "rebut.context", "rebut.marking", "rebut.snapshot", "rebut.view"),
-    *("rebut.forms", "rebut.config", "json_repair"),
+    *("rebut.forms", "rebut.config", "rebut.targets", "rebut.patching", "json_repair"),
 )
 """What a debate loads on its way. Not the protocol itself, which each process loads anew."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
+import sys
 from pathlib import Path
 
 import hypothesis
 import pytest
+from crashing import repository
 
 TOOLS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 
@@ -58,6 +59,9 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         ),
     ):
         monkeypatch.delenv(name, raising=False)
+    # Two versions of a protocol that a test writes within a second have one compiled form.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("PAGER", "cat")  # nobody sits at a test's terminal to leave another
     monkeypatch.setenv("PATH", safe_path)
     monkeypatch.setenv("HOME", str(home))
@@ -68,14 +72,6 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small git repository with one file to cite, as the current folder."""
-    folder = tmp_path / "work"
-    (folder / "src").mkdir(parents=True)
-    (folder / "src/session.py").write_text(
-        "import redis\nttl = 3600\n" + "".join(f"line_{n} = {n}\n" for n in range(3, 40))
-    )
-    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.invalid", "-C", str(folder)]
-    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
-    subprocess.run([*git, "add", "-A"], check=True)
-    subprocess.run([*git, "commit", "-q", "-m", "first"], check=True)
+    folder = repository(tmp_path / "work")
     monkeypatch.chdir(folder)
     return folder

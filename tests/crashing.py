@@ -160,15 +160,20 @@ def session(folder: Path) -> Path:
 
 def repository(folder: Path) -> Path:
     """A workspace with one file to cite, the same wherever it lies."""
+    from repositories import copied
+
+    return copied(_cited, folder)
+
+
+def _cited(folder: Path) -> None:
     from repositories import commit, git
 
-    (folder / "src").mkdir(parents=True)
+    (folder / "src").mkdir()
     (folder / "src/session.py").write_text(
         "import redis\nttl = 3600\n" + "".join(f"line_{n} = {n}\n" for n in range(3, 40))
     )
     git(folder, "init", "-q")
     commit(folder)
-    return folder
 
 
 def same(outcome: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import duels
-from repositories import commit, git
+from repositories import commit, copied, git
 
 import rebut
 from rebut.domain.outcome import Outcome
@@ -24,13 +24,17 @@ PROPOSAL = "# Design\n\nKeep sessions in Redis.\n\n## Cost\n\nA replica is not n
 
 def repository(folder: Path) -> Path:
     """One commit, and an uncommitted change of one file."""
-    (folder / "api").mkdir(parents=True)
+    copied(_committed, folder)
+    (folder / "api/orders.py").write_text(AFTER)
+    return folder
+
+
+def _committed(folder: Path) -> None:
+    (folder / "api").mkdir()
     (folder / "api/orders.py").write_text(BEFORE)
     (folder / "README.md").write_text("# Shop\n")
     git(folder, "init", "-q")
     commit(folder)
-    (folder / "api/orders.py").write_text(AFTER)
-    return folder
 
 
 def raised(text: str = "It commits before it charges.", place: str = "api/orders.py:5", **changes: Any) -> Any:

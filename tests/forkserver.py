@@ -38,7 +38,11 @@ import crashing
 
 REBUT = str(Path(sys.executable).parent / "rebut")
 AT_START = (b"PYTHON", b"LC_", b"LANG", b"TZ")
-"""How the names of variables begin that an interpreter reads only when it starts. PYTHONPATH is read by each fork."""
+"""How the names of variables begin that an interpreter reads only when it starts."""
+LATER = (b"PYTHONPATH", b"PYTHONDONTWRITEBYTECODE")
+"""Two of them that a fork takes over."""
+AROUND = {name: os.environb[name] for name in (b"PATH", b"PYTHONDONTWRITEBYTECODE") if name in os.environb}
+"""What a server has of the environment, as it was before any test changed it."""
 LAZY = ("aiohttp", "genai_prices", "json_repair", "rich.live", "rich.markdown", "rich.table", "rich.text")
 """What rebut imports inside of functions."""
 ATTACH = "import fcntl,os,sys,termios; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execv(sys.argv[1],sys.argv[1:])"
@@ -161,14 +165,14 @@ _starting = threading.Lock()
 
 
 def _fixed(env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    return {name: value for name, value in env.items() if name.startswith(AT_START) and name != b"PYTHONPATH"}
+    return {name: value for name, value in env.items() if name.startswith(AT_START) and name not in LATER}
 
 
 def _server(fixed: Mapping[bytes, bytes], days: int) -> Server:
     key = (frozenset(fixed.items()), days)
     with _starting:
         if key not in _servers:
-            _servers[key] = Server({b"PATH": os.environb[b"PATH"], **fixed}, days)
+            _servers[key] = Server({**AROUND, **fixed}, days)
         return _servers[key]
 
 
@@ -295,6 +299,7 @@ def _become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
         sys.path[0] = os.fsdecode(folder)
     elif words[0] == REBUT:
         sys.path[0] = str(Path(REBUT).parent)
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return words
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import functools
 import json
 import os
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from rebut.workspace.snapshot import Snapshot, take
@@ -20,8 +25,9 @@ def git(folder: Path, *args: str, stdin: str = "") -> str:
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     env |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
     who = ("-c", "user.name=Someone", "-c", "user.email=someone@example.org", "-c", "init.defaultBranch=main")
+    calm = ("-c", "maintenance.auto=false")  # no second process after each commit that looks whether to tidy up
     done = subprocess.run(
-        ["git", *who, *args], cwd=folder, env=env, input=stdin, capture_output=True, text=True, check=False
+        ["git", *who, *calm, *args], cwd=folder, env=env, input=stdin, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -33,16 +39,35 @@ def commit(folder: Path, message: str = "one") -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
+def copied(build: Callable[[Path], object], folder: Path) -> Path:
+    """The repository that a function builds in a folder: built once, copied from then on."""
+    shutil.copytree(_built(build), folder, symlinks=True, dirs_exist_ok=True)
+    git(folder, "update-index", "-q", "--refresh")  # git knows a file by its number on the disk, too
+    return folder
+
+
+@functools.cache
+def _built(build: Callable[[Path], object]) -> Path:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    build(folder)
+    for sample in (folder / ".git/hooks").glob("*.sample"):
+        sample.unlink()
+    return folder
+
+
 def small(tmp_path: Path) -> Path:
     """A repository of three files and one commit."""
-    folder = tmp_path / "work"
-    (folder / "src").mkdir(parents=True)
+    return copied(_small, tmp_path / "work")
+
+
+def _small(folder: Path) -> None:
+    (folder / "src").mkdir()
     (folder / "src/cache.py").write_text("import redis\n\ndef get(key):\n    return redis.get(key)\n")
     (folder / "README.md").write_text("# Hello\n")
     (folder / ".gitignore").write_text("build/\n*.log\n")
     git(folder, "init", "-q")
     commit(folder)
-    return folder
 
 
 def look(

@@ -140,7 +140,9 @@ def test_a_wire_sends_what_it_has_and_says_once_what_it_has_not(kind: str, has: 
         assert {name: config[name] for name in ("temperature", "seed") if name in config} == has
     assert "temperature" not in json.dumps(server.bodies[2]) and plain.notes == ()
     lacking = [name for name in ("temperature", "seed") if name not in has]
-    assert list(first.notes) == [f"they:m-1 does not accept {name} on this wire; continued without it" for name in lacking]
+    assert list(first.notes) == [
+        f"they:m-1 does not accept {name} on this wire; continued without it" for name in lacking
+    ]
     assert second.notes == ()
 
 

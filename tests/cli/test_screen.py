@@ -126,8 +126,9 @@ def test_json_is_json_alone_on_a_terminal_too(workspace: Path, tmp_path: Path) -
 
 def test_rows_that_move_stay_in_their_rows_where_the_terminal_has_no_ellipsis(workspace: Path, tmp_path: Path) -> None:
     # C14: one that is spelt out is longer than its row, which would then stay behind with each refresh
+    # Three dots take two columns more, which the mark loses while the row moves.
     seen = console.at_a_terminal(
-        *unfinished(tmp_path), env={"PYTHONIOENCODING": "ascii"}, keys=enough(r"P1 .*session\.py:2 found")
+        *unfinished(tmp_path), env={"PYTHONIOENCODING": "ascii"}, keys=enough(r"P1 .*session\.py:2 fou")
     )
     assert seen.code == 130 and seen.text.isascii() and "\\u2026" not in seen.text
 

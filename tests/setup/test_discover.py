@@ -246,7 +246,7 @@ def test_with_nothing_here_it_says_where_to_look(here: Here) -> None:
 def test_an_old_tool_is_told_of_and_not_seated(here: Here) -> None:  # C2
     here.install("claude")
     here.env |= {"FAKE_VERSION": "0.0.1", "OPENAI_API_KEY": "sk-test"}
-    assert any(n.startswith("not seated: claude (older") for n in here.seat().notes)
+    assert any(n.startswith("not used: claude (older") for n in here.seat().notes)
 
 
 def test_the_door_finds_seats_also_where_a_loop_is_running(here: Here) -> None:  # C2: `start` plans inside of a loop

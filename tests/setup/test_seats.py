@@ -78,7 +78,7 @@ def test_a_tool_that_could_not_speak_safely_is_not_seated_and_the_reason_is_show
     code, screen = at_a_terminal(DUEL, here.env | env, here.root)
     assert code == 0, screen
     told = " ".join(screen.partition("round 1")[0].split())
-    assert "not seated: claude (" in told and why in told
+    assert "not used: claude (" in told and why in told
     assert not Path(here.env["FAKE_LOG"]).exists(), "no prompt went to it"
     assert "self-debate" in told, "the key alone is left"
 

@@ -68,7 +68,7 @@ class SeatAssignment:
         repeated = False
         if able := self._available(found):
             repeated = self._choose_found(chosen, able, notes)
-            notes += [f"not seated: {one.name} ({one.problem})" for one in found if one.here and one.problem]
+            notes += [f"not used: {one.name} ({one.problem})" for one in found if one.here and one.problem]
             self._note_unlisted(notes)
         elif programs and any(not chosen[role] for role in programs if role != self._judge):
             self._choose_programs(chosen, programs, notes)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rebut.backends.cli_tools.tables import private_folder
 from rebut.backends.linters import findings as fixes, tables as analysers
-from rebut.backends.linters.findings import FileCopy, LinterFinding, Sifted, cited, lay, read, sift
+from rebut.backends.linters.findings import FileCopy, LinterFinding, Sifted, cited, copy_files, read, sift
 from rebut.backends.linters.tables import Analyser, environment
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
@@ -124,7 +124,7 @@ def _critique(
         for number, why in sorted(old.unread.items())
         if number not in unread
     ]
-    findings: list[Json] = [_raised(one, change[one.laid.number - 1]) for one in sifted.stand[:MOST]]
+    findings: list[Json] = [_raised(one, change[one.file.number - 1]) for one in sifted.stand[:MOST]]
     clean = not sifted.stand and not unread
     return {
         "findings": findings,
@@ -136,7 +136,7 @@ def _critique(
 
 
 def _raised(one: LinterFinding, changed: Changed) -> Json:
-    fix = fixes.as_lines(one.edits, one.laid.lines, one.line)
+    fix = fixes.as_lines(one.edits, one.file.lines, one.line)
     line = cited(one, changed.added)
     first, last = (fix.first, fix.last) if fix else (line, line)
     place = f"{changed.path}:{first}" + (f"-{last}" if last > first else "")
@@ -145,7 +145,7 @@ def _raised(one: LinterFinding, changed: Changed) -> Json:
         "text": f"{one.message.rstrip('.')} ({one.tool} {one.rule}).{silenced}",
         "severity": one.severity,
         "category": one.grade.category,
-        "evidence": [{"place": place, "quote": "\n".join(one.laid.lines[first - 1 : last])}],
+        "evidence": [{"place": place, "quote": "\n".join(one.file.lines[first - 1 : last])}],
         "action": one.grade.action or one.help or (REPLACE if fix else ACTION),
         "fix": fix.text if fix else "",
     }
@@ -160,7 +160,7 @@ BATCH = 100
 class LintedSide:
     """What was found in one version of the files, and which files were not read completely and why."""
 
-    laid: list[FileCopy] = field(default_factory=list)
+    copies: list[FileCopy] = field(default_factory=list)
     caught: list[LinterFinding] = field(default_factory=list)
     unread: dict[int, str] = field(default_factory=dict)
     whole: set[int] = field(default_factory=set)
@@ -178,16 +178,16 @@ async def analysed(
     scratch = base / "scratch"
     scratch.mkdir(mode=0o700)
     readers = [analyser for analyser, _ in installed.values()]
-    sides = {name: LintedSide(lay(base / name, change, readers, old=name == "old")) for name in ("old", "new")}
+    sides = {name: LintedSide(copy_files(base / name, change, readers, old=name == "old")) for name in ("old", "new")}
     turn = asyncio.Semaphore(AT_ONCE)
     until = asyncio.get_running_loop().time() + seconds
 
     async def one(
-        side: LintedSide, folder: Path, analyser: Analyser, path: Path, laid: Sequence[FileCopy], home: Path
+        side: LintedSide, folder: Path, analyser: Analyser, path: Path, copies: Sequence[FileCopy], home: Path
     ) -> None:
         async with turn:
             left = min(analyser.timeout, until - asyncio.get_running_loop().time())
-            await _run(side, folder, analyser, path, laid, home, max(0.0, left), on_spawn)
+            await _run(side, folder, analyser, path, copies, home, max(0.0, left), on_spawn)
 
     async with asyncio.TaskGroup() as group:
         for analyser, path in installed.values():
@@ -197,7 +197,7 @@ async def analysed(
                 (home / name).parent.mkdir(parents=True, exist_ok=True)
                 (home / name).write_text(content, encoding="utf-8")
             for name, side in sides.items():
-                mine = [one for one in side.laid if analyser in one.readers]
+                mine = [one for one in side.copies if analyser in one.readers]
                 size = 1 if analyser.one_by_one else BATCH
                 for start in range(0, len(mine), size):
                     group.create_task(one(side, base / name, analyser, path, mine[start : start + size], home))
@@ -209,36 +209,36 @@ async def _run(
     folder: Path,
     analyser: Analyser,
     path: Path,
-    laid: Sequence[FileCopy],
+    copies: Sequence[FileCopy],
     home: Path,
     seconds: float,
     on_spawn: Callable[[int], None],
 ) -> None:
     args = [arg.replace("${folder}", str(home)) for arg in analyser.args]
-    argv = [str(path), *args, *(one.name for one in laid)]
+    argv = [str(path), *args, *(one.name for one in copies)]
     try:
         ended = await process.run(argv, cwd=folder, env=environment(home), seconds=seconds, on_spawn=on_spawn)
     except OSError as error:
-        return _lost(side, laid, f"{analyser.name} cannot be started: {error.strerror}")
+        return _lost(side, copies, f"{analyser.name} cannot be started: {error.strerror}")
     if ended.cut:
         why = f"no report within {seconds:g} s" if ended.cut == "time" else "its report is too large"
-        return _lost(side, laid, f"{analyser.name}: {why}")
+        return _lost(side, copies, f"{analyser.name}: {why}")
     if ended.code not in analyser.exits:
-        return _lost(side, laid, f"{analyser.name}: exit {ended.code}{_last_error(ended.err)}")
+        return _lost(side, copies, f"{analyser.name}: exit {ended.code}{_last_error(ended.err)}")
     try:
-        caught, unread = read(analyser, ended.out, laid, folder)
+        caught, unread = read(analyser, ended.out, copies, folder)
     except ValueError as error:
-        return _lost(side, laid, f"{analyser.name}: its report cannot be read: {error}")
+        return _lost(side, copies, f"{analyser.name}: its report cannot be read: {error}")
     side.caught += caught
-    for one in laid:
+    for one in copies:
         if one.number in unread:
             side.unread.setdefault(one.number, f"{analyser.name} could not read all of it")
         else:
             side.whole.add(one.number)
 
 
-def _lost(side: LintedSide, laid: Sequence[FileCopy], why: str) -> None:
-    for one in laid:
+def _lost(side: LintedSide, copies: Sequence[FileCopy], why: str) -> None:
+    for one in copies:
         side.unread.setdefault(one.number, why)
 
 

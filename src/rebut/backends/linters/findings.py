@@ -25,7 +25,7 @@ class LinterFinding:
 
     tool: str
     rule: str
-    laid: FileCopy
+    file: FileCopy
     line: int
     """The line that the tool names."""
     first: int
@@ -39,22 +39,24 @@ class LinterFinding:
     @property
     def silenced(self) -> bool:
         """Whether a comment on that line silences the rule."""
-        reader = next(a for a in self.laid.readers if a.name == self.tool)
-        return bool(reader.silenced) and re.search(reader.silenced, self.laid.lines[self.line - 1]) is not None
+        reader = next(a for a in self.file.readers if a.name == self.tool)
+        return bool(reader.silenced) and re.search(reader.silenced, self.file.lines[self.line - 1]) is not None
 
     @property
     def severity(self) -> str:
         return "P3" if self.silenced else self.grade.severity
 
 
-def read(analyser: Analyser, text: str, laid: Sequence[FileCopy], folder: Path) -> tuple[list[LinterFinding], set[int]]:
+def read(
+    analyser: Analyser, text: str, copies: Sequence[FileCopy], folder: Path
+) -> tuple[list[LinterFinding], set[int]]:
     """The findings, and the numbers of files that were not read completely. ValueError if this is not a report."""
     try:
         whole: Json = json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     report = analyser.output
-    by_name = {one.name: one for one in laid}
+    by_name = {one.name: one for one in copies}
     found, unread = [], set()
     for item in at(whole, report.items):
         one = _caught(analyser, item, by_name, folder)
@@ -62,11 +64,11 @@ def read(analyser: Analyser, text: str, laid: Sequence[FileCopy], folder: Path) 
             raise ValueError("a finding in a file that it was not given")
         found.append(one)
         if one.rule in analyser.unread_rules:
-            unread.add(one.laid.number)
+            unread.add(one.file.number)
     for path in at(whole, report.unread) if report.unread else ():
         # It names an unknown file: then it is not known which of the files it could not read.
         known = by_name.get(_name(path, folder))
-        unread |= {known.number} if known else {one.number for one in laid}
+        unread |= {known.number} if known else {one.number for one in copies}
     return found, unread
 
 
@@ -166,7 +168,7 @@ class FileCopy:
         return max(1, min(row, last))
 
 
-def lay(folder: Path, change: Sequence[Changed], analysers: Sequence[Analyser], *, old: bool) -> list[FileCopy]:
+def copy_files(folder: Path, change: Sequence[Changed], analysers: Sequence[Analyser], *, old: bool) -> list[FileCopy]:
     """Copy one version of the changed files, without those that no analyser reads."""
     folder.mkdir(mode=0o700)
     out = []
@@ -249,7 +251,7 @@ def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change
     the others, since code moves. Findings outside the written lines are matched first, as they are most likely old.
     """
     added = {number: changed.added for number, changed in enumerate(change, 1)}
-    lined = sorted(after, key=lambda c: _touched(c, added[c.laid.number]))
+    lined = sorted(after, key=lambda c: _touched(c, added[c.file.number]))
     left = Counter(_key(c) for c in before)
     rest = []
     for one in lined:
@@ -264,11 +266,11 @@ def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change
     for one in rest:
         if anywhere[_key(one)[1:]] > 0:
             anywhere[_key(one)[1:]] -= 1
-        elif _touched(one, added[one.laid.number]):
+        elif _touched(one, added[one.file.number]):
             stand.append(one)
         else:
             outside += 1
-    ordered = sorted(stand, key=lambda c: (c.severity, c.laid.path, c.line, c.tool, c.rule, c.message))
+    ordered = sorted(stand, key=lambda c: (c.severity, c.file.path, c.line, c.tool, c.rule, c.message))
     return Sifted(tuple(ordered), len(after) - len(stand) - outside, outside)
 
 
@@ -277,8 +279,8 @@ def _touched(one: LinterFinding, added: Sequence[tuple[int, int]]) -> bool:
 
 
 def _key(one: LinterFinding) -> tuple[str, ...]:
-    text = " ".join(one.laid.lines[one.line - 1].split())
-    return (str(one.laid.number), one.tool, one.rule, text)
+    text = " ".join(one.file.lines[one.line - 1].split())
+    return (str(one.file.number), one.tool, one.rule, text)
 
 
 def cited(one: LinterFinding, added: Sequence[tuple[int, int]]) -> int:

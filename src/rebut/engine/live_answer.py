@@ -37,15 +37,13 @@ LONGEST = 200_000
 """Characters of an element beyond which it is not shown."""
 LONGEST_WORDS = 16_000
 """Characters of a text beyond which it is not shown while it is being written."""
-PASSES, FREE = 32, 100_000
-"""An answer of n characters costs at most PASSES * n + FREE characters of reading, whatever a model writes."""
+NAME_LENGTH = 200
+BETWEEN = " \t\r\n,"
+"""What separates the elements of a list."""
 
-_PARTS = re.compile(r"[^\[\]}]*+[\[\]}]|[^\[\]}]++")
-"""Pieces that end with a bracket, and what follows the last one."""
-_START = re.compile(r'\{\s*+(?:["}]|\Z)')
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.S)
-_LIST = re.compile(r'("\w+")\s*:\s*\[\Z')
-"""A list that has just begun, and its name."""
+_SIGNS = re.compile(r'["\\{}\[\]]')
+_NAME = re.compile(r'"(\w+)"\s*:\s*\Z')
+"""The name of a field whose value comes next."""
 _CONTROLS = dict.fromkeys(range(32), " ")
 """Raw control characters, which some models write into strings; the partial parser rejects them."""
 
@@ -195,98 +193,105 @@ def listen(runtime: Runtime, key: str, form: type[BaseModel] | None) -> Callable
 class AnswerStream:
     """Reads a JSON answer while it streams in: gives the elements of the named lists, and the text being written.
 
-    Text before, between and after objects is ignored. Only the field or element being written is kept and read again,
-    and only when a bracket comes in, so the cost grows with the length of the answer. A syntax error costs its own
-    element: the whole answer may still be repaired by `parse`.
+    Text before, between and after objects is ignored. Every character is looked at once, to follow which brackets are
+    open; each element is parsed once, when its last bracket arrives. A syntax error costs its own element: the whole
+    answer may still be repaired by `parse`.
     """
 
     def __init__(self, lists: Collection[str]) -> None:
         self.began = False
         """Whether an object has begun; until then the answer is prose."""
         self._lists = frozenset(lists)
-        self._head = ""
-        """What encloses the text that is kept: nothing, `{`, or `{"name":[`."""
+        self._open = ""
+        """The brackets that are open, the outermost first; empty outside of an object."""
+        self._new = False
+        """Whether the object's first bracket has arrived, and nothing yet that shows that it is one."""
+        self._quoted = False
+        self._escaped = -1
+        """The position, in the next piece, of a character behind a backslash."""
+        self._name = ""
+        """Of the list that is being written."""
         self._parts: list[str] = []
-        self._inside = self._quoted = False
-        """Whether the text so far is in an object; whether it ended in a string when it was last read."""
-        self._received = self._read = self._length = 0
+        """The text of the field or element that is being written."""
         self._left = MOST_ELEMENTS
 
     def take(self, piece: str) -> list[tuple[str, Json]]:
         """Add a piece. Returns the elements that it completes, each with the name of its list."""
         done: list[tuple[str, Json]] = []
-        for part in map(re.Match.group, _PARTS.finditer(piece)):
+        start = 0
+        for sign in _SIGNS.finditer(piece):
+            at, char = sign.start(), sign[0]
             if self._left <= 0:
                 break
-            self._parts.append(part)
-            self._length += len(part)
-            self._received += len(part)
-            self._quoted = self._quoted and '"' not in part
-            if not (self._inside or self._begins()) or part[-1] not in "[]}" or self._quoted:
+            if at == self._escaped:
                 continue
-            if self._read + self._length <= FREE + PASSES * self._received:
-                self._read += self._length
-                done += self._complete()
+            if self._quoted:
+                self._quoted = char != '"'
+                self._escaped = at + 1 if char == "\\" else -1
+                continue
+            if self._new and (char not in '"}' or (self._text() + piece[start:at]).strip()):
+                self._give_up()
+            if not self._open:
+                if char == "{":
+                    self._open, self._new, self._parts, start = "{", True, [], at + 1
+                continue
+            self.began, self._new = True, False
+            if char == '"':
+                self._quoted = True
+            elif char in "{[":
+                self._open += char
+                self._left = self._left if len(self._open) <= DEEPEST else 0
+                if self._open == "{[":
+                    opened = _NAME.search((self._text() + piece[start:at])[-NAME_LENGTH:])
+                    self._name, self._parts, start = opened[1] if opened else "", [], at + 1
+            elif char in "}]":
+                if self._open[-1] != ("{" if char == "}" else "["):
+                    self._give_up()
+                    continue
+                was, self._open = self._open, self._open[:-1]
+                if len(self._open) > 1 and self._open != "{[":
+                    continue  # inside of an element, or of an object in a field
+                if "{[" in (was, self._open):  # the list is over, or an element of it
+                    done += self._elements(self._text() + piece[start : at + (was != "{[")])
+                self._name, self._parts, start = self._name if self._open == "{[" else "", [], at + 1
+        self._escaped -= len(piece)
+        if self._open:
+            self._parts.append(piece[start:])
         return done
 
     def last_text(self) -> tuple[str, bool]:
         """The last text value so far, and whether it is still being written. Empty if there is none or it is long."""
         from pydantic_core import from_json
 
-        if not self._inside or self._length > LONGEST:
+        opened, text = self._open, self._text()  # the screen calls this from another thread while pieces arrive
+        if not opened or self._new or len(text) > LONGEST:
             return "", False
-        data = self._text().translate(_CONTROLS)
+        data = opened[:2][-1] + text.translate(_CONTROLS).lstrip(BETWEEN)
         try:
             whole, cut = from_json(data, allow_partial=True), from_json(data, allow_partial="trailing-strings")
         except ValueError:
             return "", False
-        text = _last_text(cut)
-        return (text if len(text) <= LONGEST_WORDS else ""), whole != cut
+        last = _last_text(cut)
+        return (last if len(last) <= LONGEST_WORDS else ""), whole != cut
 
     def _text(self) -> str:
-        return self._head + "".join(self._parts).lstrip(" \t\r\n,")
+        return "".join(self._parts)
 
-    def _restart(self, head: str, rest: str = "") -> None:
-        self._head, self._parts, self._length, self._inside = head, [rest], len(rest), bool(head)
+    def _give_up(self) -> None:
+        """This is not an object, or a broken one: look for the next."""
+        self._open, self._new, self._name, self._parts = "", False, "", []
+        self._left -= 1
 
-    def _begins(self) -> bool:
-        """Look for the object's first bracket. Each bracket that begins no object counts towards the limit."""
-        text = "".join(self._parts)
-        found = _START.search(text)
-        self._left -= text.count("{", 0, found.start() if found else len(text))
-        whole = found is not None and found[0][-1] in '"}'
-        self._restart("", text[found.start() :] if found and whole else "{" if found else "")
-        self._inside = whole
-        self.began = self.began or self._inside
-        return self._inside
-
-    def _complete(self) -> list[tuple[str, Json]]:
-        """The elements that are complete, now that a bracket has come in; what is kept begins again behind them."""
-        text = self._text()
-        plain = _STRING.sub("", text)
-        self._quoted = '"' in plain
-        depth = sum(map(plain.count, "{[")) - sum(map(plain.count, "}]"))
-        if self._quoted:
-            return []
-        if depth > 2:
-            self._left = self._left if depth <= DEEPEST else 0
+    def _elements(self, text: str) -> list[tuple[str, Json]]:
+        if self._name not in self._lists:
             return []
         try:
-            found = json.loads(text + ("", "}", "]}")[max(0, depth)], strict=False)
+            found = json.loads(f"[{text.strip(BETWEEN)}]", strict=False)
         except (ValueError, RecursionError):
-            found = {}
             self._left -= 1
-        if depth == 2:
-            opened = _LIST.search(text)
-            if not (found or opened or self._head.endswith("[")):
-                return []  # in an object of the object
-            name = json.dumps(next(reversed(found))) if found else opened[1] if opened else ""
-            self._restart(f"{{{name}:[" if name else self._head)
-        else:
-            self._restart("{" if depth == 1 else "")
-        lists = {name: value for name, value in found.items() if name in self._lists and isinstance(value, list)}
-        done = [(name, one) for name, value in lists.items() for one in value if len(str(one)) <= LONGEST]
-        done, self._left = done[: self._left], self._left - len(done)
+            return []
+        done = [(self._name, one) for one in found if len(str(one)) <= LONGEST][: self._left]
+        self._left -= len(done)
         return done
 
 

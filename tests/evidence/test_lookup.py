@@ -417,3 +417,10 @@ def test_a_large_file_is_searched_as_any_other(tmp_path: Path) -> None:
     assert mark(folder, "big.py:19999", "line_19999 = 19999").mark == "found"
     assert mark(folder, "big.py:5", "line_19999 = 19999").moved_to == "big.py:19999"
     assert mark(folder, "big.py:5", "line_20001 = 20001").mark == "absent"
+
+
+def test_a_section_that_is_a_long_run_of_digits_is_looked_up_at_once() -> None:
+    # C11: a pattern that tried every way to divide the digits would not end before the test is stopped
+    digits = "1" * 5_000
+    result = asyncio.run(check(Citation.of(f"§ {digits}", "x"), Lines("text"), artifact=f"# {digits}!\n"))
+    assert result.mark in ("located", "absent", "found", "uncheckable")

@@ -180,7 +180,7 @@ async def _commit(citation: Citation, place: Place, view: Workspace) -> Mark:
 
 
 HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<name>.*)|\*\*(?P<bold>[^*]+)\*\*:?\s*$")
-NUMBER = re.compile(r"(?:\d+[.)]?)+\s+")
+NUMBER = re.compile(r"(?<!\d)\d+(?:[.)]\d+)*[.)]?\s+")
 
 
 def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:

@@ -316,9 +316,9 @@ def _act(job: Job) -> Result:
     if job.largest_file:  # Python ignores the signal, so the write comes back short and then fails
         resource.setrlimit(resource.RLIMIT_FSIZE, (job.largest_file, resource.RLIM_INFINITY))
     if job.fake_start:
-        from rebut.core import process
+        from rebut.core import process_identity
 
-        process.started = lambda pid: job.fake_start
+        process_identity.started = lambda pid: job.fake_start
 
     if job.die_at_file:
         place = Path.replace

@@ -213,7 +213,7 @@ def test_a_right_table_is_told_with_what_it_does_and_lacks(tmp_path: Path) -> No
     assert done.returncode == 0
     for said in ("tools.mine   ok", "runs: mine ask", "there is no mine on PATH", "no with_model", "no probe"):
         assert said in done.stdout
-    assert "speaks openai to https://models.example.org/v1 with the key from THERE_KEY" in done.stdout
+    assert "uses the openai wire at https://models.example.org/v1 with the key from THERE_KEY" in done.stdout
     assert "THERE_KEY is not set here" in done.stdout
     shown = json.loads(piped("providers", "check", str(tmp_path / "t.toml"), "--json").stdout)
     assert [row["table"] for row in shown["tables"]] == ["tools.mine", "providers.there"]

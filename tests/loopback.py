@@ -347,7 +347,7 @@ def _shaped(text: str, mode: str) -> str:
     if mode == "prose":
         return "I would rather say this in plain words than in the form that you asked for."
     if mode == "fenced":
-        return f"Here it is:\n```json\n{text}\n```\n"
+        return f"```json\n{text}\n```\n"
     if mode == "cut":
         return text[: max(1, len(text) * 2 // 3)]
     if mode == "huge":

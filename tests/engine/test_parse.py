@@ -24,11 +24,17 @@ class Note(Form):
 
 
 class Sheet(Form):
-    """A form with what the real ones have: text, lists, nested forms, and fields that may be left out."""
+    """A form with what the real ones have: text, lists, nested forms, and fields that may be left out.
+
+    It takes a position and agrees to nothing, so it is also read from among other text, and repaired.
+    """
 
     position: str
     notes: list[Note]
     more: list[str] = Field(default_factory=list)
+
+    def is_agreement(self) -> bool:
+        return False
 
 
 words = st.text(

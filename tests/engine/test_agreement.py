@@ -124,7 +124,12 @@ def test_a_form_that_always_settles_something_is_read_only_from_a_reply_that_is_
 def test_a_form_that_settles_nothing_is_also_read_from_among_other_text(form: type[Form]) -> None:  # C5
     value = form.model_validate(NEVER[form])
     said = json.dumps(NEVER[form])
-    for reply in (said, f"Here it is:\n{said}\nDone.", f"Here:\n\n{replies.fence(replies.pretty(said))}", said[:-1] + ",}"):
+    for reply in (
+        said,
+        f"Here it is:\n{said}\nDone.",
+        f"Here:\n\n{replies.fence(replies.pretty(said))}",
+        said[:-1] + ",}",
+    ):
         assert parse(reply, form) == value
 
 
@@ -159,7 +164,10 @@ def _parts(form: type[Form]) -> Iterator[str]:
         (duel.FollowUp, duels.follow_up(2, {"D1": "unresolved", "D2": "withdrawn"})),
         (duel.FollowUp, duels.follow_up(2, {})),
         (revise.Critique, revisions.critique(revisions.objection("A name.", severity="low", impact="none"))),
-        (revise.Critique, revisions.critique(revisions.objection("It fails."), concessions=[{"text": "x", "id": "W1"}])),
+        (
+            revise.Critique,
+            revisions.critique(revisions.objection("It fails."), concessions=[{"text": "x", "id": "W1"}]),
+        ),
         (revise.Verdict, revisions.verdict(decision="approve with changes")),
         (panel.Challenge, panels.objects("A remark.", "minor")),
         (panel.Confrontation, panels.confront({"B1": "reject", "B2": "partial"}, changes=[])),

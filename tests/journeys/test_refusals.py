@@ -45,7 +45,9 @@ def work(tmp_path: Path) -> Path:
 
 
 def gate(work: Path, answers: dict[str, Any]) -> tuple[int, str]:
-    words = [word for role, spec in crosses.seats(work.parent / "seats", answers).items() for word in (f"--{role}", spec)]
+    words = [
+        word for role, spec in crosses.seats(work.parent / "seats", answers).items() for word in (f"--{role}", spec)
+    ]
     done = piped("cross", "--uncommitted", "--fail-on", "P1", *words, cwd=work)
     return done.returncode, done.stdout + done.stderr
 

@@ -1,8 +1,8 @@
 """Reading a structured reply: objections generously, agreement strictly. What cannot be read is sent back.
 
 A reply that is one JSON object and nothing else, bare or in one fence, is read as it is. In any other reply the object
-may be a draft, an example, or a quotation of what is under review, so it is read only if it objects: an object that
-agrees, keeps, concedes or resolves (`Form.is_agreement`) must be sent again, alone. So must one that had to be repaired.
+may be a draft, an example, or a quotation of what is under review. It is read only if it does not agree, keep, concede
+or resolve anything (`Form.is_agreement`), and only such an object is repaired.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ NOT_ALONE = (
     "only from a reply that is this one object and nothing else"
 )
 BROKEN = (
-    "the reply agrees, keeps, concedes or resolves something in a JSON object with syntax errors; that is read only from "
-    "valid JSON, without comments"
+    "the reply agrees, keeps, concedes or resolves something in a JSON object with syntax errors; that is read only "
+    "from valid JSON, without comments"
 )
 TWICE = "the reply names a field twice in one object; name each once"
 DIFFERENT = "the reply has several JSON objects that differ; give the one that counts"
@@ -98,8 +98,8 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
 def after_thinking(text: str) -> str:
     """The reply without the thinking that it begins with. If that never ends, there is no reply."""
     at = len(text) - len(text.lstrip())
-    while (tag := THINKING.match(text, at)) and not _closes(tag):
-        end = next((other for other in THINKING.finditer(text, at) if _closes(other, tag)), None)
+    while (tag := THINKING.match(text, at)) and not ends_thinking(tag):
+        end = next((other for other in THINKING.finditer(text, at) if ends_thinking(other, tag)), None)
         if end is None:
             return ""
         at = end.end()
@@ -107,15 +107,15 @@ def after_thinking(text: str) -> str:
 
 
 def _without_thinking(text: str) -> str:
-    """The reply without any thinking. Before an end that has no beginning all is: some servers cut the beginning off."""
+    """The reply without any thinking. All before an end without a beginning is: some servers cut the beginning off."""
     kept, start = list[str](), 0
     thinking: re.Match[str] | None = None
     for tag in THINKING.finditer(text):
         if thinking:
-            if not _closes(tag, thinking):
+            if not ends_thinking(tag, thinking):
                 continue
             thinking = None
-        elif _closes(tag):
+        elif ends_thinking(tag):
             kept.clear()
         else:
             kept.append(text[start : tag.start()])
@@ -124,7 +124,8 @@ def _without_thinking(text: str) -> str:
     return "".join([*kept, "" if thinking else text[start:]])
 
 
-def _closes(tag: re.Match[str], opened: re.Match[str] | None = None) -> bool:
+def ends_thinking(tag: re.Match[str], opened: re.Match[str] | None = None) -> bool:
+    """Whether the thinking ends with this tag: that which began with `opened`, if given."""
     if "/" not in (tag[1], tag[3]):
         return False
     return opened is None or (tag[2] or tag[4]).lower() == (opened[2] or opened[4]).lower()

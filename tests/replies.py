@@ -118,6 +118,7 @@ def _kinds() -> list[Kind]:
         ("fields twice, in a fence", back, lambda a, o: fence(both(o, a))),
         ("fields twice, in prose", back, lambda a, o: f"{no} {both(a, o)}"),
         ("fields twice, and a comma too many", back, lambda a, o: both(a, o)[:-1] + ",}"),
+        ("fields twice, and an objection behind", back, lambda a, o: f"{both(o, a)}\n{o}"),
         ("fields twice, with the same values", back, lambda a, o: both(a, a)),
         # syntax errors
         ("approval with a comma too many", back, lambda a, o: a[:-1] + ",}"),

@@ -187,11 +187,16 @@ def test_a_reply_beyond_the_size_limit_is_not_read() -> None:
 # whatever comes, only Unreadable
 
 
+PARTS = ["<think>", "</think>", "```json\n", "\n```\n", '{"position": "a", "notes": []}', '{"position": "b", "notes": []}']
+PARTS += ['"position": "c", ', "{", "}", "[", "]", ",", '"', "//", "/* x */", "\\", "prose ", '"notes": []', "\ufeff"]
+
+
 @settings(calm, max_examples=300)
 @given(
     st.one_of(
         st.text(),
         st.text(alphabet="{}[]\",:\\ntrue01.'`~ \n"),
+        st.lists(st.sampled_from(PARTS)).map("".join),
         st.text(st.characters(categories=["Cs", "Ll", "Po"])).map(lambda t: f'{{"position": "{t}", "notes": []}}'),
         st.recursive(
             st.none() | st.booleans() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)

@@ -29,6 +29,7 @@ MAX_REPAIR = 200_000
 DEEPEST_REPAIR = 100
 MOST_FENCES = 8
 MOST_OBJECTS = 1_000
+MOST_BRACES = 50_000
 THINKING = re.compile(
     r"<(/?)(think|thinking|thoughts?|reasoning|reflection|scratchpad)>\s*|[\[◁](/?)(think)[\]▷]\s*", re.I
 )
@@ -98,12 +99,16 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
 def after_thinking(text: str) -> str:
     """The reply without the thinking that it begins with. If that never ends, there is no reply."""
     at = len(text) - len(text.lstrip())
-    while (tag := THINKING.match(text, at)) and not ends_thinking(tag):
-        end = next((other for other in THINKING.finditer(text, at) if ends_thinking(other, tag)), None)
-        if end is None:
-            return ""
-        at = end.end()
-    return text[at:]
+    thinking: re.Match[str] | None = None
+    for tag in THINKING.finditer(text, at):
+        if thinking:
+            if ends_thinking(tag, thinking):
+                thinking, at = None, tag.end()
+        elif tag.start() == at and not ends_thinking(tag):
+            thinking = tag
+        else:
+            break
+    return "" if thinking else text[at:]
 
 
 def _without_thinking(text: str) -> str:
@@ -145,18 +150,21 @@ def _unfenced(text: str) -> str:
 
 def _loaded(text: str) -> dict[str, object] | None:
     """The text as one JSON object; None if it is not. Raises `_NamedTwice`."""
+    twice = False
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        nonlocal twice
+        found = dict(pairs)
+        twice = twice or len(found) < len(pairs)
+        return found
+
     try:
-        found = json.loads(text, object_pairs_hook=_once)
-    except _NamedTwice:
-        raise _NamedTwice(json.loads(text)) from None
+        found = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    if not isinstance(found, dict):
+        return None
+    if twice:
         raise _NamedTwice(found)
     return found
 
@@ -182,7 +190,7 @@ def _filled(found: dict[str, object], schema: type[T]) -> T:
 
 def _only_object(text: str, schema: type[T]) -> tuple[T, str]:
     """The only object of a reply that fits, and why it is not read if it agrees. Raises `UnreadableReply`."""
-    spans = list(islice(_spans(text), MOST_OBJECTS + 1))
+    spans = list(islice(_spans(text), MOST_OBJECTS + 1)) if text.count("{") <= MOST_BRACES else []
     if len(spans) > MOST_OBJECTS:
         raise UnreadableReply(f"the reply has more than {MOST_OBJECTS:,} JSON objects; give one")
     fitting, problem = _fitting(spans, _loaded, schema)

@@ -48,7 +48,18 @@ MODES = (
         "late-end",
     ),
     *("status", "redirect", "html", "plain-error", "error-in-stream", "filter", "refusal", "garbage", "half"),
-    *("hang", "stall", "reset", "reset-midstream", "no-done", "tool-call", "frames", "deep-status", "deep-plain", "deep-frame"),
+    *(
+        "hang",
+        "stall",
+        "reset",
+        "reset-midstream",
+        "no-done",
+        "tool-call",
+        "frames",
+        "deep-status",
+        "deep-plain",
+        "deep-frame",
+    ),
 )
 
 

@@ -187,7 +187,14 @@ def test_a_reply_beyond_the_size_limit_is_not_read() -> None:
 # whatever comes, only Unreadable
 
 
-PARTS = ["<think>", "</think>", "```json\n", "\n```\n", '{"position": "a", "notes": []}', '{"position": "b", "notes": []}']
+PARTS = [
+    "<think>",
+    "</think>",
+    "```json\n",
+    "\n```\n",
+    '{"position": "a", "notes": []}',
+    '{"position": "b", "notes": []}',
+]
 PARTS += ['"position": "c", ', "{", "}", "[", "]", ",", '"', "//", "/* x */", "\\", "prose ", '"notes": []', "\ufeff"]
 
 

@@ -491,15 +491,12 @@ def test_in_a_journal_of_an_earlier_version_the_time_of_day_counts(tmp_path: Pat
     assert 8 * 60 <= voices.record().active_seconds() < 9 * 60
 
 
-def test_a_process_that_is_stopped_does_not_use_up_the_minutes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_is_stopped_does_not_use_up_the_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # C4: the clock of the process runs on after Ctrl-Z, and on some systems while the machine sleeps
     monkeypatch.setattr("rebut.core.working_time.BEAT", 0.01)
     monkeypatch.setattr("rebut.core.working_time.STOPPED", 0.2)
 
-    async def stopped(request: Request) -> str:
-        await asyncio.sleep(0.05)
+    def stopped(request: Request) -> str:
         if request.key == "r2/say@author":
             time.sleep(3.5)  # nothing of this process runs meanwhile
         return "yes"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rebut.ci import dismissals
 from rebut.ci.dismissals import Basis, Dismissal, matching
 from rebut.ci.recorded_reviews import Review
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import plural
-from rebut.core.types import Json
 from rebut.domain.gate_policy import Policy, Wish, settled
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewFinding, ReviewResult
@@ -20,7 +21,7 @@ from rebut.workspace.targets.target import Target
 PASSED, FOUND, INCONCLUSIVE, PARTIAL = 0, 1, 3, 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GateRuling:
     """The result of the gate, and the reasons."""
 
@@ -93,7 +94,7 @@ def judge(
     return GateRuling(code, policy, failing, tuple(doubts), hidden, mended)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GateGrounds:
     """The policy and dismissals for a review, read before any call."""
 
@@ -112,7 +113,7 @@ class GateGrounds:
         return kept[self.policy.dismissals]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GatedReview:
     """A review with its dismissals and the result of the gate."""
 

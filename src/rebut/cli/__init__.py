@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -12,6 +13,7 @@ COMPLETE = "_REBUT_COMPLETE"
 
 
 def main() -> None:
+    gc.set_threshold(20_000)  # loading modules makes many objects and no garbage
     _open_closed_streams()
     try:
         code = _answer(sys.argv[1:])

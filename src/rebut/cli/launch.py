@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
 from rebut.core.errors import Interrupted, NotSeated, Paused, PriceUnknown, RebutError, UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Plan, sound
@@ -281,7 +282,7 @@ def egress_rows(shown: Mapping[str, Any]) -> list[str]:
 # --repeat
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repeat:
     """The number of runs, and where their lines go: a new file, or standard output."""
 

@@ -10,10 +10,10 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
+from rebut.core.frozen import frozen
 from rebut.core.process_identity import is_zombie, started
 from rebut.core.types import ignore
 
@@ -30,7 +30,7 @@ _living: set[int] = set()
 """The groups that this process started and that it has not seen end."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessResult:
     """How a process ended and what it wrote."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
 
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -71,6 +70,8 @@ def canonical(value: Json | object) -> str:
 
 
 def fingerprint(value: Json | object) -> str:
+    import hashlib
+
     return hashlib.sha256(canonical(value).encode(errors="replace")).hexdigest()[:24]
 
 

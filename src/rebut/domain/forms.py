@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from rebut.core.frozen import frozen
 from rebut.domain.ledger import Evidence
 
 
@@ -87,7 +87,7 @@ Need = Annotated[
 # How an element of an answer is shown in one line while the answer is being written.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Glance:
     """Which of an element's attributes are shown while its answer is being written.
 

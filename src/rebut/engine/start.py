@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from rebut.core.errors import RecordError, UsageError
 from rebut.core.files import repository
+from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
 from rebut.core.text import at_the_door
-from rebut.core.types import Json
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import ASKED, OWN_OUTPUT, Environment, Plan, opened, sound
 from rebut.engine.protocol import FilesFolder, NewSession

@@ -9,11 +9,11 @@ import secrets
 import shutil
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core.errors import RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.core.process_identity import is_zombie, started
 from rebut.record import journal
 from rebut.record.events import Opened, from_json
@@ -22,7 +22,7 @@ from rebut.record.record import Record
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundSession:
     """A session as a listing shows it."""
 

@@ -11,10 +11,11 @@ import math
 import os
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, field
 from pathlib import Path
 
 from rebut.core import files
+from rebut.core.frozen import frozen
 from rebut.record.record import Record, name_of_step, seat_of
 
 NAME = "timings.jsonl"
@@ -24,7 +25,7 @@ QUICKEST = 0.5
 """Seconds. A faster answer comes from a program or a script, and says nothing about how long another model takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Took:
     """How long one call of an earlier session took."""
 
@@ -34,7 +35,7 @@ class Took:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usual:
     """How long a kind of call usually takes, and which of the earlier calls that is based on."""
 
@@ -42,7 +43,7 @@ class Usual:
     by: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """How long the rest of a debate may take."""
 
@@ -53,7 +54,7 @@ class Expected:
     """The usual time of a call that is taking longer than that now; 0 if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """Calls of earlier sessions."""
 
@@ -108,7 +109,7 @@ class History:
         return Expected(now + later, len(by), max(late, default=0.0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timings:
     """The file. Several processes may add to it at once; a line that cannot be read is ignored."""
 

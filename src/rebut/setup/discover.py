@@ -11,13 +11,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from rebut.backends.embedded import weights
 from rebut.core.errors import UsageError
 from rebut.core.files import shipped
+from rebut.core.frozen import frozen
 from rebut.core.network import is_local
 from rebut.core.process import ProcessResult, on_path
 from rebut.core.text import cut
@@ -40,7 +40,7 @@ _NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot argue."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundModel:
     """A provider as it is found here: its models, or why it cannot be used and what to do about that."""
 

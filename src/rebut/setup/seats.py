@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rebut.core.errors import NotSeated, UsageError
+from rebut.core.frozen import frozen
 from rebut.core.types import EFFORTS, ModelSpec, Participant
 from rebut.engine.protocol import MANY, MOST_FOUND, Protocol
 from rebut.engine.runtime import Connection
@@ -20,7 +21,7 @@ Find = Callable[[Callable[[str], bool]], "Sequence[FoundModel]"]
 """Looks for those providers that the given function admits."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seats:
     """The seats of a debate, filled."""
 

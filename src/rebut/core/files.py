@@ -1,4 +1,4 @@
-"""Files that rebut itself writes and ships: an atomic write, and the TOML tables of the package."""
+"""Files: an atomic write, the TOML tables of the package, and where a repository or a program is."""
 
 from __future__ import annotations
 
@@ -67,3 +67,15 @@ def _is_repository(folder: Path) -> bool:
         return (folder / ".git").exists()
     except OSError:  # a folder above that cannot be read
         return False
+
+
+def on_path(command: str, env: Mapping[str, str]) -> Path | None:
+    """Where a command is, by the PATH given. Relative entries are skipped: a repository could plant a program there."""
+    import shutil
+
+    if "/" in command:
+        path = Path(command).expanduser()
+        return path if path.is_absolute() and shutil.which(path) else None
+    places = [place for place in env.get("PATH", "").split(":") if place.startswith("/")]
+    found = shutil.which(command, path=":".join(places)) if places else None
+    return Path(found) if found else None

@@ -2,7 +2,7 @@
 
 `@dataclass(frozen=True, slots=True)` compiles six functions for each class, in about 0.7 ms. A command loads up to 200
 such classes: a quarter of its start-up. `@frozen` makes the same class, for which `replace`, `fields` and `match` work
-as usual, and compiles one function. All these classes share the functions that compare, hash and print.
+as usual. It compiles one function, when the first value is made; all classes share those that compare and print.
 """
 
 from __future__ import annotations
@@ -38,13 +38,22 @@ def _made(cls: type[Any], plain: Callable[[type[Any]], type[Any]]) -> type[Any]:
     cls = plain(cls)
     every = fields(cls)
     compared = [f.name for f in every if f.compare]
-    cls._compared = attrgetter(*compared) if compared else _nothing
+    cls._compared = attrgetter(*(compared or ["__class__"]))
     cls._printed = tuple(f.name for f in every if f.repr)
     for name, function in SHARED.items():
         if name not in own:
             setattr(cls, name, function)
-    cls.__init__ = _init(cls, every)
+    cls.__dataclass_params__.frozen = True
+    cls.__init__ = _first_init(cls, every)
     return cls
+
+
+def _first_init(cls: type[Any], every: tuple[Field[Any], ...]) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any, **named: Any) -> None:
+        cls.__init__ = init = _init(cls, every)
+        init(self, *args, **named)
+
+    return __init__
 
 
 def _init(cls: type[Any], every: tuple[Field[Any], ...]) -> Callable[..., None]:
@@ -74,10 +83,6 @@ def _init(cls: type[Any], every: tuple[Field[Any], ...]) -> Callable[..., None]:
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     init.__annotations__ = {f.name: f.type for f in every} | {"return": "None"}
     return init
-
-
-def _nothing(_: object) -> None:
-    """The key of a class without fields."""
 
 
 def _equals(self: Any, other: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -269,13 +268,3 @@ def _signalled(group: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):  # the latter on macOS, for a group of zombies
         return False
     return True
-
-
-def on_path(command: str, env: Mapping[str, str]) -> Path | None:
-    """Where a command is, by the PATH given. Relative entries are skipped: a repository could plant a program there."""
-    if "/" in command:
-        path = Path(command).expanduser()
-        return path if path.is_absolute() and shutil.which(path) else None
-    places = [place for place in env.get("PATH", "").split(":") if place.startswith("/")]
-    found = shutil.which(command, path=":".join(places)) if places else None
-    return Path(found) if found else None

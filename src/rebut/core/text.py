@@ -143,3 +143,17 @@ def at_the_door(value: Json, door: Callable[[str], str]) -> Json:
             return {key: at_the_door(item, door) for key, item in value.items()}
         case _:
             return value
+
+
+def slug(topic: str, limit: int = 40) -> str:
+    """A short, safe name for a topic: ASCII words joined by hyphens, never empty."""
+    import unicodedata
+
+    plain = unicodedata.normalize("NFKD", topic[:400]).encode("ascii", "ignore").decode().lower()
+    words = re.findall(r"[a-z0-9]+", plain)
+    out = ""
+    for word in words:
+        if len(out) + len(word) + 1 > limit:
+            break
+        out = f"{out}-{word}" if out else word
+    return out or (words[0][:limit] if words else "debate")

@@ -11,12 +11,11 @@ from rebut import __version__
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import clean
+from rebut.core.text import clean, slug
 from rebut.core.types import ModelSpec, Participant, Sampling
 from rebut.domain.limits import Limits
 from rebut.engine.protocol import Protocol
 from rebut.engine.runtime import Connection, Control
-from rebut.record import sessions
 from rebut.record.events import Line, Opened
 from rebut.record.reachability import Reachability
 from rebut.record.record import Record
@@ -126,7 +125,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
         rebut=__version__,
         protocol_version=plan.protocol.version,
         source=plan.protocol.source,
-        slug=sessions.slug(topic),
+        slug=slug(topic),
         workspace=str(plan.workspace),
         settings=plan.settings.model_dump(mode="json"),
         seats=seats,

@@ -21,9 +21,9 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 
 from rebut.core import process
 from rebut.core.errors import ConfigError
-from rebut.core.files import shipped as shipped_tables
+from rebut.core.files import on_path, shipped as shipped_tables
 from rebut.core.frozen import frozen
-from rebut.core.process import ProcessResult, on_path
+from rebut.core.process import ProcessResult
 from rebut.core.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")

@@ -141,7 +141,9 @@ def models_command(what: str, source: Path | None, as_json: bool) -> int:
         raise click.UsageError("--from is only for `rebut models get`")
     if what == "get":
         tell = (lambda text: None) if as_json else (lambda text: say(f"  {text} …", sys.stderr))
-        new = weights.get(source=source, env=os.environ, tell=tell)
+        from rebut.backends.embedded import download
+
+        new = download.get(source=source, env=os.environ, tell=tell)
         if as_json:
             say_json({"name": model.name, "path": str(path), "sha256": model.sha256, "new": new})
         else:

@@ -18,7 +18,7 @@ class Form(BaseModel):
     The generated JSON schema is not: it changes with releases of pydantic.
     """
 
-    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
+    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True, defer_build=True)
     version: ClassVar[int] = 1
 
 
@@ -78,7 +78,7 @@ Cites = Annotated[list[Cite], BeforeValidator(_cites), AfterValidator(_placed)]
 Need = Annotated[
     list[str],
     Field(
-        default_factory=list,
+        default_factory=lambda: [],
         description="files to read before answering for good: path:10-40, path, grep:TEXT or tree:DIR; answered once",
     ),
 ]

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from rebut.core.errors import DeadlineReached, Interrupted
@@ -21,6 +20,7 @@ from rebut.core.json_value import Json
 from rebut.domain.limits import shown
 from rebut.record.events import Fact
 from rebut.record.record import Amount, Record, seat_of, step_of
+from rebut.record.timings import median
 
 if TYPE_CHECKING:
     from rebut.engine.live_answer import LiveAnswer

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, field
 from pathlib import Path
 
@@ -23,6 +22,13 @@ MOST_BYTES = 32_000
 """About five hundred calls. A file that grows beyond this is cut to its newer half."""
 QUICKEST = 0.5
 """Seconds. A faster answer comes from a program or a script, and says nothing about how long another model takes."""
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle of some values. The module `statistics` takes longer to load than any of its users runs."""
+    rising = sorted(values)
+    half = len(rising) // 2
+    return rising[half] if len(rising) % 2 else (rising[half - 1] + rising[half]) / 2
 
 
 @frozen
@@ -69,7 +75,7 @@ class History:
             here = {n: t for n, t in every.items() if (not step or t.step == step) and (not role or t.role == role)}
             mine = [n for n, t in here.items() if t.spec == spec] or [n for n, t in every.items() if t.spec == spec]
             found = mine or [n for n, t in here.items() if t.seconds >= QUICKEST]
-            middle = statistics.median(every[n].seconds for n in found) if found else 0.0
+            middle = median([every[n].seconds for n in found]) if found else 0.0
             self._known[key] = Usual(middle, frozenset(found)) if found else None
         return self._known[key]
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import Cites, Form, Glance, Level, Need, folded
+from rebut.domain.forms import Cites, Form, Glance, Level, Need, folded, no_items
 from rebut.domain.ledger import Severity as Grade
 
 Impact = Annotated[
@@ -26,7 +26,7 @@ class Strength(Form):
     """A strength of the other document."""
 
     text: str
-    evidence: Cites = Field(default_factory=lambda: [], description="a section of the document, or a place in a file")
+    evidence: Cites = Field(default_factory=no_items, description="a section of the document, or a place in a file")
 
 
 class Objection(Form):
@@ -36,7 +36,7 @@ class Objection(Form):
     text: str = Field(description="what is wrong, missing or risky, and what its consequence is")
     severity: Level
     impact: Impact = Field(description="none is for style, naming and order")
-    evidence: Cites = Field(default_factory=lambda: [], description="a section of the document, or a place in a file")
+    evidence: Cites = Field(default_factory=no_items, description="a section of the document, or a place in a file")
     same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as W2")
 
     @property
@@ -64,10 +64,12 @@ class Concession(Form):
 class Critique(Form):
     """One author's critique of the other's document."""
 
-    strengths: list[Strength] = Field(default_factory=lambda: [])
-    weaknesses: list[Objection] = Field(default_factory=lambda: [], description="the gravest first; empty if there is none")
-    disagreements: list[Dispute] = Field(default_factory=lambda: [])
-    concessions: list[Concession] = Field(default_factory=lambda: [])
+    strengths: list[Strength] = Field(default_factory=no_items)
+    weaknesses: list[Objection] = Field(
+        default_factory=no_items, description="the gravest first; empty if there is none"
+    )
+    disagreements: list[Dispute] = Field(default_factory=no_items)
+    concessions: list[Concession] = Field(default_factory=no_items)
     need: Need
 
 
@@ -83,7 +85,7 @@ class Defended(Form):
 
     id: str = Field(description="the point's id, such as W1")
     reason: str
-    evidence: Cites = Field(default_factory=lambda: [])
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Revision(Form):
@@ -92,8 +94,8 @@ class Revision(Form):
     document: str = Field(
         description="the whole document with the same headings in the same order, no comment, no Defense"
     )
-    addressed: list[Addressed] = Field(default_factory=lambda: [])
-    defended: list[Defended] = Field(default_factory=lambda: [])
+    addressed: list[Addressed] = Field(default_factory=no_items)
+    defended: list[Defended] = Field(default_factory=no_items)
     summary: str = Field(description="what changed and why, in one sentence")
     need: Need
 
@@ -124,9 +126,9 @@ class Plan(Form):
 
     document: str = Field(description="the whole plan in Markdown, without notes on how it was made")
     summary: str = Field(description="what the plan does, in one or two sentences")
-    adopted: list[Adopted] = Field(default_factory=lambda: [])
-    overruled: list[Overruled] = Field(default_factory=lambda: [])
-    unresolved: list[Unresolved] = Field(default_factory=lambda: [])
+    adopted: list[Adopted] = Field(default_factory=no_items)
+    overruled: list[Overruled] = Field(default_factory=no_items)
+    unresolved: list[Unresolved] = Field(default_factory=no_items)
 
     def ruled(self) -> list[str]:
         """The ids of all points that were accounted for."""
@@ -139,7 +141,7 @@ class Finding(Form):
     text: str
     severity: Level = Field(description="one severity, even where the reviews differ")
     held_by: Annotated[Literal["both", "first", "second"], folded("both", "first", "second")]
-    evidence: Cites = Field(default_factory=lambda: [])
+    evidence: Cites = Field(default_factory=no_items)
     why: str = Field(default="", description="why this severity, if the reviews differ on it")
 
 
@@ -159,6 +161,6 @@ class Verdict(Form):
     summary: str = Field(description="why, in one or two sentences")
     first: str = Field(description="the final assessment of the first review")
     second: str = Field(description="the final assessment of the second review")
-    findings: list[Finding] = Field(default_factory=lambda: [], description="the gravest first; each once")
-    agreement: list[str] = Field(default_factory=lambda: [], description="what both reviews agree on")
-    disagreement: list[Split] = Field(default_factory=lambda: [])
+    findings: list[Finding] = Field(default_factory=no_items, description="the gravest first; each once")
+    agreement: list[str] = Field(default_factory=no_items, description="what both reviews agree on")
+    disagreement: list[Split] = Field(default_factory=no_items)

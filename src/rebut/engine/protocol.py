@@ -47,7 +47,7 @@ class Ended:
     settings: Any
     outcome: Outcome | None = None
     error: RebutError | None = None
-    """Neither: the debate goes on."""
+    """Neither: the debate continues."""
 
     @property
     def ledger(self) -> Ledger:
@@ -190,7 +190,7 @@ def _roles(seats: Mapping[str, int | Role]) -> dict[str, Role]:
 
 
 def load(name: str | Path) -> Protocol:
-    """A shipped or an installed protocol by its name, or anybody's by the path of its file."""
+    """A shipped or an installed protocol by its name, or any protocol by the path of its file."""
     text = str(name)
     if text in BUILT_IN:
         return of_module(importlib.import_module(f"rebut.protocols.{text}"))

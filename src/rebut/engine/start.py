@@ -66,7 +66,7 @@ async def new_session(environment: Environment) -> AsyncIterator[tuple[Path, Jou
     """A new session's folder and journal. The folder is removed if the debate is refused before any call."""
     folder = await asyncio.to_thread(
         sessions.create, environment.root
-    )  # waits for the disk; other debates go on meanwhile
+    )  # waits for the disk; other debates continue meanwhile
     journal = Journal.open(folder, environment.listener)
     try:
         yield folder, journal

@@ -130,10 +130,10 @@ def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, v
     except NotSeated as error:
         if not verb:
             raise
-        rest = error.hint.partition(" of your config.")[2].strip()
         raise NotSeated(
             f"`rebut {verb}` needs two models, and found fewer",
-            f"Name them, for example --with claude,codex; `rebut doctor` shows which are available. {rest}".strip(),
+            "Name them, for example --with claude,codex; `rebut doctor` shows which are available.",
+            error.why_none,
         ) from error
     except PriceUnknown:
         if not thrifty:

@@ -150,7 +150,8 @@ class SeatAssignment:
         raise NotSeated(
             f"{self._protocol.name} needs {article if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
             + (f", got {found}" if found else ""),
-            how_to + ("" if found else NOTHING_FOUND if self._attended else UNATTENDED),
+            how_to,
+            "" if found else NOTHING_FOUND if self._attended else UNATTENDED,
         )
 
     # Models that are found. ---------------------------------------------------------------------------------------
@@ -274,12 +275,12 @@ class SeatAssignment:
 
 PEOPLE = ("human", "caller")
 NO_STAND_IN = (*PEOPLE, "lint", "rules")
-NOTHING_FOUND = " No available model was found: `rebut providers` lists what rebut looks for."
+NOTHING_FOUND = "No available model was found: `rebut providers` lists what rebut looks for."
 UNLISTED = (
     "without a terminal, rebut itself chooses only the embedded model: list others in [egress] allow of your config, "
     "or name them"
 )
-UNATTENDED = " Without a terminal, rebut itself chooses only providers that [egress] allow of your config lists."
+UNATTENDED = "Without a terminal, rebut itself chooses only providers that [egress] allow of your config lists."
 
 
 def check_effort(effort: str) -> None:

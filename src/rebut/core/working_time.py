@@ -6,8 +6,11 @@ and on all of them while the process is stopped (Ctrl-Z), so a beat in the event
 
 from __future__ import annotations
 
-import asyncio
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 BEAT = 1.0
 """Seconds between two beats."""
@@ -21,6 +24,7 @@ class WorkingTime:
     def __init__(self) -> None:
         self._began = self._last = time.monotonic()
         self._left_out = 0.0
+        self._loop: asyncio.AbstractEventLoop
         self._next: asyncio.TimerHandle | None = None
 
     def seconds(self) -> float:
@@ -33,8 +37,11 @@ class WorkingTime:
 
     def start(self) -> None:
         """Begin to beat in the running event loop, which shows when the process is stopped."""
+        from asyncio import get_running_loop  # not above: commands that only read records load this module, too
+
         self._last = time.monotonic()
-        self._next = asyncio.get_running_loop().call_later(BEAT, self._beat)
+        self._loop = get_running_loop()
+        self._next = self._loop.call_later(BEAT, self._beat)
 
     def stop(self) -> None:
         if self._next is not None:
@@ -46,7 +53,7 @@ class WorkingTime:
         now = time.monotonic()
         self._left_out += self._gap(now)
         self._last = now
-        self._next = asyncio.get_running_loop().call_later(BEAT, self._beat)
+        self._next = self._loop.call_later(BEAT, self._beat)
 
     def _gap(self, now: float) -> float:
         """Seconds since the last beat during which the process was stopped."""

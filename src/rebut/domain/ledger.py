@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 
 Severity = Literal["P1", "P2", "P3"]
 MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain", "mend"]
@@ -32,7 +33,7 @@ NOTHING_KEPT = "no workspace was kept"
 SETTLED: frozenset[Status] = frozenset({"conceded", "withdrawn", "resolved"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """A citation and what checking it showed; `mark` is empty until it was checked."""
 
@@ -49,7 +50,7 @@ class Evidence:
         return f"{self.place}{quoted} [{self.mark or 'unchecked'}{note}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """Something a participant asserts in its own case."""
 
@@ -64,7 +65,7 @@ class Claim:
         return not self.evidence
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """Something said against a case: weakness, finding, objection, challenge."""
 
@@ -91,7 +92,7 @@ class Point:
         return baseless(self.evidence)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     """What a participant says about a point."""
 
@@ -107,7 +108,7 @@ class Move:
     """Raised as a repetition of an earlier point that does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slip:
     """A concession walked back without new evidence, or an objection dropped without a reason."""
 
@@ -120,7 +121,7 @@ class Slip:
 Entry = Claim | Point | Move | Slip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ledger:
     """Immutable; `add` returns the next one."""
 

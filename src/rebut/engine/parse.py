@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
+from rebut.core.json_value import Json
 from rebut.core.text import clean
-from rebut.core.types import Json
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

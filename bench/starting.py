@@ -49,9 +49,6 @@ def rows() -> list[Row]:
         listing = _best([*rebut, "list"], folder)
         many = f"CPU of rebut list, {SESSIONS:,} sessions, beside python -c pass"
         return [*rows, Row(many, listing, "ms", floor, 70)]
-            *rows,
-            Row(f"CPU of rebut list, {SESSIONS:,} sessions, beside python -c pass", listing, "ms", floor, 70),
-        ]
 
 
 def _workspace(folder: Path) -> list[str]:

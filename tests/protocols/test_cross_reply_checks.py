@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import crosses
@@ -51,8 +52,12 @@ QUIET = ledger(point(1, line=1))
         (ledger(point(2, line=2), weighed("F1", "valid", "P3", 2)), 2, 5, "C", "quiet"),
         (ledger(point(2, line=2), weighed("F1", "invalid", "P1", 2)), 2, 5, "D", "quiet"),
         (ledger(point(2, "P3", line=2), weighed("F1", "valid", "P2", 2)), 2, 5, "C", ""),
-        # raised again in other words at the same place: not new
+        # raised again in the same words at the same place: not new; in other words: new
         (ledger(point(1, line=1), point(2, line=1), point(3, line=1)), 3, 5, "", "quiet"),
+        (ledger(point(1, line=1), replace(point(3, line=1), text="it leaks")), 3, 5, "", ""),
+        # a round stays what it was when it is weighed otherwise later
+        (ledger(point(2, line=2), weighed("F1", "valid", "P1", 2), weighed("F1", "invalid", "P1", 3)), 3, 5, "D", ""),
+        (ledger(point(2, line=2), weighed("F1", "valid", "P1", 2), weighed("F1", "valid", "P3", 3)), 3, 5, "C", ""),
         # the same words elsewhere: new
         (ledger(point(1, line=1), point(3, line=90)), 3, 5, "", ""),
     ],

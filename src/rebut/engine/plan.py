@@ -11,6 +11,7 @@ from rebut import __version__
 from rebut.core.errors import UsageError
 from rebut.core.text import clean
 from rebut.core.types import Json, ModelSpec, Participant, Sampling
+from rebut.domain.ledger import VERSION
 from rebut.domain.limits import Limits
 from rebut.engine.protocol import Protocol
 from rebut.engine.runtime import Connection, Control
@@ -131,6 +132,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
         limits=plan.limits.to_json(),
         aliases=(alias,) if alias else (),
         forked_from=parent,
+        ledger=VERSION,
     )
 
 

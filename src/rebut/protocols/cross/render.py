@@ -63,7 +63,7 @@ def page(n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledge
         if isinstance(reply, ProposalCritique):
             parts.append(section("## Missing alternatives", reply.alternatives))
             parts.append(section("## Recommended decision", [reply.recommendation]))
-    missed = [p for p in ledger.points if p.round == n and "judge" in p.voices]
+    missed = ledger.raised_by("judge", n)
     parts += [section("## Added by the judge", map(ledgers.point_line, missed))] if missed else []
     parts += ["The critic agrees."] if agreed else []
     return "\n\n".join(parts) + "\n"

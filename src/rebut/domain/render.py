@@ -107,6 +107,13 @@ def points(
     return rows
 
 
+def raised_by(ledger: Ledger, seat: str, round: int, words: Vocabulary = PLAIN) -> str:
+    """What a seat raised in a round, one bullet each, with those that repeat a point which does not exist."""
+    lost = [m for m in ledger.unplaced if (m.by, m.round) == (seat, round)]
+    rows = [f"- repeats {m.point}, which does not exist: {_reason(m, words)}" for m in lost]
+    return "\n".join([*filter(None, [raised(ledger.raised_by(seat, round), words)]), *rows])
+
+
 def unmatched(ledger: Ledger, name: Callable[[str], str] = str) -> list[str]:
     """A note for each answer to a point that does not exist."""
     return [f"note: {name(m.by)} answered {m.point}, which does not exist" for m in ledger.unmatched]

@@ -53,6 +53,7 @@ def concerns(replies: Sequence[CodeCritique], points: Sequence[Point]) -> str:
 def page(n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledger: Ledger, agreed: bool) -> str:
     """`round-N-critique.md`: the critique, and the judge's ruling on each finding."""
     found = [f"{ledgers.point_line(p)}{_judged(ledger, p)}" for p in points]
+    found += [f"repeats {m.point}, which does not exist: {m.reason}" for m in ledger.unplaced if m.round == n]
     parts = [
         f"# Round {n}: critique",
         section("## Agreements", [a for r in replies for a in r.agreements]),

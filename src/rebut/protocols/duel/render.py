@@ -34,7 +34,7 @@ def challenge(form: Challenge, ledger: Ledger) -> str:
     }
     agreed = [f"{a.text} (risk that remains: {a.risk or 'none named'})" for a in form.agreements]
     parts = [
-        ledgers.raised(ledger.raised_by("challenger", 1), WORDS),
+        ledgers.raised_by(ledger, "challenger", 1, WORDS),
         f"Claims without evidence: {', '.join(form.unsupported)}" if form.unsupported else "",
         bullets("Alternatives:", form.alternatives),
         bullets("Examined:", [f"{field}: {found}" for field, found in covered.items()]),
@@ -51,7 +51,7 @@ def defense(form: Defense, ledger: Ledger, n: int) -> str:
 
 def follow_up(ledger: Ledger, n: int) -> str:
     moves = ledgers.moves((m for m in ledger.answers if m.by == "challenger" and m.round == n), WORDS)
-    return "\n\n".join(p for p in (moves, ledgers.raised(ledger.raised_by("challenger", n), WORDS)) if p)
+    return "\n\n".join(p for p in (moves, ledgers.raised_by(ledger, "challenger", n, WORDS)) if p)
 
 
 def points(ledger: Ledger) -> str:

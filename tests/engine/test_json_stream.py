@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 from rebut.engine.live_answer import DEEPEST, LONGEST, MOST_ELEMENTS as MOST, AnswerStream
 
 VALUES = st.recursive(

@@ -16,7 +16,7 @@ from repositories import commit, git
 import rebut
 from rebut.api import Setup
 from rebut.cli.launch import applied
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 from rebut.engine.debate import Debate
 from rebut.protocols import cross
 from rebut.protocols.cross import versions

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rebut.backends.cli_tools.tables import Pick
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 
 _LOOKED_AT = 200
 

@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.core.types import FAILURES, Json, Reply, Request, Usage
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+from rebut.core.types import FAILURES, Reply, Request, Usage
 
 _PIECE = 24
 _EXAMPLE = 'An answer is {"text": "…"}, {"json": {…}}, {"fail": "timeout"} or {"hang": true}, or a list of these.'
 _FIELDS = {"text", "json", "fail", "hang", "message", "delay", "stream", "usage", "usd", "truncated"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScriptedAnswer:
     """One scripted answer, or a scripted failure."""
 

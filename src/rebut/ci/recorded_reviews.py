@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rebut import __version__
 from rebut.core.errors import RebutError, UsageError
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import canonical
-from rebut.core.types import Json
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.session_status import outcome_of, status
@@ -32,7 +32,7 @@ OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_ou
 """What two reviews of the same target have in common."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Review:
     """A review for a gate, an export or a dismissal."""
 

@@ -26,7 +26,7 @@ from rebut.core.errors import (
     TooFewReplies,
     UsageError,
 )
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 from rebut.domain.gate_policy import Wish
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import outcome_of

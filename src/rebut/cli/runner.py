@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from rebut.api import Setup
@@ -32,6 +32,7 @@ from rebut.core.errors import (
     ReplayMismatch,
     WaitingForCaller,
 )
+from rebut.core.frozen import frozen
 from rebut.domain.outcome import Outcome, nothing_yet, so_far
 from rebut.domain.session_status import ledger_of, progress, seated
 from rebut.engine.resume import kill_all
@@ -65,7 +66,7 @@ def perform(
     return run.report(result)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """An outcome as it is shown, with the result of a gate or a comparison."""
 

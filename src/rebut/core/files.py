@@ -1,10 +1,8 @@
-"""Files that rebut itself writes and ships: an atomic write, and the TOML tables of the package."""
+"""Files: an atomic write, the TOML tables of the package, and where a repository or a program is."""
 
 from __future__ import annotations
 
 import os
-import secrets
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -20,6 +18,8 @@ def write(path: Path, data: bytes, mode: int = 0o666, *, replace: bool = True) -
     The file has `mode`, less the user's umask, from the start. Without `replace` a file that is already there stays,
     and the result is False.
     """
+    import secrets
+
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
@@ -47,12 +47,19 @@ def shipped(file: str) -> Mapping[str, Any]:
 
     Parsing takes longer than opening a debate, and a program may open hundreds.
     """
+    import tomllib
+
     return tomllib.loads((PACKAGE / file).read_text("utf-8"))
 
 
 def repository(folder: Path) -> Path:
     """The root of the repository that `folder` is in, else the folder itself; found without running git."""
-    return next((above for above in (folder, *folder.parents) if _is_repository(above)), folder)
+    return find_repository(folder) or folder
+
+
+def find_repository(folder: Path) -> Path | None:
+    """The nearest folder, from this one upwards, that contains `.git`."""
+    return next((above for above in (folder, *folder.parents) if _is_repository(above)), None)
 
 
 def _is_repository(folder: Path) -> bool:
@@ -60,3 +67,15 @@ def _is_repository(folder: Path) -> bool:
         return (folder / ".git").exists()
     except OSError:  # a folder above that cannot be read
         return False
+
+
+def on_path(command: str, env: Mapping[str, str]) -> Path | None:
+    """Where a command is, by the PATH given. Relative entries are skipped: a repository could plant a program there."""
+    import shutil
+
+    if "/" in command:
+        path = Path(command).expanduser()
+        return path if path.is_absolute() and shutil.which(path) else None
+    places = [place for place in env.get("PATH", "").split(":") if place.startswith("/")]
+    found = shutil.which(command, path=":".join(places)) if places else None
+    return Path(found) if found else None

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
+from rebut.core.frozen import frozen
 from rebut.core.process_identity import is_zombie, started
 from rebut.core.types import ignore
 
@@ -30,7 +29,7 @@ _living: set[int] = set()
 """The groups that this process started and that it has not seen end."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessResult:
     """How a process ended and what it wrote."""
 
@@ -269,13 +268,3 @@ def _signalled(group: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):  # the latter on macOS, for a group of zombies
         return False
     return True
-
-
-def on_path(command: str, env: Mapping[str, str]) -> Path | None:
-    """Where a command is, by the PATH given. Relative entries are skipped: a repository could plant a program there."""
-    if "/" in command:
-        path = Path(command).expanduser()
-        return path if path.is_absolute() and shutil.which(path) else None
-    places = [place for place in env.get("PATH", "").split(":") if place.startswith("/")]
-    found = shutil.which(command, path=":".join(places)) if places else None
-    return Path(found) if found else None

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import squeeze
-from rebut.core.types import Json
 
 if TYPE_CHECKING:
     from rebut.core.citation_syntax import Place
@@ -50,7 +51,7 @@ OVER: frozenset[Status] = frozenset({"withdrawn", "resolved"})
 SETTLED: frozenset[Status] = frozenset({"conceded", "withdrawn", "resolved"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """A citation and what checking it showed; `mark` is empty until it was checked."""
 
@@ -67,7 +68,7 @@ class Evidence:
         return f"{self.place}{quoted} [{self.mark or 'unchecked'}{note}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """Something a participant asserts in its own case."""
 
@@ -82,7 +83,7 @@ class Claim:
         return not self.evidence
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """Something said against a case: weakness, finding, objection, challenge."""
 
@@ -125,7 +126,7 @@ class Point:
         return baseless(self.evidence)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     """What a participant says about a point."""
 
@@ -141,7 +142,7 @@ class Move:
     """Raised as a repetition of an earlier point that does not exist: it is about no point."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slip:
     """A concession walked back without new evidence, or an objection dropped without a reason."""
 
@@ -154,7 +155,7 @@ class Slip:
 Entry = Claim | Point | Move | Slip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ledger:
     """Immutable; `add` returns the next one."""
 

@@ -12,9 +12,10 @@ The layout is the same for every protocol. A `Vocabulary` holds a protocol's own
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from rebut.core.frozen import frozen
 from rebut.core.text import cut, squeeze, tame
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, distinct, similar
 
@@ -23,7 +24,7 @@ SLIPS = {"walked back": "took its concession back without new evidence", "droppe
 LONGEST_CELL = 300
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vocabulary:
     """A protocol's words for what its ledger holds. What has no word of its own is called as in the ledger."""
 
@@ -192,7 +193,7 @@ TAGS = {"about": "about", "same_as": "the same as", "raised_as": "raised as"} | 
 EMPTY: tuple[Any, ...] = (None, "", [], {}, False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A part of an answer: a paragraph, a label with or without a value behind it, or an item below a label."""
 

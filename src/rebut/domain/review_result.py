@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, cast
 
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import counted, cut, squeeze, tame, wrapped
-from rebut.core.types import Json, as_row, remade
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
@@ -25,7 +26,7 @@ MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missi
 RULINGS: Mapping[MoveKind, str] = {move: ruling for ruling, move in MOVES.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReviewFinding:
     """A finding at the end of a review."""
 
@@ -77,7 +78,7 @@ class ReviewFinding:
         return f"{self.id} {where}{squeeze(self.text)} ({', '.join(said)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recommended:
     """What the judge recommended in a round, and what was done."""
 
@@ -93,7 +94,7 @@ class Recommended:
         return f"Round {self.round}: {self.choice}: {squeeze(self.reason)}{other}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReviewResult:
     """The result of a review, field by field."""
 

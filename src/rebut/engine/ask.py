@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rebut.core.errors import NotOnRecord, ReplayMismatch
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import cut, fingerprint
-from rebut.core.types import LEFT, Json, ModelSpec
+from rebut.core.types import LEFT, ModelSpec
 from rebut.domain import prompts
 from rebut.domain.limits import flag, shown
 from rebut.engine.call import Check as Check, Next, Question as Question, call_once, worst_case
@@ -30,7 +32,7 @@ FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
 """The failures after which a seat's next model is asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settled:
     """The answer."""
 
@@ -39,7 +41,7 @@ class Settled:
     attempt: Attempt
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GivenUp:
     """No answer, and why."""
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overloa
 
 from rebut.core.errors import DuplicateKey, NotOnRecord, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.core.files import repository
+from rebut.core.json_value import Json
 from rebut.core.text import as_recorded, at_the_door, fingerprint
-from rebut.core.types import LEFT, NO_MATERIAL, Json, Material, Participant
+from rebut.core.types import LEFT, NO_MATERIAL, Material, Participant
 from rebut.domain import ledger as ledgers, prompts
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip

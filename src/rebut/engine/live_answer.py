@@ -10,13 +10,14 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rebut.core.errors import RebutError
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.redaction import LATE
 from rebut.core.text import at_the_door, squeeze
-from rebut.core.types import Json
 from rebut.domain import forms
 from rebut.domain.forms import Glance
 from rebut.domain.ledger import Evidence
@@ -48,7 +49,7 @@ _CONTROLS = dict.fromkeys(range(32), " ")
 """Raw control characters, which some models write into strings; the partial parser rejects them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LivePoint:
     """One point of an answer that is still being written."""
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
+from rebut.core.json_value import Json
 from rebut.core.text import clean
-from rebut.core.types import Json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError

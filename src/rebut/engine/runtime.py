@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, cast
 
 from rebut import __version__
 from rebut.core.errors import RecordError
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
 from rebut.core.text import clean
-from rebut.core.types import Backend, Json, ModelSpec, Participant
+from rebut.core.types import Backend, ModelSpec, Participant
 from rebut.domain.ledger import VERSION, Ledger
 from rebut.domain.limits import MAX_OUTPUT, Limits
 from rebut.engine.steering import Control as Control
@@ -40,7 +42,7 @@ def price_unknown(input_tokens: int, output_tokens: int) -> float | None:
     return None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Connection:
     """A backend with what the engine must know about it: its price, and whether a person answers."""
 

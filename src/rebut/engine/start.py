@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from rebut.core.errors import RecordError, UsageError
 from rebut.core.files import repository
+from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
-from rebut.core.text import at_the_door
-from rebut.core.types import Json
+from rebut.core.text import at_the_door, slug
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import ASKED, OWN_OUTPUT, Environment, Plan, opened, sound
 from rebut.engine.protocol import FilesFolder, NewSession
@@ -66,7 +66,7 @@ async def new_session(environment: Environment) -> AsyncIterator[tuple[Path, Jou
     """A new session's folder and journal. The folder is removed if the debate is refused before any call."""
     folder = await asyncio.to_thread(
         sessions.create, environment.root
-    )  # waits for the disk; other debates go on meanwhile
+    )  # waits for the disk; other debates continue meanwhile
     journal = Journal.open(folder, environment.listener)
     try:
         yield folder, journal
@@ -93,7 +93,7 @@ async def files_folder(plan: Plan, folder: Path, topic: str) -> FilesFolder:
     """The folder that the protocol claims for this session's files, if it wants one."""
     if plan.protocol.folder is None:
         return FilesFolder()
-    session = NewSession(plan.settings, plan.workspace, folder, sessions.slug(topic))
+    session = NewSession(plan.settings, plan.workspace, folder, slug(topic))
     return await asyncio.to_thread(plan.protocol.folder, session)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, Field
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 from rebut.domain.forms import Form
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import Outcome

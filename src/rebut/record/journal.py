@@ -17,12 +17,12 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
+from rebut.core.frozen import frozen
 from rebut.core.process_identity import own_start
 from rebut.core.text import encoded
 from rebut.record.events import SCHEMA, Event, Line, from_json, to_json
@@ -40,7 +40,7 @@ OTHER_HANDS = "The file was changed by something other than rebut. Nothing was w
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Read:
     """The content of a journal file."""
 

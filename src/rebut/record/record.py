@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.record.events import Amended, Answered, Asked, Attempt, Closed, Fact, Failed, Line, Opened, Resumed, Wrote
 
 IN_ROUND = re.compile(r"r[1-9]\d*/")
@@ -65,7 +66,7 @@ class Call:
         return max([0, *self.asked, *self.attempts]) + 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Amount:
     """Calls, tokens and dollars that are spent or reserved."""
 
@@ -80,7 +81,7 @@ class Amount:
         return Amount(self.calls - other.calls, self.tokens - other.tokens, self.usd - other.usd)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spent:
     """What a debate cost. `usd` is None if the price of one paid call is unknown."""
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
-import shutil
-import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core.errors import RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.core.process_identity import is_zombie, started
 from rebut.record import journal
 from rebut.record.events import Opened, from_json
@@ -22,7 +19,7 @@ from rebut.record.record import Record
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundSession:
     """A session as a listing shows it."""
 
@@ -41,20 +38,10 @@ def home(env: Mapping[str, str] | None = None) -> Path:
     return Path(state) / "rebut" / "sessions"
 
 
-def slug(topic: str, limit: int = 40) -> str:
-    """A short, safe name for a topic: ASCII words joined by hyphens, never empty."""
-    plain = unicodedata.normalize("NFKD", topic[:400]).encode("ascii", "ignore").decode().lower()
-    words = re.findall(r"[a-z0-9]+", plain)
-    out = ""
-    for word in words:
-        if len(out) + len(word) + 1 > limit:
-            break
-        out = f"{out}-{word}" if out else word
-    return out or (words[0][:limit] if words else "debate")
-
-
 def create(root: Path) -> Path:
     """Claim a new session folder by exclusive mkdir, so that two processes never share one."""
+    import secrets
+
     try:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         while True:
@@ -143,6 +130,9 @@ def load(folder: Path) -> Record:
 
 def delete(folder: Path) -> None:
     """Delete a session. It is locked meanwhile, so that no process resumes it; SessionBusy if one is running it."""
+    import secrets
+    import shutil
+
     lock = journal.take_lock(folder)
     gone = folder.with_name(f".deleted-{folder.name}-{secrets.token_hex(4)}")
     try:

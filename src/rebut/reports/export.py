@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rebut.core.json_value import Json
 from rebut.core.text import cut, tame
-from rebut.core.types import Json
 from rebut.domain import render
 from rebut.domain.ledger import ledger_to_json
 from rebut.domain.session_status import ledger_of, outcome_of, status

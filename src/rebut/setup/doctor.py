@@ -10,13 +10,15 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from rebut.backends.cli_tools.tables import Tool, find_executable
 from rebut.core.errors import ParticipantFailed, Paused, UsageError
-from rebut.core.types import EFFORTS, Json, ModelSpec, Participant, Reply, Request
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+from rebut.core.types import EFFORTS, ModelSpec, Participant, Reply, Request
 from rebut.engine.runtime import Connection
 from rebut.setup.config import Config, Provider, load
 from rebut.setup.config_files import read
@@ -48,7 +50,7 @@ SCHEMA: Mapping[str, Json] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One check of `--deep`."""
 
@@ -57,7 +59,7 @@ class Check:
     said: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Health:
     """The result of examining one provider."""
 
@@ -136,7 +138,7 @@ async def examine(
     return list(await asyncio.gather(*(_one(f, space, offline, deep) for f in found)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DoctorTools:
     """What every examination needs."""
 
@@ -270,7 +272,7 @@ async def _levels(spec: ModelSpec, tools: DoctorTools) -> tuple[str, ...]:
     return tuple([level for level in EFFORTS if await taken(level)])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """One provider under examination."""
 
@@ -321,7 +323,7 @@ def _short(text: str) -> str:
 # `rebut providers check`: the tables of a file.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """One valid table."""
 

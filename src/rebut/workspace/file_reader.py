@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import posixpath
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
+
+from rebut.core.frozen import frozen
 
 FILE_CAP = 1_000_000
 LINK = "120000"
@@ -88,7 +88,7 @@ def decode(data: bytes) -> tuple[str, str] | None:
         return data.decode("utf-8", "replace"), "not UTF-8: what could not be read is replaced"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileBytes:
     """A file, or a symbolic link, whose data is then the path that it leads to."""
 
@@ -101,7 +101,7 @@ class FileBytes:
         return self.mode == LINK
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unread:
     """A file that exists and was not read, and why."""
 
@@ -182,6 +182,8 @@ def _open(path: Path) -> BinaryIO:
 
 def blob_id(file: BinaryIO, length: int) -> str:
     """The id that git gives to the bytes of a file, without any filter. `length` tells SHA-1 (40) from SHA-256."""
+    import hashlib
+
     digest = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
     digest.update(b"blob %d\0" % file.seek(0, io.SEEK_END))
     file.seek(0)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rebut.core import process
+from rebut.core import event_loop
 from rebut.core.errors import RebutError
+from rebut.core.files import find_repository
+from rebut.core.frozen import frozen
+
+if TYPE_CHECKING:
+    import asyncio
 
 TIMEOUT = 60.0
 OUTPUT_CAP = 256_000_000
@@ -70,7 +74,7 @@ class GitFailed(RebutError):
         self.said = said
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreeEntry:
     """One line of a commit's tree."""
 
@@ -90,7 +94,7 @@ class TreeEntry:
         return self.mode == "160000"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changes:
     """How the working tree differs from HEAD. Names are as the file system has them."""
 
@@ -102,6 +106,12 @@ class Changes:
     """Files and folders (ending in a slash) that git ignores, folders not opened."""
 
 
+def lock() -> asyncio.Lock:
+    import asyncio
+
+    return asyncio.Lock()
+
+
 @dataclass
 class Git:
     """Safe git calls in one working tree. Make it with `Git.open`."""
@@ -110,12 +120,15 @@ class Git:
     exe: str
     options: tuple[str, ...] = field(default=(), repr=False)
     batch: asyncio.subprocess.Process | None = field(default=None, repr=False)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    lock: asyncio.Lock = field(default_factory=lock, repr=False)
 
     @classmethod
     async def open(cls, folder: Path) -> Git | None:
         """The repository whose working tree contains `folder`; None if there is none, or git refuses to read it."""
-        exe = shutil.which("git")
+        if not await event_loop.in_thread(_is_in_repository, folder):
+            return None
+        await event_loop.started()
+        exe = _installed()
         if exe is None:
             return None
         git = cls(folder, exe, off())
@@ -132,7 +145,7 @@ class Git:
                 return None
         except GitFailed:
             return None
-        if not await asyncio.to_thread(_holds, top, folder):
+        if not await event_loop.in_thread(_holds, top, folder):
             return None
         git.options += await git._filters_off()
         return git
@@ -164,6 +177,8 @@ class Git:
         return {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV} | SET_ENV
 
     async def _talk(self, *args: str) -> asyncio.subprocess.Process:
+        from rebut.core import process
+
         try:
             return await process.start(self._argv(*args), cwd=self.top, env=self._env())
         except OSError as error:
@@ -177,6 +192,8 @@ class Git:
 
         GitFailed if it takes longer than a minute, prints more than `cap` or ends with a code not in `codes`.
         """
+        from rebut.core import process
+
         try:
             ended = await process.run(
                 self._argv(*args), cwd=self.top, env=self._env(), feed=feed, seconds=TIMEOUT, cap=cap
@@ -234,6 +251,8 @@ class Git:
         One `cat-file --batch` process answers all calls. If a call is cancelled half-way, the process is ended,
         since the next caller would read the rest of that answer.
         """
+        import asyncio
+
         async with self.lock:
             if self.batch is None:
                 self.batch = await self._talk("cat-file", "--batch")
@@ -274,6 +293,10 @@ class Git:
 
         Missing objects, as in a partial clone, are not in the answer.
         """
+        import asyncio
+
+        from rebut.core import process
+
         found: dict[str, bytes | int] = {}
         if not ids:
             return found
@@ -317,15 +340,17 @@ class Git:
         """End the `cat-file` process, if one runs."""
         batch, self.batch = self.batch, None
         if batch is not None:
+            from rebut.core import process
+
             await process.stop(batch)
 
 
 async def refusal(folder: Path) -> tuple[str, str]:
     """Why git does not read the repository that contains a folder, and what to do; empty without a repository."""
-    exe = shutil.which("git")
+    exe = _installed()
     if exe is None:
         return "git is not installed", "Install git, or name a file with --scope file:PATH."
-    found = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    found = find_repository(folder)
     if found is None:
         return "", ""
     try:
@@ -336,6 +361,16 @@ async def refusal(folder: Path) -> tuple[str, str]:
         trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(found))}"
         return f"git does not read {found}: {said}", trust if owned else f"Look at {found / '.git'}."
     return f"{found / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
+
+
+def _installed() -> str | None:
+    import shutil
+
+    return shutil.which("git")
+
+
+def _is_in_repository(folder: Path) -> bool:
+    return find_repository(folder.resolve()) is not None
 
 
 def _holds(top: Path, folder: Path) -> bool:

@@ -7,10 +7,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 
+from rebut.core.frozen import frozen
 from rebut.workspace.diff import created, new_modes, touched, without_wrapping, writes_other_than_text
 from rebut.workspace.file_reader import LINK
 from rebut.workspace.git import Git, GitFailed, off
@@ -21,7 +22,7 @@ NO_GIT = "git is not installed, so a patch cannot be tried"
 PLAIN = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=false", "apply.whitespace=nowarn")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patched:
     """The result of a patch: the files after it, or why it does not apply."""
 

@@ -18,8 +18,9 @@ from rebut.backends.families import family_of
 from rebut.backends.json_path import Extract, decoded, picked
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.json_value import Json
 from rebut.core.process import ProcessResult
-from rebut.core.types import FailureKind, Json, Reply, Request, Usage
+from rebut.core.types import FailureKind, Reply, Request, Usage
 
 _QUOTED = 300
 _NOTICE = 500

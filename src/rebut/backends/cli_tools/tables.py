@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -21,8 +21,9 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 
 from rebut.core import process
 from rebut.core.errors import ConfigError
-from rebut.core.files import shipped as shipped_tables
-from rebut.core.process import ProcessResult, on_path
+from rebut.core.files import on_path, shipped as shipped_tables
+from rebut.core.frozen import frozen
+from rebut.core.process import ProcessResult
 from rebut.core.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")
@@ -61,7 +62,7 @@ Regex = Annotated[str, AfterValidator(_pattern)]
 Files = Annotated[Mapping[str, str], AfterValidator(_plain_name)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pick:
     """How one value is found in a tool's output: the values `take` of the items that match `where`, joined by `how`."""
 
@@ -80,7 +81,7 @@ class Pick:
 Picks = Annotated[tuple[Pick, ...], BeforeValidator(_listed)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """How a tool's output is read. Of several picks, the first that finds something counts."""
 
@@ -116,7 +117,7 @@ class Output:
             raise ValueError('stream needs form = "lines"')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Marker:
     """How a failure is recognised: a text, an exit code, or both."""
 
@@ -129,7 +130,7 @@ class Marker:
     """Also a failure if a short answer begins with it and the exit code is 0, such as a request to log in."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signs:
     """Signs of a login that can be checked without calling a model. Any one of them is enough."""
 
@@ -147,7 +148,7 @@ class Signs:
     """Systems (`linux`, `darwin`, `win32`) on which `files` are a guess, since no login was seen there yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Login:
     """Whether there is a login, and whether that is certain or a guess."""
 
@@ -155,7 +156,7 @@ class Login:
     sure: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandPart:
     """What a choice adds to the command. `${model}`, `${effort}`, `${folder}` and `${workdir}` are replaced."""
 
@@ -166,7 +167,7 @@ class CommandPart:
     """Further names to replace, such as `${thinking}` in a settings file; empty if the choice is not made."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     """One command-line tool."""
 

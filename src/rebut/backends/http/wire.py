@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rebut.backends.families import family_of
 from rebut.backends.http.client import Address, HttpClient, HttpFailed, broke_off, error_message, failure, shared
 from rebut.backends.http.sse import BOM, Decoder
-from rebut.core.types import Json, Reply, Request, Usage
+from rebut.core.json_value import Json
+from rebut.core.types import Reply, Request, Usage
 
 if TYPE_CHECKING:
     import aiohttp

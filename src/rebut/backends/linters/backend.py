@@ -21,7 +21,8 @@ from rebut.backends.linters.findings import FileCopy, LinterFinding, Sifted, cit
 from rebut.backends.linters.tables import Analyser, environment
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.core.types import Changed, Json, Reply, Request, Usage
+from rebut.core.json_value import Json
+from rebut.core.types import Changed, Reply, Request, Usage
 
 FAMILY = "rules"
 MOST = 60

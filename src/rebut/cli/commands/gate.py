@@ -88,8 +88,8 @@ def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
         out += hanging(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
     for doubt in ruling.doubts:
         out += labelled("in doubt", doubt, width)
-    if ruling.mended:
-        fixed = f"{', '.join(ruling.mended)}, by the final version, which is in the working tree"
+    if ruling.fixed:
+        fixed = f"{', '.join(ruling.fixed)}, by the final version, which is in the working tree"
         out += labelled("fixed", fixed, width)
     reasons = {f.id: f.dismissed for f in standing.contract.findings}
     for id in ruling.dismissed:

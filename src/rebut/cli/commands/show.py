@@ -10,7 +10,7 @@ import click
 from rebut.cli.options import SESSION, json_flag
 
 if TYPE_CHECKING:
-    from rebut.core.types import Json
+    from rebut.core.json_value import Json
     from rebut.domain.outcome import Outcome
     from rebut.record.record import Record
     from rebut.reports.compare import Pair

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rebut.core.json_value import Json
 from rebut.core.text import counted, cut
-from rebut.core.types import Json
 from rebut.domain import review_result
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import Outcome

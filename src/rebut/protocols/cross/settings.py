@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.engine.plan import Plan
 from rebut.engine.protocol import FilesFolder, NewSession, Preparation, Role
 from rebut.protocols.shared import chosen_folder
@@ -29,7 +29,7 @@ DIFF_TOKENS = 40_000
 """A larger change is split by file into critiques that run side by side."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """The rounds and limits of an intensity."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import tokens
-from rebut.core.types import Changed, Json, ModelSpec, Participant
+from rebut.core.types import Changed, ModelSpec, Participant
 from rebut.domain import review_result
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import FENCES, fill
@@ -24,7 +26,7 @@ PROGRAMS = ("lint", "rules")
 MOST_OUTPUT = 16_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArtifactVersion:
     """One version of the artifact. `files` replace those of the first version."""
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from rebut.core.json_value import Json
 from rebut.core.text import tame
-from rebut.core.types import Json
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.panel.render import turn
 from rebut.record.events import Fact

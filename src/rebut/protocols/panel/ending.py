@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from rebut.core.json_value import Json
 from rebut.core.text import squeeze, tame
-from rebut.core.types import Json
 from rebut.domain.ledger import Ledger, Slip, distinct
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.worth import Worth, fates, quoted

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, cited, folded
+from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, cited, folded, no_items
 from rebut.domain.ledger import Point, Severity
 
 Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
@@ -27,7 +27,7 @@ class Persona(Form):
     looks_for: list[str] = Field(
         description="three to six things they look for on this topic, and no other expert does"
     )
-    questions: list[str] = Field(default_factory=list, description="two or three questions they always ask")
+    questions: list[str] = Field(default_factory=no_items, description="two or three questions they always ask")
 
 
 class Personas(Form):
@@ -42,7 +42,7 @@ class Assertion(Form):
 
     glance: ClassVar[Glance] = CLAIM
     text: str
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Opening(Form):
@@ -63,7 +63,7 @@ class Objection(Form):
     text: str
     strength: Strength = Field(description="minor: a remark; moderate: it must be fixed; strong: the position fails")
     category: Category
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
     same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as B2")
 
@@ -90,7 +90,7 @@ class Challenge(Form):
 
     verdict: Annotated[Literal["agree", "partial", "disagree"], folded("agree", "partial", "disagree")]
     objection_strength: Strength = Field(description="of your gravest objection; minor if you have none")
-    points: list[Objection] = Field(default_factory=list, description="your objections, the gravest first")
+    points: list[Objection] = Field(default_factory=no_items, description="your objections, the gravest first")
     examined: list[Examined] = Field(description="what you examined from your angle; also needed to agree")
     summary: str = Field(description="your view in a sentence or two")
     need: Need
@@ -103,7 +103,7 @@ class Response(Form):
     id: str = Field(description="the point's id, such as B1")
     move: Annotated[Literal["accept", "partial", "reject"], folded("accept", "partial", "reject")]
     reason: str
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Change(Form):
@@ -118,7 +118,7 @@ class Confrontation(Form):
 
     responses: list[Response] = Field(description="one for every point listed")
     position: str = Field(description="your whole current position; word for word as before if no point convinced you")
-    changes: list[Change] = Field(default_factory=list, description="what changed, and the points that caused it")
+    changes: list[Change] = Field(default_factory=no_items, description="what changed, and the points that caused it")
     confidence: Level
     need: Need
 
@@ -136,16 +136,16 @@ class Ruling(Form):
     id: str
     ruling: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
     reason: str = Field(description="for accept: what convinced you")
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Rebuttal(Form):
     """A dissenter's answer to the lead."""
 
     answer: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
-    rulings: list[Ruling] = Field(default_factory=list, description="one for each of your points that is open")
-    points: list[Objection] = Field(default_factory=list, description="what is newly wrong with the position")
-    examined: list[Examined] = Field(default_factory=list)
+    rulings: list[Ruling] = Field(default_factory=no_items, description="one for each of your points that is open")
+    points: list[Objection] = Field(default_factory=no_items, description="what is newly wrong with the position")
+    examined: list[Examined] = Field(default_factory=no_items)
     summary: str = Field(description="your view now, in a sentence or two")
     need: Need
 
@@ -171,7 +171,7 @@ class Assumed(Form):
 
     text: str
     held_by: list[str] = Field(description="parties whose position needs it, by the names given")
-    denied_by: list[str] = Field(default_factory=list, description="parties whose position needs the opposite")
+    denied_by: list[str] = Field(default_factory=no_items, description="parties whose position needs the opposite")
 
 
 class Assumptions(Form):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from rebut.core.frozen import frozen
 from rebut.core.text import cut, squeeze
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Debate, Failure
@@ -16,7 +16,7 @@ from rebut.protocols.panel.forms import Persona, Personas
 from rebut.protocols.shared import describe
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lens:
     """The angle from which a challenger looks, with a built-in persona."""
 

@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Move, MoveKind, Point, Slip
 from rebut.domain.outcome import Outcome

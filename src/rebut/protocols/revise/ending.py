@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import counted
-from rebut.core.types import Json
 from rebut.domain.ledger import Ledger, Point, Severity
 from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth, fates
@@ -215,7 +215,7 @@ def _cited(state: ReviseState) -> tuple[tuple[str, str], ...]:
 # was it worth it: what the debate changed between the first drafts and the result, counted by the program
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figures:
     """What a debate changed, in figures."""
 

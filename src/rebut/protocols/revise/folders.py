@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rebut.core.errors import UsageError
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 from rebut.engine.debate import Debate
 from rebut.protocols.revise.settings import STAGES, Settings, Stage
 from rebut.protocols.revise.state import LOG

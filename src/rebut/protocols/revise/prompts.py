@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rebut.core.frozen import frozen
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Debate
 from rebut.protocols.revise.settings import Settings
@@ -190,7 +189,7 @@ def fitted(target: Target) -> tuple[str, list[str]]:
     return "".join(kept), missing
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Labels:
     """How prompts name authors and documents. Names bias models, so they are left out unless requested."""
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator
 
 from rebut.core.errors import ConfigError, UsageError
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.engine.protocol import Preparation
 
 TRACKS = ".kiln/tracks"
@@ -116,7 +117,7 @@ def _top(workspace: Path) -> Path:
 ROUNDS = (1, 3)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preferences:
     """The preferences in the file. Without a file, a stage debates."""
 
@@ -200,7 +201,7 @@ def _shown(value: object) -> str:
 # the two stages, plan and review: only what differs between them
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """The names of a stage, of its strategies and of its result."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.core.types import Changed
 from rebut.workspace.context import shown
 from rebut.workspace.diff import (
@@ -45,7 +46,7 @@ class Rebuilt:
     left_out: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Way:
     """How to read the names of a diff: how many leading folders to drop, and which folder they are relative to."""
 
@@ -91,7 +92,7 @@ async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -
 
 def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebuilt) -> Iterator[FileSection]:
     for one in find_sections(text):
-        # However a name may be meant: a glob with a folder in it is held against the path below the top.
+        # A glob with a folder in it is matched against the path below the top, so both forms of a name are tried.
         named = {
             meant for n in (one.old, one.new) if n for meant in (without_prefix(n), *(way.path(n) for way in ways))
         }

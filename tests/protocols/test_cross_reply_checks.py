@@ -162,6 +162,16 @@ def test_a_finding_that_a_version_mended_is_resolved_and_what_comes_there_later_
     assert again.status("F1") == "unresolved" and len(again.points) == 1
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_what_the_judge_raises_again_itself_is_valid(n: int) -> None:  # J9 C10
+    again = Point("it breaks in the second call", "judge", n, "P1", "correctness", same_as="F1")
+    for entries in ([weighed("F1", "invalid")], [weighed("F1", "missing evidence")], []):
+        held = ledger(point(), *entries, again)
+        assert review_result.ruling(held, held.points[0]) == "valid"
+    later = ledger(point(), again, weighed("F1", "invalid", n=3))
+    assert review_result.ruling(later, later.points[0]) == "invalid"
+
+
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [

@@ -203,8 +203,10 @@ class Ledger:
             return named
         if point.same_as and not named:
             return None
+        words = _plain(point.text)
+        said = [p for p in self.points if _plain(p.text) == words or (p.said and _is_said(words, p.said))]
         # A settled point stays settled: what is raised after that is a new point.
-        alike = [p for p in self.points if _same_words(point, p) and self.status(p.id) not in OVER]
+        alike = [p for p in said if words and _same_matter(point, p) and self.status(p.id) not in OVER]
         return min(alike, key=lambda p: not overlap(point, p), default=None)
 
     def _of_other_document(self, a: Point, b: Point) -> bool:
@@ -381,17 +383,18 @@ def _issue(said: tuple[Point, ...]) -> Point:
     )
 
 
-def _same_words(point: Point, issue: Point) -> bool:
-    """Whether a point says what was already said about the same document."""
-    words = _plain(point.text)
-    if not words:
+def _is_said(words: str, said: Sequence[Point]) -> bool:
+    return any(_plain(one.text) == words for one in said)
+
+
+def _same_matter(point: Point, issue: Point) -> bool:
+    """Whether a point in the words of an issue is about the same document and place."""
+    # What one author says twice in one reply is meant once for each place and category.
+    twice = [one for one in issue.wordings if (one.by, one.round) == (point.by, point.round)]
+    if any(_said_of(one) != _said_of(point) for one in twice):
         return False
-    for one in issue.wordings:
-        # What one author says twice in one reply is meant once for each place and category.
-        twice = (one.by, one.round) == (point.by, point.round)
-        if twice and _said_of(one) != _said_of(point):
-            return False
-    return any(_plain(one.text) == words and not _elsewhere(point, one) for one in issue.wordings)
+    alike = [one for one in issue.wordings if _plain(one.text) == _plain(point.text)]
+    return not all(_elsewhere(point, one) for one in alike)
 
 
 def _said_of(point: Point) -> tuple[str, ...]:

@@ -90,14 +90,14 @@ def points(
     answers: Literal["none", "last", "all"] = "last",
 ) -> list[str]:
     """Points with their status and, indented below each, what was answered: nothing, the last of each seat, or all."""
-    rows, alike = list[str](), similar(ledger.points)
+    rows, alike, moves = list[str](), similar(ledger.points), ledger.answers
     for p in ledger.points if only is None else only:
         # A record of rebut 0.1 may have a second voice without its words.
         who = f"{' and '.join(name(seat) for seat in ([p.by] if p.said else p.voices))}, round {p.round}"
         about = f", about {name(p.about)}" if p.about else ""
         kind = f"{words.severity(p)}, {p.category or 'no category'}{about}"
         rows += _issue(p, f"{who}; {kind}; {(status or ledger.status)(p.id)}", words, name)
-        said = [m for m in ledger.answers if m.point == p.id and answers != "none"]
+        said = [m for m in moves if m.point == p.id and answers != "none"]
         for m in said if answers == "all" else {m.by: m for m in said}.values():
             rows.append(f"   {name(m.by)}, round {m.round}, {words.move(m)}: {_reason(m, words)}")
         for slip in dict.fromkeys(s for s in ledger.slips if s.point == p.id):

@@ -246,7 +246,7 @@ def fixed(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVe
         for p in ledger.points
         if p.id not in again
         and review_result.ruling(ledger, p) == "valid"
-        and _changes(p, _reviewed_in(p.round, versions), final, whole)
+        and any(_changes(one, _reviewed_in(one.round, versions), final, whole) for one in p.wordings)
     )
 
 

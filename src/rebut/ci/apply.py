@@ -23,7 +23,7 @@ from rebut.record.record import Record
 from rebut.workspace import exact_patch
 from rebut.workspace.diff import touched
 from rebut.workspace.exact_patch import FileOnDisk, NotExact, rewritten
-from rebut.workspace.git import Git, GitFailed, off
+from rebut.workspace.git import Git, GitFailed, installed, off
 from rebut.workspace.patch import NO_GIT, exact, try_patch
 from rebut.workspace.targets.target import target_of
 from rebut.workspace.tree import DebatedVersions, Overlay, Text
@@ -103,7 +103,7 @@ def _seen(files: Mapping[str, FileOnDisk | None], redactor: Redactor, top: Path)
 async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
     """Let git apply the patch. If that fails half-way, such as on a full disk, the old files are restored."""
     git = await Git.open(top)
-    exe = shutil.which("git")
+    exe = installed()
     if git is None:
         if exe is None:
             raise NotApplied(NO_GIT)

@@ -7,6 +7,7 @@ import json
 import shlex
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -85,6 +86,10 @@ def _broken(error: Exception, source: str) -> ProtocolError:
     return ProtocolError(f"{where}: {type(error).__name__}: {error}", "Fix the file, then resume.")
 
 
+SLOW = 2.0
+"""Seconds without anything on the screen before rebut says what it does."""
+
+
 class CommandRun:
     """One command's run of one debate."""
 
@@ -115,6 +120,8 @@ class CommandRun:
         self.folder: Path | None = None
         self.everything = False
         self.judge: Callable[[Outcome], Judged] | None = None
+        self._slow = threading.Timer(SLOW, self.screen.preparing)  # a thread, since the loop may be busy
+        self._slow.daemon = True
         self._signals = 0
         self._in_flight: set[str] = set()
 
@@ -156,6 +163,7 @@ class CommandRun:
             backends=self.backends,
         )
         self.root = setup.environment.root
+        self._slow.start()
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(self._in_time(act, setup))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -167,6 +175,7 @@ class CommandRun:
         except asyncio.CancelledError:
             raise Interrupted("dropped on request") from None
         finally:
+            self._slow.cancel()
             if self.keys:
                 self.keys.close()
             self.screen.close()
@@ -214,6 +223,7 @@ class CommandRun:
         self.report(self._so_far(self.control.late().message))
 
     def _ready(self, record: Record, folder: Path) -> None:
+        self._slow.cancel()
         self.record, self.folder = record, folder
         self.screen.ready(record, folder, self.control.calls)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -14,7 +13,7 @@ from types import MappingProxyType
 from rebut.core.frozen import frozen
 from rebut.workspace.diff import created, new_modes, touched, without_wrapping, writes_other_than_text
 from rebut.workspace.file_reader import LINK
-from rebut.workspace.git import Git, GitFailed, off
+from rebut.workspace.git import Git, GitFailed, installed, off
 from rebut.workspace.tree import Missing, Text, Workspace
 
 NOT_TEXT = "it changes a binary file, a link or a submodule; change text files only"
@@ -52,7 +51,7 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
             before[name] = await exact(view, name, read)
         elif not isinstance(read, Missing) and name not in made_new:
             return Patched(complaint=f"{name} cannot be changed: {getattr(read, 'why', 'it is a folder')}")
-    exe = shutil.which("git")
+    exe = installed()
     if exe is None:
         return Patched(complaint=NO_GIT)
     with tempfile.TemporaryDirectory(prefix="rebut-patch-") as made:
@@ -83,7 +82,7 @@ async def difference(
     view: Workspace | None, files: Mapping[str, str | None], modes: Mapping[str, str] | None = None
 ) -> str:
     """The unified diff from what `view` shows to the given files; empty if they are the same."""
-    exe = shutil.which("git") if view else None
+    exe = installed() if view else None
     before, old_modes = dict[str, str | None](), dict[str, str]()
     for name in files if view else ():
         assert view is not None

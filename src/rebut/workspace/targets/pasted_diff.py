@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from rebut.workspace.diff import (
     without_prefix,
 )
 from rebut.workspace.file_reader import NEVER_READ, FileBytes, WorkingTree, clean_name, confine, decode, is_never_sent
-from rebut.workspace.git import Git, GitFailed
+from rebut.workspace.git import Git, GitFailed, installed
 from rebut.workspace.patch import scratch, write_files
 from rebut.workspace.snapshot import Redact
 from rebut.workspace.targets.git_change import CHANGE_CAP, redact_all
@@ -120,7 +119,7 @@ Fit = tuple[_Way, Mapping[str, str | None], bool]
 
 async def _fitted(wanted: Sequence[FileSection], top: Path, ways: Sequence[_Way]) -> dict[int, Fit]:
     """Which sections fit: all together if possible, else one by one."""
-    exe, fitted = shutil.which("git"), dict[int, Fit]()
+    exe, fitted = installed(), dict[int, Fit]()
     for way in ways if exe else ():
         assert exe is not None
         rest = {n: one for n, one in enumerate(wanted) if n not in fitted}

@@ -22,7 +22,7 @@ from rebut.protocols.duel.state import DuelState, Turn
 from rebut.protocols.shared import UNCONTESTED, aborted, prompt_head
 
 name = "ask"
-version = "4"
+version = "5"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

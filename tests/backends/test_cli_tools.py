@@ -591,6 +591,13 @@ def test_a_child_that_outlives_the_answer_is_ended_and_does_not_hold_it_back(ben
     assert soon_gone(int(orphan.read_text())) and not orphan.with_name("orphan.ended").exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that leaves its group cannot be found")
+def test_a_child_that_starts_a_session_of_its_own_is_ended_too(bench: Bench) -> None:  # C9
+    orphan = bench.root / "orphan"
+    assert bench.ask(bench.command(orphan=str(orphan), alone=True)).text == "I agree with the plan."
+    assert soon_gone(int(orphan.read_text())) and not orphan.with_name("orphan.ended").exists()
+
+
 def test_a_cancelled_call_leaves_no_process_and_no_folder(bench: Bench) -> None:  # C9, C14
     orphan = bench.root / "orphan"
 

@@ -15,6 +15,7 @@ from repositories import commit, git
 
 import rebut
 from rebut.api import Setup
+from rebut.cli.gate_flags import Gating
 from rebut.cli.launch import applied
 from rebut.core.json_value import Json
 from rebut.engine.debate import Debate
@@ -58,7 +59,9 @@ def both(shop: Path, patch: str = crosses.PATCH, scope: str = "uncommitted") -> 
         "r1/version.code@critic": crosses.patch(patch),
     }
     refused: list[str] = []
-    outcome = asyncio.run(applied(Setup(workspace=shop), crosses.review(shop, said, Wanted(scope=scope)), refused))
+    named = Gating(also=diff.touched(patch))  # the patches here also change files that were not reviewed
+    outcome = crosses.review(shop, said, Wanted(scope=scope))
+    outcome = asyncio.run(applied(Setup(workspace=shop), outcome, refused, named))
     assert not refused and outcome.notes[-1].startswith("applied"), outcome.notes
     [final] = (shop / ".git/review-loop").glob("*/final.patch")
     by_hand = subprocess.run(["git", "apply", str(final)], cwd=copy, capture_output=True, text=True, check=False)

@@ -23,7 +23,7 @@ from rebut.core.redaction import Redactor
 from rebut.core.text import clean
 from rebut.core.types import Backend, ModelSpec, Participant
 from rebut.core.working_time import WorkingTime
-from rebut.domain.ledger import Ledger
+from rebut.domain.ledger import VERSION, Ledger
 from rebut.domain.limits import MAX_OUTPUT, Limits
 from rebut.engine.steering import Control as Control
 from rebut.record.events import Event, Line
@@ -240,7 +240,11 @@ def runtime_of(
         target=target,
         root=environment.root,
         never=environment.never,
-        ledger=Ledger(plan.protocol.letter, noun=plan.protocol.noun),
+        ledger=Ledger(
+            plan.protocol.letter,
+            noun=plan.protocol.noun,
+            version=record.opened.ledger if record.lines else VERSION,
+        ),
         folder=str(record.facts["folder"].value) if "folder" in record.facts else "",
         reachability=environment.reachability,
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),

@@ -39,6 +39,8 @@ class Opened:
     limits: Mapping[str, Json] = field(default_factory=dict)
     aliases: Sequence[str] = ()
     forked_from: str = ""
+    ledger: int = 1
+    """The version of the rules by which its points become one issue."""
 
 
 @frozen(kw_only=True)

@@ -116,7 +116,7 @@ def _set_aside(folder: Path, found: Read) -> None:
 def take_lock(folder: Path) -> int:
     """Lock the session; `SessionBusy` while another process has it. Closing the returned descriptor unlocks it."""
     try:
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise RecordError(
             f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
@@ -163,7 +163,8 @@ class Journal:
         try:
             os.ftruncate(lock, 0)
             os.pwrite(lock, f"{os.getpid()} {own_start(os.getpid())}".encode(), 0)
-            fd = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            fd = os.open(folder / NAME, flags, 0o600)
             found = read(folder)
             if found.torn:
                 _set_aside(folder, found)

@@ -33,9 +33,20 @@ def home(env: Mapping[str, str] | None = None) -> Path:
     """The folder with all sessions: `REBUT_HOME`, else the user's state folder."""
     env = os.environ if env is None else env
     if moved := env.get("REBUT_HOME"):
-        return Path(moved).expanduser() / "sessions"
+        return _owned(Path(moved).expanduser()) / "sessions"
     state = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".local" / "state")
     return Path(state) / "rebut" / "sessions"
+
+
+def _owned(folder: Path) -> Path:
+    """The folder, if it belongs to this user or to the system. Another user could change every record in it."""
+    try:
+        owner = folder.stat().st_uid
+    except OSError:
+        return folder  # it does not exist yet, or the error appears when it is used
+    if owner not in (os.geteuid(), 0):
+        raise UsageError(f"REBUT_HOME is {folder}, which belongs to another user", "Set it to a folder of your own.")
+    return folder
 
 
 def create(root: Path) -> Path:
@@ -138,6 +149,11 @@ def delete(folder: Path) -> None:
     import secrets
     import shutil
 
+    if folder.is_symlink():
+        where = folder.readlink()
+        raise UsageError(
+            f"{folder} is a link to {where}, not a session", "Nothing was deleted. Remove the link by hand."
+        )
     lock = journal.take_lock(folder)
     gone = folder.with_name(f".deleted-{folder.name}-{secrets.token_hex(4)}")
     try:

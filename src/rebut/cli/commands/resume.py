@@ -94,7 +94,7 @@ def resume_session(
         if gating.target is None:
             return outcome
         if gating.apply and outcome.complete and not record.closed:  # a closed one was applied then, or refused
-            outcome = await applied(there, outcome, refused)
+            outcome = await applied(there, outcome, refused, gating)
         gating.applied = await is_applied(final_patch(outcome), record, there.environment.known_secrets)
         return outcome
 

@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import Cites, Form, Glance, Need, Severity, folded, no_items
+from rebut.domain.forms import Cites, Form, Glance, Need, Severity, cited, folded, no_items
+from rebut.domain.ledger import Point
 
 CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
 Category = Annotated[
@@ -29,6 +30,21 @@ class Raised(Form):
     action: str = Field(default="", description="what to do about it")
     fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
     same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
+
+    def point(self, by: str, round: int) -> Point:
+        """For the ledger."""
+        evidence, again = cited(self.evidence), self.same_as
+        return Point(
+            self.text,
+            by,
+            round,
+            self.severity,
+            self.category,
+            evidence,
+            same_as=again,
+            action=self.action,
+            fix=self.fix,
+        )
 
 
 class CodeCritique(Form):

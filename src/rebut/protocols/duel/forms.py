@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, Severity, folded, no_items
+from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, Severity, cited, folded, no_items
+from rebut.domain.ledger import Point
 
 Category = Annotated[
     Literal["correctness", "security", "developer experience", "other"],
@@ -41,6 +42,11 @@ class Flaw(Form):
     category: Category
     evidence: Cites = Field(default_factory=no_items)
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
+    same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as D2")
+
+    def point(self, by: str, round: int) -> Point:
+        """For the ledger."""
+        return Point(self.text, by, round, self.severity, self.category, cited(self.evidence), self.about, self.same_as)
 
 
 class Agreement(Form):

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, folded, no_items
-from rebut.domain.ledger import Severity
+from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, cited, folded, no_items
+from rebut.domain.ledger import Point, Severity
 
 Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
 SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"}
@@ -71,11 +71,16 @@ class Objection(Form):
     category: Category
     evidence: Cites = Field(default_factory=no_items)
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
+    same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as B2")
 
     @property
     def grade(self) -> Severity:
         """Its severity in the ledger."""
         return SEVERITY[self.strength]
+
+    def point(self, by: str, round: int) -> Point:
+        """For the ledger."""
+        return Point(self.text, by, round, self.grade, self.category, cited(self.evidence), self.about, self.same_as)
 
 
 class Examined(Form):

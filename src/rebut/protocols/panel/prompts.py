@@ -145,7 +145,8 @@ Rule on each of your points ($open):
 - maintain: the objection remains. Say what the answer misses.
 - escalate: it is graver than you first said; give the reason. The objection then counts as strong.
 `answer` is accept only if you accept the current position. Raise a new point only if something in the current position
-is newly wrong. $examine"""
+is newly wrong; if it repeats a point above, yours or another expert's, put the id of that point under `same_as`.
+$examine"""
 
 EXAMINE = """You agreed before without naming what you examined from your angle; `examined` must show it now."""
 

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import Cites, Form, Glance, Level, Need, folded, no_items
-from rebut.domain.ledger import Severity as Grade
+from rebut.domain.forms import Cites, Form, Glance, Level, Need, cited, folded, no_items
+from rebut.domain.ledger import Point, Severity as Grade
 
 Impact = Annotated[
     Literal["correctness", "security", "completeness", "none"],
@@ -49,12 +49,26 @@ class Objection(Form):
             return "P1"
         return "P3" if self.severity == "low" and self.impact == "none" else "P2"
 
+    @property
+    def whole(self) -> str:
+        """The text with all that belongs to it."""
+        return self.text
+
+    def point(self, kind: str, by: str, about: str, round: int) -> Point:
+        """For the ledger."""
+        evidence, category = cited(self.evidence), f"{kind}: {self.impact}"
+        return Point(self.whole, by, round, self.grade, category, evidence, about, self.same_as)
+
 
 class Dispute(Objection):
     """A choice on which the two documents differ."""
 
     text: str = Field(description="what they differ on, in a few words")
     why: str = Field(description="why your own choice is better, with evidence")
+
+    @property
+    def whole(self) -> str:
+        return f"{self.text}: {self.why}" if self.why else self.text
 
 
 class Concession(Form):

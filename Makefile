@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup debate test test-tools tools weights quick lint docs bench clean
+.PHONY: setup debate test test-tools tools weights quick lint docs bench fuzz clean
 
 setup: .venv/.ready
 
@@ -53,6 +53,11 @@ docs: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+# Random input for each parser of text from outside. SECONDS is for all of them together.
+SECONDS ?= 60
+fuzz: setup
+	$(BIN)/python -m fuzz --seconds $(SECONDS)
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

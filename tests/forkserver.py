@@ -43,7 +43,7 @@ LATER = (b"PYTHONPATH", b"PYTHONDONTWRITEBYTECODE")
 """Two of them that a fork takes over."""
 AROUND = {name: os.environb[name] for name in (b"PATH", b"PYTHONDONTWRITEBYTECODE") if name in os.environb}
 """What a server has of the environment, as it was before any test changed it."""
-LAZY = ("aiohttp", "genai_prices", "json_repair", "rich.live", "rich.markdown", "rich.table", "rich.text")
+LAZY = ("aiohttp", "genai_prices", "rich.live", "rich.markdown", "rich.table", "rich.text")
 """What rebut imports inside of functions."""
 ATTACH = "import fcntl,os,sys,termios; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execv(sys.argv[1],sys.argv[1:])"
 """Makes the standard input the terminal from which Ctrl-C comes."""

@@ -222,7 +222,7 @@ def test_the_package_is_marked_as_typed_and_versioned_as_released() -> None:
     assert project["version"] == rebut.__version__
 
 
-HEAVY = ("pydantic", "asyncio", "click", "aiohttp", "rich", "genai_prices", "json_repair")
+HEAVY = ("pydantic", "asyncio", "click", "aiohttp", "rich", "genai_prices")
 PROBE = """
 import os, sys, json, builtins
 reads, opened = [], []
@@ -282,7 +282,7 @@ def test_importing_does_no_work(module: str) -> None:
 def test_importing_any_module_reads_no_variable_and_makes_no_file() -> None:
     # house rule 5: also for those that are loaded later; what other packages do at import is theirs
     names = [f"rebut.{name_of(p)}" for p in FILES if name_of(p) not in ("", "__main__") and p != ROOT / "__init__.py"]
-    warm = "import pydantic, click, aiohttp, platformdirs, asyncio, rich.live, json_repair, genai_prices\n"
+    warm = "import pydantic, click, aiohttp, platformdirs, asyncio, rich.live, genai_prices\n"
     found = probe(warm + "opened.clear()\n" + "\n".join(f"import {name}" for name in names))
     assert set(names) <= set(found["loaded"])
     assert found["opened"] == []

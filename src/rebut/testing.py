@@ -51,7 +51,7 @@ DIED = 86
 """The exit status of a process that was killed at its call."""
 NEEDED = (
     *("rebut.api", "rebut.backends.scripted", "rebut.workspace.context", "rebut.evidence.marks"),
-    *("rebut.workspace.snapshot", "rebut.workspace.tree", "rebut.domain.forms", "rebut.setup.config", "json_repair"),
+    *("rebut.workspace.snapshot", "rebut.workspace.tree", "rebut.domain.forms", "rebut.setup.config"),
 )
 """What a debate imports while it runs. Not the protocol, which each process imports by itself."""
 

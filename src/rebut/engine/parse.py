@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rebut.core.json_value import Json
 from rebut.core.text import clean
+from rebut.engine.lenient_json import LenientObject
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -25,8 +26,6 @@ T = TypeVar("T", bound="Form")
 _Reader = Callable[[str], dict[str, object] | None]
 
 MAX_REPLY = 4_000_000
-MAX_REPAIR = 200_000
-DEEPEST_REPAIR = 100
 MOST_FENCES = 8
 MOST_OBJECTS = 1_000
 MOST_BRACES = 50_000
@@ -48,9 +47,6 @@ DIFFERENT = "the reply has several JSON objects that differ; give the one that c
 _ANY_OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[^`]*$")
 _OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*(?:json\w*)?[ \t]*$", re.I)
 _SIGNS = re.compile(r'\\.|["{}]', re.S)
-_QUOTES = re.compile(r'\\.|"', re.S)
-_NAMES = re.compile(r"\b(\w+)'?\s*:|([{}])")
-_COMMA = re.compile(r",(?=\s*[}\]])")
 
 
 class UnreadableReply(ValueError):
@@ -277,71 +273,13 @@ def _unfenced_parts(text: str) -> Iterator[str]:
 
 def _repaired(span: str) -> dict[str, object] | None:
     """An object with syntax errors, repaired; None if that is impossible. Raises `_NamedTwice`."""
-    # The most common error is repaired exactly; the general repair may alter texts with quotes and backslashes.
-    if (found := _loaded(_without_commas(span))) is not None:
-        return found
-    if len(span) > MAX_REPAIR or _depth(span) > DEEPEST_REPAIR:
-        return None  # repair takes minutes on deep or long repetition, and blocks the event loop meanwhile
-    from json_repair import repair_json
-
     try:
-        repaired = repair_json(span, return_objects=True)
-    except (ValueError, RecursionError):
+        found = LenientObject(span)
+    except ValueError:
         return None
-    if not isinstance(repaired, dict) or not repaired:
-        return None  # prose gives an empty text, two objects give a list: neither is an answer
-    if _names_twice(span):
-        raise _NamedTwice(repaired)
-    return repaired
-
-
-def _without_commas(text: str) -> str:
-    """Without commas before a closing bracket; strings are unchanged."""
-    pieces = _pieces(text)
-    return '"'.join(piece if n % 2 else _COMMA.sub("", piece) for n, piece in enumerate(pieces))
-
-
-def _names_twice(text: str) -> bool:
-    """Whether an object with syntax errors seems to have a key twice. One in a comment counts, too."""
-    names, pieces = list[set[str]](), _pieces(text)
-    for n, piece in enumerate(pieces):
-        if n % 2 == 0:
-            found = [(sign[1] or "", sign[2] or "") for sign in _NAMES.finditer(piece)]
-        else:
-            is_name = n + 1 < len(pieces) and pieces[n + 1].lstrip().startswith(":")
-            found = [(piece.strip(), "")] if is_name else []
-        for name, brace in found:
-            if brace == "{":
-                names.append(set())
-            elif brace:
-                names = names[:-1]
-            elif names and name in names[-1]:
-                return True
-            elif names:
-                names[-1].add(name)
-    return False
-
-
-def _pieces(text: str) -> list[str]:
-    """The text split at the quotes of its strings: every other piece is the inside of one."""
-    pieces, start = list[str](), 0
-    for sign in _QUOTES.finditer(text):
-        if sign[0] == '"':
-            pieces.append(text[start : sign.start()])
-            start = sign.end()
-    return [*pieces, text[start:]]
-
-
-def _depth(text: str) -> int:
-    """How deep the brackets nest, including those inside strings."""
-    depth = deepest = 0
-    for bracket in re.findall(r"[{}\[\]]", text):
-        depth += 1 if bracket in "{[" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
-# values
+    if found.names_twice:
+        raise _NamedTwice(found.value)
+    return found.value or None
 
 
 def _tidy(found: object) -> object:

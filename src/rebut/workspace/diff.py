@@ -22,12 +22,12 @@ ABSENT = "/dev/null"
 NO_NEWLINE = "\\ No newline at end of file"
 
 _GIT = "diff --git "
-_NAME = r'("(?:[^"\\]|\\.)*"|[^\t\r\n]+)'
+_NAME = r'("(?:[^"\\\n]|\\.)*+"|[^\t\r\n]++)'  # possessive, so that a long line is read once
 _SECTION = re.compile(rf"^(?={_GIT})", re.M)
 _HUNK_START = re.compile(r"^(?=@@ )", re.M)
-_RANGE = re.compile(r"^@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@", re.M)
+_RANGE = re.compile(r"^@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@", re.M)
 # Both lines together: a removed line `-- x` also looks like `--- x`.
-_BOTH_NAMES = re.compile(rf"^--- {_NAME}[^\n]*\n\+\+\+ {_NAME}", re.M)
+_BOTH_NAMES = re.compile(rf"^--- {_NAME}[^\n]*+\n\+\+\+ {_NAME}", re.M)
 _EVERY_NAME = re.compile(rf"{_BOTH_NAMES.pattern}|^(?:rename|copy) (?:from|to) {_NAME}", re.M)
 _MOVED = re.compile(rf"^(rename|copy) from {_NAME}\r?\n(?:rename|copy) to {_NAME}", re.M)
 _MODE = re.compile(r"^(?:(old|deleted file)|new(?: file)?) mode ([0-9]{6})$", re.M)
@@ -36,7 +36,7 @@ _BINARY = re.compile(r"^(?:GIT binary patch|Binary files .* differ)", re.M)
 _BINARY_OR_LINK = re.compile(r"^(?:GIT binary patch|(?:new|old) (?:file )?mode 1[26]0000)", re.M)
 _LINK = re.compile(r"^(?:(?:new|old|deleted) (?:file )?mode 1[26]0000|index \S+ 1[26]0000)", re.M)
 _DIFF_START = re.compile(r"(?m)^(?:diff --git |--- (?:a/|/dev/null)|@@ -\d)")
-_FENCED = re.compile(r"(?ms)^(```+|~~~+)[^\n]*\n.*?^\1[ \t]*$")
+_FENCE = re.compile(r"`{3,}|~{3,}")
 _BETWEEN_HUNKS = re.compile(
     r"diff --git |index [0-9a-f]+|(?:old|new|deleted file|new file) mode |(?:dis)?similarity index |"
     r"(?:rename|copy) (?:from|to) |--- \S|\+\+\+ \S|Binary files .* differ|\\ No newline"
@@ -263,7 +263,22 @@ class FileSection:
 def is_diff(text: str) -> bool:
     """Whether a text is a diff, and not a text that shows one in a fenced block."""
     # Every line of a file begins with a sign in a diff, so that no fence begins there.
-    return _DIFF_START.search(_FENCED.sub("", text[:100_000])) is not None
+    return _DIFF_START.search(_without_fenced(text[:100_000])) is not None
+
+
+def _without_fenced(text: str) -> str:
+    """The text without its fenced blocks; a fence that is never closed begins none. One pass over the lines."""
+    kept, block, fence = list[str](), list[str](), ""
+    for line in text.split("\n"):
+        if not fence and (opened := _FENCE.match(line)):
+            block, fence = [line], opened[0]
+        elif not fence:
+            kept.append(line)
+        elif line.rstrip(" \t") == fence:
+            fence = ""
+        else:
+            block.append(line)
+    return "\n".join([*kept, *block] if fence else kept)
 
 
 def find_sections(text: str) -> Iterator[FileSection]:
@@ -291,7 +306,8 @@ def _pasted_sections(diff: str) -> list[str]:
         continues = found[0].startswith("---") and starts and "\n@@ " not in diff[starts[-1] : found.start()]
         if not continues:  # else these are the names below a line `diff --git`
             starts.append(found.start())
-    return [diff[start:end] for start, end in zip(starts, [*starts[1:], len(diff)], strict=True)]
+    ends = [*starts[1:], len(diff)]
+    return [diff[start:end] for start, end in zip(starts, ends, strict=False)]  # no start: names without a name
 
 
 def diff_end(lines: Sequence[str], at: int) -> int:

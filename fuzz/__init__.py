@@ -1,0 +1,1 @@
+"""Random input for every parser of text from outside: `python -m fuzz --seconds 60`."""

@@ -67,12 +67,13 @@ SIGNS = (
     r"|(?P<cell>\|(?!\|)|(?:for [\w -]{1,40}+)?(?<= )is:? (?=[\"'`]))"
     r"|(?P<space>(?<=[ \t])(?=[\"'@]|[^\s\"'`,;()\[\]{}<>=]{0,80}?\d))"
 )
-NEAR = r"(?:(?= ?[\"']?(?P<near>[\w.!%^*~+/=-]{8,}+)(?:[\"']|\s|;|$)))?"
+NEAR = r"(?:(?= ?[\"']?(?P<near>[\w.!%^*~+/=-]{8,100}+)(?:[\"']|\s|;|$)))?"
 """A value of the plainest kind, which needs no further look at what is around it."""
 NAMES = (
     *("passw(?:or[dt]|d)", "passphrase", "passcode", "pwd", "kennwort", "secret", "token", "credentials?", "creds"),
     *("mnemonic", "masterauth", "client-key-data", "requirepass", "key", "pass", "pw", "psk"),
 )
+NAME_GATES = ("pass", "pwd", "pw", "psk", "secret", "token", "cred", "key", "kennwort", "mnemonic", "masterauth")
 LINKED = tuple(re.compile(rf"{name}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){NEAR}") for name in NAMES)
 """A name and what links it to a value, looked for in lower case.
 
@@ -88,20 +89,22 @@ WRAP = (
 )
 BEFORE_TEXT = r"(?i:[rbfuns]{1,2}|@|\$)?"
 QUOTED = (
-    rf"(?:{BEFORE_TEXT}(?P<open>\"\"\"|'''|[\"'`])(?P<quoted>(?:\\.|(?!(?P=open))[^\\\n])+)(?P=open)"
-    r"|\\(?P<mark>[\"'])(?P<escaped>[^\"'\\\n]+)\\(?P=mark))"
+    rf"(?:{BEFORE_TEXT}(?P<open>\"\"\"|'''|[\"'`])(?P<quoted>(?:\\.|(?!(?P=open))[^\\\n])++)(?P=open)"
+    r"|\\(?P<mark>[\"'])(?P<escaped>[^\"'\\\n]++)\\(?P=mark))"
 )
 IN_BARE = rf"[^\s\"'`,;&|(){{}}\[\]<>\\{MASKS}]"
 BARE = rf"(?P<bare>{IN_BARE}{{6,}}+)"
 MARKED = rf"(?=[^\s\d!@#%^*+=~?$\"'`,;&|(){{}}\[\]<>]{{0,80}}+[\d!@#%^*+=~?$]){BARE}"
+MARKED_QUOTED = QUOTED.replace("(?P<quoted>", r"(?P<quoted>(?=[^\"'`\n\d!@#%^&*?+=~$]{0,100}+[\d!@#%^&*?+=~$])")
 ANY_VALUE = re.compile(rf"{WRAP}(?:{QUOTED}|{BARE})")
 MARKED_VALUE = re.compile(rf"{WRAP}(?:{QUOTED}|{MARKED})")
-QUOTED_VALUE = re.compile(rf"{WRAP}(?:{QUOTED}|(?P<bare>(?!)))")
+QUOTED_VALUE = re.compile(rf"{WRAP}(?:{MARKED_QUOTED}|(?P<bare>(?!)))")
+PLAIN_OR_QUOTED = re.compile(rf"{WRAP}(?:{MARKED_QUOTED}|{MARKED})")
 IN_ELEMENT = re.compile(r"\s{0,40}(?P<bare>[^<>\s]{5,}+)\s{0,40}</")
 VALUES = {
-    "assign": ANY_VALUE,
+    "assign": MARKED_VALUE,
     "colon": MARKED_VALUE,
-    "space": MARKED_VALUE,
+    "space": PLAIN_OR_QUOTED,
     "pair": MARKED_VALUE,
     "call": QUOTED_VALUE,
     "other": QUOTED_VALUE,
@@ -117,12 +120,13 @@ MADE = re.compile(
     r"(?i:string|str|secret|some|byte|bytes|b64decode|fromhex|buffer\.from|literal|field|owned|new\b|^[(\[{<]+$|^$|from|env)"
 )
 """Calls that make a value of their text. Others look something up by it, and what they are given is a name."""
+LOOKS_UP = re.compile(r"(?i:get(?!env)|read|fetch|load|find|look|ask|prompt|input|pop|resolve)")
 
 FILLER = """
     a abc access admin an any api apikey app auth authorization bar base basic baz bearer bool boolean bytes change
     changeme client credential credentials csrf current db default demo disabled dummy empty enabled enter env
     example expired fake false field file foo foobar from get hash header here hidden id input insert int integer
-    invalid is key label literal me missing mock my name new nil no none not null number object of old optional or
+    invalid is key label literal me missing mock my name new nil no none not null number oauth object of old optional or
     param pass passphrase passwd password path placeholder private put pwd query redacted ref refresh removed
     replace replaceme required sample secret secrets session set some str string temp test testing text the this to
     todo token tokens true type undefined unknown unset url use user username valid value var variable visible wrong
@@ -150,37 +154,48 @@ def found(text: str, words: Words) -> Iterator[Span]:
         value = named["value"][:ENOUGH]
         if (random_looking(value) or secret_patterns.mixed(value) or value.isdigit()) and not is_filler(value):
             yield named.span("value")
-    yield from _after_names(text, low)
-    yield from _commands(text, low)
-    for rule in RULES:
-        yield from rule(text, low)
+    yield from _after_names(text, low, words)
+    yield from _commands(text)
+    for gates, rule in RULES:
+        if any(gate in words.low for gate in gates):
+            yield from rule(text, low)
 
 
 # Names and values. ----------------------------------------------------------------------------------------------------
 
 
-def _after_names(text: str, low: str) -> Iterator[Span]:
+def _after_names(text: str, low: str, words: Words) -> Iterator[Span]:
+    if not any(gate in words.low for gate in NAME_GATES):
+        return
     for name, pattern in zip(NAMES, LINKED, strict=True):
         typed, clear = name.startswith(TYPED), name not in SHORT_NAMES
         done = 0
         for link in pattern.finditer(low):
-            if link.start() < done or not (clear or _is_name(name, text, low, link)):
+            start = link.start()
+            if start < done:
                 continue
             if link["near"] and (link["assign"] or link["colon"]):
-                start, end = link.span("near")
-                if _is_near(text[start : min(end, start + ENOUGH)], typed, text[start - 1] in "\"'"):
-                    yield start, end
+                first, last = link.span("near")
+                quoted = text[first - 1] in "\"'"
+                if _is_near(text[first:last], typed, quoted) and (clear or _is_name(name, text, low, link)):
+                    yield first, last
                     continue
             how = link.lastgroup or ""
             if how == "near":
                 how = next(kind for kind in VALUES if link[kind] is not None)
             after = link.end(how)
-            value = VALUES[how].match(text, after)
+            # `PASSWORD=word` and `;Password=word` are settings; elsewhere a word without digits and marks is a name.
+            pattern_of = (
+                ANY_VALUE
+                if how == "assign" and (text[start].isupper() or text[start - 1 : start] == ";")
+                else VALUES[how]
+            )
+            value = pattern_of.match(text, after)
             if value is None:
                 continue
             if value.end() - after > FAR:
                 done = value.end()  # names inside a long value would be followed by most of it again, each of them
-            if span := _judged(text, low, link, value, how, typed):
+            if (clear or _is_name(name, text, low, link)) and (span := _judged(text, low, link, value, how, typed)):
                 yield span
 
 
@@ -209,10 +224,11 @@ def _judged(text: str, low: str, link: re.Match[str], value: re.Match[str], how:
     group = "quoted" if value["quoted"] is not None else "escaped"
     secret = value[group][:ENOUGH]
     wrap = value["wrap"]
-    if how in ("assign", "colon", "pair") and (not wrap or MADE.search(wrap)):
+    is_made = not wrap or (MADE.search(wrap) is not None and LOOKS_UP.search(wrap) is None)
+    if how in ("assign", "colon", "pair") and is_made:
         good = _plain(secret, typed)
-    elif how == "call" or how == "space":
-        good = _marked(secret, typed) and not (wrap and not MADE.search(wrap))
+    elif how in ("call", "space"):
+        good = is_made and _marked(secret, typed)
     elif how == "other":
         # `set("API_TOKEN", "…")`. In a list of names the next name follows the comma in the same way.
         good = _marked(secret, typed) and (
@@ -229,6 +245,10 @@ def _bare(text: str, low: str, link: re.Match[str], value: re.Match[str], how: s
         return None
     start, end = value.span("bare")
     bare = value["bare"].rstrip(".:")
+    if bare.startswith("$"):
+        return None
+    if bare.startswith("pass:"):  # as openssl takes it
+        start, bare = start + 5, bare[5:]
     # A call or an index is code. It is looked at here since a pattern that fails on it would start again inside.
     is_code = text[end : end + 1] in ("(", "[", "{")
     sign = link[how]
@@ -346,7 +366,7 @@ def is_filler(value: str) -> bool:
         value = value[: variable.start()]
         if len(value) < 4:
             return True
-    if len(set(value)) <= 2 or re.fullmatch(r"[A-Z][A-Z_]*_[A-Z0-9_]*", value) or "://" in value:
+    if len(set(value)) <= 2 or CONSTANT.fullmatch(value) or "://" in value:
         return True
     if value.startswith(("/", "./", "../", "~/")) and len(value) != 40:
         return True
@@ -354,6 +374,10 @@ def is_filler(value: str) -> bool:
     return bool(words) and all(w.lower() in FILLERS for w in words) and not MARK.search(value)
 
 
+CONSTANT = re.compile(
+    r"[%@]?[A-Z][A-Z0-9]*_[A-Z0-9_]*[.,:]?|0x[0-9a-fA-F]{1,16}[uUlL,]*|\d+(?:\.\d+)+|(?:[A-Z][a-z]+-)+[A-Z][a-z]+"
+)
+"""The name of a constant or header, a number or a version."""
 MASKED = re.compile(f"[{MASKS}]")
 
 
@@ -393,7 +417,10 @@ def _lowered(text: str) -> str:
 
 Rule = Callable[[str, str], Iterator[Span]]
 
-COOKIES = re.compile(r"(?:cookie|-b )\\?[\"']?[:,= ]{0,2}\s{0,4}\\?[\"']?(?P<pairs>[^\n\"']{8,}+)")
+COOKIES = tuple(
+    re.compile(rf"{word}\\?[\"']?[:,= ]{{0,2}}\s{{0,4}}\\?[\"']?(?P<pairs>[^\n\"']{{8,}}+)")
+    for word in ("cookie", "-b ")
+)
 PAIR = re.compile(r"[\w.-]{1,40}=(?P<value>[\w%.+/~=-]{16,}+)")
 LOGIN = re.compile(r"[\w.-]{1,40}:(?P<value>[^\s\"'`@/:]{5,64})$")
 PGPASS = re.compile(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>\S{5,128})$", re.M)
@@ -411,14 +438,11 @@ OPTION = re.compile(
 
 
 def _cookies(text: str, low: str) -> Iterator[Span]:
-    for word in ("cookie", "-b "):
-        if word not in low:
-            continue
-        for cookie in COOKIES.finditer(low):
+    for pattern in COOKIES:
+        for cookie in pattern.finditer(low):
             for m in PAIR.finditer(text, cookie.start("pairs"), cookie.end("pairs")):
                 if _long(m["value"][:ENOUGH]):
                     yield m.span("value")
-        return
 
 
 def _logins(text: str, low: str) -> Iterator[Span]:
@@ -433,8 +457,7 @@ def _logins(text: str, low: str) -> Iterator[Span]:
 
 
 def _password_lines(text: str, low: str) -> Iterator[Span]:
-    if ":5432:" in text or ":*:" in text or ":5433:" in text or ":6432:" in text:
-        yield from (m.span("value") for m in PGPASS.finditer(text) if _loose(m["value"]))
+    yield from (m.span("value") for m in PGPASS.finditer(text) if _loose(m["value"]))
 
 
 def _values_first(text: str, low: str) -> Iterator[Span]:
@@ -489,7 +512,7 @@ GIVEN = tuple(
 )
 
 
-def _commands(text: str, low: str) -> Iterator[Span]:
+def _commands(text: str) -> Iterator[Span]:
     """`mysql -p…`, `curl -u user:…`. Each line is searched once for commands, however many options it has."""
     given = [
         (m.start(), option, m)
@@ -497,6 +520,8 @@ def _commands(text: str, low: str) -> Iterator[Span]:
         if option in text
         for m in pattern.finditer(text)
     ]
+    if not given or not COMMAND.search(text):
+        return
     done, command = 0, ""
     for at, option, m in sorted(given, key=lambda one: one[0]):
         line = _line_start(text, done, at)
@@ -530,7 +555,7 @@ def _given(option: str, command: str, m: re.Match[str]) -> Span | None:
 Good = Callable[[str], bool]
 
 
-def _rule(beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = False) -> Rule:
+def _rule(beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = False) -> tuple[tuple[str, ...], Rule]:
     """A rule whose matches begin with one of these texts. The value is the group `value`.
 
     One pattern for each beginning, since a search for plain characters is many times faster than for alternatives.
@@ -546,7 +571,7 @@ def _rule(beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = F
                     if good(text[start : min(end, start + ENOUGH)]):
                         yield start, end
 
-    return spans
+    return tuple(beginning.lower().split()[0] for beginning in beginnings), spans
 
 
 def _not_filler(value: str) -> bool:
@@ -555,6 +580,10 @@ def _not_filler(value: str) -> bool:
 
 def _long(value: str) -> bool:
     return random_looking(value) and secret_patterns.dense(value) and not is_filler(value)
+
+
+def _is_session(value: str) -> bool:
+    return _is_scattered(value) and not is_filler(value)
 
 
 def _of_person(value: str) -> bool:
@@ -569,7 +598,7 @@ FILE_LIKE = re.compile(r"[\s/\\]|\.\w{2,4}$")
 SCHEME = r"(?:\s{1,8}|[ ]?[\"'][ ]?\+[ ]?[\"'])"
 AFTER_HEADER = r"\\?[\"']?[\])]?\s{0,8}[:=, ]\s{0,8}(?:f?\\?[\"'])?"
 TWO_TEXTS = r"(?:[\w.]{1,40}, ?){0,3}(?:[\"'][^\"'\n]{0,120}+[\"'][ ]{0,2},[ ]{0,2}){1,2}(?:some\()?"
-RULES: tuple[Rule, ...] = (
+RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
     # Headers and cookies
     _rule(
         ("authorization",),
@@ -593,8 +622,8 @@ RULES: tuple[Rule, ...] = (
     _rule(("auth",), r"[\"']?[ ]{0,4}[:= ][ ]{0,4}[\"']?(?P<value>[\w+/=-]{8,}+)", is_basic),
     _rule(
         ("sess", "sid", "csrf", "xsrf"),
-        r"(?:ion)?(?:[_-]?(?:id|key|token))?\\?[\"']?\s{0,4}[:=,]\s{0,4}\\?[\"']?(?P<value>[\w%.+/~-]{20,}+)",
-        _long,
+        r"(?<![a-z]sid)(?:ion)?(?:[_-]?(?:id|key|token))?\\?[\"']?\s{0,4}[:=,]\s{0,4}\\?[\"']?(?P<value>[\w%.+/~-]{20,}+)",
+        _is_session,
     ),
     # URLs
     _rule(("://",), r"[^\s/?#:@\"'<>]{0,256}+:(?P<value>[^\s/\"'<>`]{1,512})@(?=[\w\[$%{<])", _not_filler, exact=True),
@@ -639,26 +668,28 @@ RULES: tuple[Rule, ...] = (
     # Options of commands that say what they are
     _rule(("securestring ",), r"(?:-string )?[\"'](?P<value>[^\s\"']{6,128}+)[\"']", _loose),
     _rule(("pass:",), r"(?P<value>[^\s\"'`,;]{6,128}+)", _loose),
-    _rule(("net use ",), r"\S{1,80}[ ]+(?P<value>[^\s/*]{5,128}+)[ ]+/user", _loose),
-    _rule(("htpasswd -",), r"\w*b\w*[ ]+\S{1,80}[ ]+\S{1,60}[ ]+(?P<value>\S{5,128}+)", _loose),
+    _rule(("net use ",), r"\S{1,80}[ ]{1,8}(?P<value>[^\s/*]{5,128}+)[ ]{1,8}/user", _loose),
+    _rule(("htpasswd -",), r"\w{0,8}b\w{0,8}[ ]{1,8}\S{1,80}[ ]{1,8}\S{1,60}[ ]{1,8}(?P<value>\S{5,128}+)", _loose),
     _rule(
         ("add_user ", "snmp-server community ", "vault login ", "alias set "),
-        r"(?:(?!login)[\w.-]{1,40}[ ]+(?:http\S{1,80}[ ]+[\w.-]{1,40}[ ]+)?)?(?P<value>[^\s\"'-][^\s\"']{5,127}+)",
+        r"(?:(?!login)[\w.-]{1,40}[ ]{1,8}(?:http\S{1,80}[ ]{1,8}[\w.-]{1,40}[ ]{1,8})?)?"
+        r"(?P<value>[^\s\"'-][^\s\"']{5,127}+)",
         _loose,
     ),
     _rule(("sqlplus ",), r"\S{1,40}/(?P<value>[^\s/@]{5,64})@", _loose),
     _rule(('send "',), r"(?P<value>[^\"\\\n]{6,64}+)\\[rn]\"", _loose),
-    _rule((" on >",), r"(?P<value>[^\s>\"']{6,64}+)[ ]+~\*", _loose),
+    _rule((" on >",), r"(?P<value>[^\s>\"']{6,64}+)[ ]{1,8}~\*", _loose),
     _rule(
         ("echo ",),
-        r"[\"']?(?:[\w.-]{1,40}:)?(?P<value>[^\s\"'|]{6,128}+)[\"']?[ ]*"
-        r"(?:\|[ ]*(?:sudo[ ]+-s|chpasswd|docker|passwd)|>{1,2}[ ]*\S{0,80}?(?:token|secret|passw|\.key))",
+        r"[\"']?(?:[\w.-]{1,40}:)?(?P<value>[^\s\"'|]{6,128}+)[\"']?[ ]{0,8}"
+        r"(?:\|[ ]{0,8}(?:sudo[ ]{1,8}-s|chpasswd|docker|passwd)|>{1,2}[ ]{0,8}\S{0,80}?(?:token|secret|passw|\.key))",
         _loose,
     ),
-    _cookies,
-    _logins,
-    _password_lines,
-    _values_first,
-    _inserts,
-    _options,
+    (("cookie", "-b"), _cookies),
+    (("@tcp(", "@unix("), _logins),
+    ((":5432:", ":5433:", ":6432:", ":*:"), _password_lines),
+    (("value",), _values_first),
+    (("insert",), _inserts),
+    (("--",), _options),
 )
+"""Each with the words of which one has to be there, in lower case and without spaces."""

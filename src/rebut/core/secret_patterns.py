@@ -22,13 +22,6 @@ SHORTEST = 15
 
 RUN = re.compile(r"[A-Za-z0-9_+/=-]{10}")
 """Somewhere in each secret that has no space, which most code and prose has not."""
-SHORTEST_VALUE = 14
-VALUE = re.compile(rf"(?<![A-Za-z0-9_./=:+~-])[A-Za-z0-9_./=:+~-]{{{SHORTEST_VALUE},}}+")
-DIGIT = re.compile(r"[0-9]")
-"""A value after a service's name counts only if it looks random, and without a digit none does."""
-FEW = 16
-BEFORE = 110
-"""More characters than the longest name and all that may be between it and its value."""
 
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
@@ -37,7 +30,7 @@ EDGE_AFTER_ESCAPE = re.compile(rf"(?:{'|'.join(edge.format('') for edge in EDGES
 # What may be between the name of a service and its secret: the rest of a name, quotes, and a sign.
 LINK = (
     r"[\w.\- \t]{0,24}+\\?[\"'`]?[\])]?[ \t]{0,8}"
-    r"(?:->|[:?|!]{0,3}={1,3}>?|:{1,2}|,|\|\||>)\s{0,8}\\?[\"'`(]{0,3}"
+    r"(?:->|[:?|!]{0,3}={1,3}>?|:{1,2}|,|\|\||>)\s{0,8}\\?[\"'`(]{0,3}(?=[a-z_.=:+~/-]{0,100}+\d)"
 )
 
 
@@ -85,14 +78,14 @@ class Words:
     """The words of a text that could be a secret or contain one: far less to search than the whole text."""
 
     long: str
-    valued: tuple[str, ...]
-    """Those that contain something that could be the value of a name before it."""
+    low: str
+    """All of them, in lower case: what is not in here is nowhere in the text, unless it contains a space."""
 
     @classmethod
     def of(cls, text: str) -> Words:
-        every = [word for word in set(text.split()) if len(word) >= SHORTEST_VALUE]
+        every = set(text.split())
         long = "\n".join([word for word in every if len(word) >= SHORTEST and RUN.search(word)])
-        return cls(long, tuple([word for word in every if DIGIT.search(word) and VALUE.search(word)]))
+        return cls(long, "\n".join(every).lower())
 
 
 def spans(text: str, words: Words) -> Iterator[Span]:
@@ -117,35 +110,17 @@ def _beginnings(long: str) -> list[str]:
 
 def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
     """Values of the right form after a service's name. They may still be fillers. `low` is the text in lower case."""
-    # The name is shortly before its value: only the text before something like a value is searched for names.
-    pieces, last = [], 0
-    for start, end in sorted(_values(text, words)):
-        pieces.append(low[max(last, start - BEFORE) : end])
-        last = max(last, end)
-    near = "\n".join(pieces)
-    for _, link, shapes in [one for one in _keyed() if one[0] in near] if near else ():
+    known = words.low
+    for _, link, shapes in [one for one in _keyed() if one[0] in known]:
         # A name and its link are looked for in lower case; a search that begins with plain characters takes no time.
         for m in _compiled(link).finditer(low):
             yield from (v for shape in shapes if (v := shape.pattern.match(text, m.end())))
 
 
-def _values(text: str, words: Words) -> Iterator[Span]:
-    """Where something like a value is."""
-    if len(words.valued) > FEW:
-        yield from (m.span() for m in VALUE.finditer(text) if DIGIT.search(m[0]))
-        return
-    # Looking for a few words is many times faster than trying the pattern at every character.
-    for word in words.valued:
-        at = text.find(word)
-        while at >= 0:
-            yield at, at + len(word)
-            at = text.find(word, at + len(word))
-
-
 def kind_of(secret: str) -> str | None:
     """What to call a secret, judged by itself alone."""
     begins, contains = _by_beginning()
-    likely = [*begins.get(secret[:2], ()), *((n, shape) for n, shape in contains if shape.gate in secret)]
+    likely: list[tuple[int, Shape]] = [*begins.get(secret[:2], ()), *(one for one in contains if one[1].gate in secret)]
     for _, shape in sorted(likely, key=lambda one: one[0]):
         if shape.gate in secret and shape.pattern.fullmatch(secret) and shape.holds(secret):
             return shape.kind

@@ -20,14 +20,66 @@ LINK = "120000"
 NEVER_READ = "never read: files of this name may hold secrets"
 
 # Examples such as .env.example are on the list too: C16 says `.env*`, and real values do get pasted into them.
-NEVER_FOLDERS = (".env*", ".git", ".ssh", ".gnupg", ".aws", ".kube")
-NEVER_FILES = (
-    *("*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.gpg"),
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.tfstate*", "*.tfvars*", "*.kubeconfig", "kubeconfig"),
-    *(".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".dockercfg"),
-    *(".git-credentials", "credentials", "credentials*.json", "client_secret*.json", "secrets.*"),
-    *("service-account*.json", "service_account*.json"),
+NEVER_FOLDERS = (
+    *(".env*", ".git", ".ssh", ".gnupg", ".aws", ".kube", ".azure", ".oci", ".gcloud", ".password-store", ".vnc"),
+    *("*.agilekeychain", "*.opvault", ".terraform.d", ".snowsql", ".cloudflared"),
 )
+NEVER_FILES = (
+    *(
+        "*.env",
+        "*.pem",
+        "*.key",
+        "*.p12",
+        "*.pfx",
+        "*.p8",
+        "*.pkcs12",
+        "*.jks",
+        "*.keystore",
+        "*.ppk",
+        "*.kdbx",
+        "*.gpg",
+    ),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.tfstate*", "*.tfvars*", "*.kubeconfig", "kubeconfig"),
+    *(
+        ".netrc*",
+        "_netrc",
+        ".npmrc",
+        ".yarnrc",
+        ".yarnrc.yml",
+        ".pypirc",
+        ".pgpass",
+        "pgpass.conf",
+        ".my.cnf",
+        ".htpasswd",
+    ),
+    *(".dockercfg", ".git-credentials", "credentials", "credentials*.json", "client_secret*.json", "secrets.*"),
+    *("service-account*.json", "service_account*.json", "application_default_credentials.json", ".terraformrc"),
+    *(".vault-token", ".vault_pass*", ".mylogin.cnf", ".s3cfg", ".boto", ".databrickscfg", ".sentryclirc", ".msmtprc"),
+    *(".curlrc", "_curlrc", ".wgetrc", ".ftpconfig", "sftp-config.json", "rclone.conf", ".fetchmailrc", ".renviron"),
+    *("*.keychain", "*.keychain-db", "*.keytab", "krb5cc_*", "*.ovpn", "*.wallet", "wallet.dat", "shadow", "gshadow"),
+    # What was typed, passwords included.
+    *("*_history", ".*history", "*.history", ".dbshell", ".rhistory", ".viminfo"),
+)
+NEVER_PATHS = (
+    *(".docker/config.json", "docker/config.json", ".m2/settings*.xml", ".cargo/credentials*", ".gem/credentials"),
+    *(
+        "gh/hosts.yml",
+        "hub/config*",
+        ".composer/auth.json",
+        ".netlify/config.json",
+        ".vercel/auth.json",
+        "doctl/config.yaml",
+    ),
+    *(
+        ".ngrok2/ngrok.yml",
+        "ngrok/ngrok.yml",
+        ".subversion/auth",
+        "fish/fish_history",
+        ".local/share/keyrings",
+        "op/config",
+    ),
+)
+"""A folder and a file in it, where neither name alone tells."""
 
 
 def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
@@ -38,7 +90,7 @@ def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
     """
     folders, files, whole = _never(tuple(globs))
     parts = path.casefold().strip("/").split("/")
-    if files.match(parts[-1]) or any(folders.match(part) for part in parts):
+    if files.match(parts[-1]) or any(folders.match(part) for part in parts) or PAIRS.match("/".join(parts[-2:])):
         return True
     return whole is not None and any(whole.match("/".join(parts[:n])) for n in range(1, len(parts) + 1))
 
@@ -54,6 +106,9 @@ def _never(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re
 
 def _any(globs: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{translate(glob)})" for glob in globs))
+
+
+PAIRS = _any(NEVER_PATHS)
 
 
 def confine(path: str, root: str) -> str | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rebut.core import files
 from rebut.core.errors import RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
 from rebut.core.process_identity import is_zombie, started
@@ -82,15 +83,23 @@ def _sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
+FIRST_BYTES = 65_536
+
+
 def first_event(folder: Path) -> FoundSession | None:
     """Read only the first line: fast enough for a listing of thousands."""
     try:
-        with (folder / journal.NAME).open("rb") as file:
-            data = json.loads(file.readline())
+        data = json.loads(_first_line(folder / journal.NAME))
         opened = from_json(data)
         return FoundSession(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _first_line(path: Path) -> bytes:
+    """Most opening lines are short; a file that is not a journal may have no line end at all."""
+    start = files.read(path, FIRST_BYTES)
+    return start.partition(b"\n")[0] if b"\n" in start else files.read(path).partition(b"\n")[0]
 
 
 def sessions(root: Path) -> list[FoundSession]:
@@ -160,7 +169,7 @@ def running(folder: Path) -> str:
     Read from the lock file, since trying the lock, even shared, could block a process that is about to take it.
     """
     try:
-        pid, _, since = (folder / "lock").read_text(errors="replace").partition(" ")
+        pid, _, since = files.read(folder / "lock", 200).decode(errors="replace").partition(" ")
     except OSError:
         return ""
     if not (pid.isdigit() and since and started(int(pid)) == since):

@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+from rebut.core.files import real
+
 FILE_CAP = 1_000_000
 LINK = "120000"
 NEVER_READ = "never read: files of this name may hold secrets"
@@ -177,7 +179,7 @@ class WorkingTree:
         """Whether a folder above the file is a link, so that another file is at this path than git has there."""
         parent = (self.top / name).parent
         if parent not in self._behind_link:
-            self._behind_link[parent] = parent.resolve() != parent
+            self._behind_link[parent] = real(parent) != parent
         return self._behind_link[parent]
 
     def read(self, name: str) -> FileBytes | Unread | None:

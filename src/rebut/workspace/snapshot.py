@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from rebut.core.errors import RecordError, UsageError
+from rebut.core.files import real
 from rebut.core.types import Json, as_row, remade
 from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, clean_name, decode, is_never_sent
 from rebut.workspace.git import Changes, Git
@@ -96,7 +97,7 @@ def _below(top: Path, root: Path) -> str:
 
 
 def _relative(top: Path, root: Path, path: str) -> str:
-    place = (root / path).resolve()
+    place = real(root / path)
     if not place.exists():
         raise UsageError(f"there is no file or folder {path!r} to use as context", "Name one in the workspace.")
     if not place.is_relative_to(top):

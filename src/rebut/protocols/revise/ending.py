@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rebut.core.text import counted
+from rebut.core.text import counted, inline
 from rebut.core.types import Json
 from rebut.domain.ledger import Ledger, Point, Severity
 from rebut.domain.outcome import Outcome
@@ -165,7 +165,7 @@ def partial(debate: Debate) -> Outcome:
     )
     drafted = sum(1 for key in debate.answers if key.startswith("r0/draft"))
     basis = f"round {done}" if done else counted(drafted, "draft") if drafted else "nothing yet"
-    still = [f"- {p.id}: {p.text}" for p in debate.ledger.open]
+    still = [f"- {p.id}: {inline(p.text)}" for p in debate.ledger.open]
     return Outcome(
         kind="partial",
         heading=f"NO {settings.stage.upper()} YET, {of_rounds(done, debate.planned(settings.rounds))}",

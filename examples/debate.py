@@ -28,7 +28,7 @@ def main() -> int:
         env |= {"HOME": scratch, "REBUT_HOME": str(home / "rebut"), "PATH": f"{BIN}:/usr/bin:/bin"}
         (home / "rebut/models").mkdir(parents=True)
         (home / "rebut/models" / Path(model).name).symlink_to(model)
-        subprocess.run([sys.executable, str(HERE / "review/lay.py"), str(home / "shop")], check=True)
+        subprocess.run([sys.executable, str(HERE / "review/prepare.py"), str(home / "shop")], check=True)
         for title, folder, words, fine in STEPS:
             print(f"\n{title}\n$ rebut {shlex.join(words)}\n", flush=True)
             done = subprocess.run([BIN / "rebut", *words], cwd=folder or home / "shop", env=env)

@@ -25,15 +25,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from rebut.core.frozen import frozen
+
 if TYPE_CHECKING:
     from rebut.api import Setup
-    from rebut.core.types import FailureKind, Json
+    from rebut.core.json_value import Json
+    from rebut.core.types import FailureKind
     from rebut.domain.outcome import Outcome
     from rebut.record.events import Asked, Line
     from rebut.record.record import Record
@@ -56,7 +59,7 @@ NEEDED = (
 # scripts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fails:
     """A scripted failure."""
 
@@ -79,7 +82,7 @@ Script = Mapping[str, Said | Sequence[Said]]
 # playing and crashing
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Played:
     """A debate that was played to its end."""
 
@@ -181,7 +184,7 @@ def _asked(record: Record) -> list[Asked]:
 # one debate, as data that another process can run
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Job:
     """A debate to start or, with `resume`, to resume."""
 
@@ -199,7 +202,7 @@ class _Job:
     resume: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ending:
     """How a job ended: with an outcome, an error, or the death of its process."""
 

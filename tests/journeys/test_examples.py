@@ -19,7 +19,7 @@ REVIEW = EXAMPLES / "review"
 
 def shop(folder: Path) -> list[str]:
     """Lay the example and give the paths that its change touches."""
-    subprocess.run([sys.executable, str(REVIEW / "lay.py"), str(folder)], check=True)
+    subprocess.run([sys.executable, str(REVIEW / "prepare.py"), str(folder)], check=True)
     told = subprocess.run(
         ["git", "-C", str(folder), "diff", "--name-only"], capture_output=True, text=True, check=True
     ).stdout
@@ -49,7 +49,7 @@ def test_the_same_repository_is_laid_every_time(tmp_path: Path) -> None:  # C3
         heads.add(told.stdout)
     assert len(heads) == 1
     again = subprocess.run(
-        [sys.executable, str(REVIEW / "lay.py"), str(tmp_path / "one")], capture_output=True, text=True
+        [sys.executable, str(REVIEW / "prepare.py"), str(tmp_path / "one")], capture_output=True, text=True
     )
     assert again.returncode == 1 and "usage" in again.stderr, "it writes into no folder that holds something"
 

@@ -16,6 +16,7 @@ from rebut.core.files import shipped
 from rebut.core.types import ModelSpec
 from rebut.setup import config
 from rebut.setup.config import Config
+from rebut.setup.config_files import user_path
 from rebut.setup.config_tables import UserFile, checked
 
 
@@ -212,8 +213,8 @@ def test_another_file_can_be_named_and_must_then_exist(setup: Desk, tmp_path: Pa
 
 def test_the_place_of_the_users_file_follows_the_environment_given() -> None:  # C1
     home = str(Path.cwd())
-    assert config.user_path({"XDG_CONFIG_HOME": home}) == Path(home, "rebut", "config.toml")
-    assert config.user_path({"XDG_CONFIG_HOME": "relative"}).is_absolute()
+    assert user_path({"XDG_CONFIG_HOME": home}) == Path(home, "rebut", "config.toml")
+    assert user_path({"XDG_CONFIG_HOME": "relative"}).is_absolute()
 
 
 # Limits, seats --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import json
 from collections.abc import Sequence
 
 from rebut.core.errors import ParticipantFailed
-from rebut.core.types import Finding, Json, Reply, Request, Usage
+from rebut.core.json_value import Json
+from rebut.core.types import Finding, Reply, Request, Usage
 
 NAME, FAMILY, FORM = "rules 1", "rules", "Judgement"
 MOST_NAMED = 8

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rebut.core import files
 from rebut.core.errors import ParticipantFailed, UsageError
-from rebut.core.types import FAILURES, Json, Reply, Request, Usage
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+from rebut.core.types import FAILURES, Reply, Request, Usage
 
 _PIECE = 24
 LARGEST = 50_000_000
@@ -26,7 +28,7 @@ _EXAMPLE = 'An answer is {"text": "…"}, {"json": {…}}, {"fail": "timeout"} o
 _FIELDS = {"text", "json", "fail", "hang", "message", "delay", "stream", "usage", "usd", "truncated"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScriptedAnswer:
     """One scripted answer, or a scripted failure."""
 

@@ -11,16 +11,18 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from rebut.core import files
 from rebut.core.citation_syntax import understand
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import cut, squeeze
-from rebut.core.types import Changed, Json
+from rebut.core.types import Changed
 from rebut.domain.gate_policy import Wish
 from rebut.domain.review_result import ReviewFinding, ReviewResult
 from rebut.record import folder_claims, sessions as session
@@ -37,7 +39,7 @@ RANGE = re.compile(r"(?::(\d{1,9})(?:-(\d{1,9}))?)?")
 # Lines that a finding cites
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cited:
     """A place in a file, and its lines. Lines count from 1; 0 if none is named."""
 
@@ -141,7 +143,7 @@ def _kind(found: re.Match[str]) -> str:
 # One dismissal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dismissal:
     """What is dismissed (path, category, lines), with the reason and the text of the finding for readers."""
 
@@ -296,7 +298,7 @@ def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
 # Policy and dismissals of the base commit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Basis:
     """Policy and dismissals of a base commit; empty without one (outside git, or for a text)."""
 

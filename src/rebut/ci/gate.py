@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rebut.ci import dismissals
 from rebut.ci.dismissals import Basis, Dismissal, matching
 from rebut.ci.recorded_reviews import Review
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import plural
-from rebut.core.types import Json
 from rebut.domain.gate_policy import Policy, Wish, settled
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewFinding, ReviewResult
@@ -20,7 +21,7 @@ from rebut.workspace.targets.target import Target
 PASSED, FOUND, INCONCLUSIVE, PARTIAL = 0, 1, 3, 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GateRuling:
     """The result of the gate, and the reasons."""
 
@@ -32,7 +33,7 @@ class GateRuling:
     """Why the review is inconclusive."""
     dismissed: tuple[str, ...] = ()
     """Findings that would fail the gate, but are dismissed."""
-    mended: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     """Findings that would fail the gate, but are fixed by the final version, which was applied."""
 
     @property
@@ -47,7 +48,7 @@ class GateRuling:
             "on_inconclusive": policy.on_inconclusive,
             "failing": [f.id for f in self.failing],
             "dismissed": list(self.dismissed),
-            "mended": list(self.mended),
+            "mended": list(self.fixed),
             "doubts": list(self.doubts),
             "notices": list(policy.notices),
         }
@@ -77,10 +78,10 @@ def judge(
     """Judge a review. `dismissed` are the dismissals that count; `applied`: the final version was applied."""
     gone = dismissed or {}
     grave = [f for f in made.findings if policy.fails(f.severity) and stands(f)]
-    mended = tuple(f.id for f in grave if not stands(f, applied=applied))
-    failing = tuple(f for f in grave if f.id not in gone and f.id not in mended)
+    fixed = tuple(f.id for f in grave if not stands(f, applied=applied))
+    failing = tuple(f for f in grave if f.id not in gone and f.id not in fixed)
     # Changed lines show an attempt to fix the finding, not that it is fixed.
-    if unseen := [f.id for f in grave if f.id in mended and f.id not in gone and f.status != "resolved"]:
+    if unseen := [f.id for f in grave if f.id in fixed and f.id not in gone and f.status != "resolved"]:
         cited = f"that {', '.join(unseen)} {plural(len(unseen), 'cites', 'cite')}"
         doubts = (*doubts, f"the final version changes the lines {cited}, but that version was not reviewed")
     if not complete:
@@ -89,11 +90,11 @@ def judge(
         code = FOUND
     else:
         code = INCONCLUSIVE if doubts and policy.on_inconclusive == "fail" else PASSED
-    hidden = tuple(f.id for f in grave if f.id in gone and f.id not in mended)
-    return GateRuling(code, policy, failing, tuple(doubts), hidden, mended)
+    hidden = tuple(f.id for f in grave if f.id in gone and f.id not in fixed)
+    return GateRuling(code, policy, failing, tuple(doubts), hidden, fixed)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GateGrounds:
     """The policy and dismissals for a review, read before any call."""
 
@@ -112,7 +113,7 @@ class GateGrounds:
         return kept[self.policy.dismissals]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GatedReview:
     """A review with its dismissals and the result of the gate."""
 

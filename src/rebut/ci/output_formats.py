@@ -10,9 +10,9 @@ from rebut import __version__
 from rebut.ci.dismissals import Cited, cited
 from rebut.ci.gate import GatedReview, stands
 from rebut.ci.recorded_reviews import Review
+from rebut.core.json_value import Json
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean, fingerprint, squeeze, valid_unicode
-from rebut.core.types import Json
 from rebut.domain.review_result import ReviewFinding
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rebut import __version__
 from rebut.core.errors import RebutError, UsageError
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import canonical
-from rebut.core.types import Json
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.session_status import outcome_of, status
@@ -32,7 +32,7 @@ OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_ou
 """What two reviews of the same target have in common."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Review:
     """A review for a gate, an export or a dismissal."""
 
@@ -109,8 +109,8 @@ def find(root: Path, plan: Plan) -> Record | None:
     if plan.target is None or plan.context or not plan.target.base:
         return None
     wanted, about = _asked(plan, root), _about(plan.target)
-    for found in sessions.sessions(root):
-        if sessions.is_here(found, plan.workspace) and _same(found, wanted):
+    for found in sessions.of_workspace(root, plan.workspace):
+        if _same(found, wanted):
             record = sessions.load(found.folder)
             target, outcome = target_of(record), outcome_of(record)
             whole = outcome is not None and outcome.conclusive and outcome.complete

@@ -26,7 +26,7 @@ from rebut.core.errors import (
     TooFewReplies,
     UsageError,
 )
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 from rebut.domain.gate_policy import Wish
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import outcome_of
@@ -49,6 +49,10 @@ class Gating:
     again: bool = False
     apply: bool = False
     """Apply the final version to the working tree."""
+    force: bool = False
+    """Apply it even if the review is inconclusive."""
+    also: tuple[str, ...] = ()
+    """Files that it may change besides those of the reviewed change."""
     applied: bool = False
     """The final version was applied, so the findings that it fixes no longer count."""
     held: GateGrounds = field(default_factory=GateGrounds)
@@ -78,6 +82,8 @@ class Gating:
             "sarif": str(self.sarif.absolute()) if self.sarif else None,
             "github": self.github,
             "apply": self.apply,
+            "force": self.force,
+            "also": list(self.also),
         }
 
     async def read_recorded(self, setup: Setup, record: Record, *, quiet: bool) -> None:
@@ -95,6 +101,8 @@ class Gating:
         self.flags = self.flags.over(Wish(recorded["fail_on"], recorded["on_inconclusive"]))
         self.sarif = Path(recorded["sarif"]) if recorded["sarif"] else None
         self.github, self.apply = bool(asked.get("github")) and not quiet, bool(asked.get("apply"))
+        also = asked.get("also")
+        self.force, self.also = bool(asked.get("force")), tuple(map(str, also if isinstance(also, list) else ()))
         where = Path(record.opened.workspace)
         try:
             self.held = await gate.grounds(where, setup.environment.root, self.target, setup.config, self.flags)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -13,12 +12,13 @@ from typing import Literal
 
 from rebut.core.errors import UsageError
 from rebut.core.files import write
+from rebut.core.frozen import frozen
 
 LIST = ".rebut-laid.json"
 """Beside the copies: the hash of each file as it was written, by which rebut recognises its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstalledFile:
     """One file, and what was done with it."""
 

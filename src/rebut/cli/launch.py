@@ -5,29 +5,31 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebut.api import Setup
 from rebut.cli.deadline import switch_off
-from rebut.cli.gate_flags import Gating
 from rebut.cli.output import as_json, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
 from rebut.core.errors import Interrupted, NotSeated, Paused, PriceUnknown, RebutError, UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Plan, sound
 from rebut.engine.start import start
 from rebut.record import sessions
 from rebut.reports import terminal
-from rebut.workspace.targets.resolve import TargetQuestion, question, unanswerable
-from rebut.workspace.targets.target import Wanted
+
+if TYPE_CHECKING:
+    from rebut.cli.gate_flags import Gating
+    from rebut.workspace.targets.resolve import TargetQuestion
+    from rebut.workspace.targets.target import Wanted
 
 MOST_SHOWN = 20
 """Paths that --dry-run lists."""
@@ -95,7 +97,7 @@ def launch(
                 raise
             if not (gating and gating.apply):
                 return outcome
-            done = await applied(setup, outcome, refused)
+            done = await applied(setup, outcome, refused, gating)
             gating.applied = done.notes[-1].startswith(APPLIED)
             return done
 
@@ -128,10 +130,10 @@ def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, v
     except NotSeated as error:
         if not verb:
             raise
-        rest = error.hint.partition(" of your config.")[2].strip()
         raise NotSeated(
             f"`rebut {verb}` needs two models, and found fewer",
-            f"Name them, for example --with claude,codex; `rebut doctor` shows which are available. {rest}".strip(),
+            "Name them, for example --with claude,codex; `rebut doctor` shows which are available.",
+            error.why_none,
         ) from error
     except PriceUnknown:
         if not thrifty:
@@ -151,16 +153,20 @@ def repeated(named: dict[str, Any]) -> Repeat | None:
     return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
 
 
-async def applied(setup: Setup, outcome: Outcome, refused: list[str]) -> Outcome:
+async def applied(setup: Setup, outcome: Outcome, refused: list[str], gating: Gating) -> Outcome:
     """Apply the final patch; the outcome has a note on the result, and a refusal is also in `refused`."""
     from rebut.ci.apply import NotApplied, apply, final_patch
 
     patch = final_patch(outcome)
     if not patch:
         return outcome.filled(notes=(*outcome.notes, "there is no final patch, so nothing was applied"))
+    if not (outcome.conclusive or gating.force):
+        refused.append("inconclusive")
+        why = "not applied: the review is inconclusive. --force applies its patch nevertheless"
+        return outcome.filled(notes=(*outcome.notes, why))
     folder = setup.find(outcome.session)
     try:
-        files = await apply(patch, sessions.load(folder), folder, setup.environment)
+        files = await apply(patch, sessions.load(folder), folder, setup.environment, gating.also)
     except NotApplied as error:
         refused.append(error.message)
         return outcome.filled(notes=(*outcome.notes, f"not applied: {error.message}. {error.hint}".strip()))
@@ -190,6 +196,8 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
         files = [c.path for c in plan.target.changes]
         left_out = list(plan.target.left_out)
     if plan.context:
+        import tempfile
+
         with tempfile.TemporaryDirectory() as keep:
             taken = await take(
                 plan.workspace, Path(keep) / "s", door, include=plan.context, never=setup.environment.never
@@ -281,7 +289,7 @@ def egress_rows(shown: Mapping[str, Any]) -> list[str]:
 # --repeat
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repeat:
     """The number of runs, and where their lines go: a new file, or standard output."""
 
@@ -380,6 +388,8 @@ def settled(wanted: Wanted) -> Wanted:
     if wanted.target != "auto" or not any(given):
         return wanted
     target, _ = asyncio.run(Setup(rehearsal=True).resolve(wanted))
+    from rebut.workspace.targets.resolve import question, unanswerable
+
     asked = question(target)
     if asked is None:
         return wanted

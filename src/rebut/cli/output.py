@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import signal
 import sys
 from contextlib import suppress
 from typing import TextIO
@@ -46,10 +44,12 @@ def width() -> int:
 
 def _columns() -> int:
     """The columns of the terminal on standard output; if that is a pipe, of the one on standard error."""
-    if not os.environ.get("COLUMNS") and not sys.stdout.isatty():
+    if (given := os.environ.get("COLUMNS", "")).isdecimal() and int(given):
+        return int(given)
+    for stream in (1, 2):
         with suppress(OSError):
-            return os.get_terminal_size(2).columns or 80
-    return shutil.get_terminal_size((80, 24)).columns
+            return os.get_terminal_size(stream).columns or 80
+    return 80
 
 
 def folded(text: str, file: TextIO, indent: int | None = None, *, less: int = 0) -> str:
@@ -126,6 +126,9 @@ def _is_utf8(file: TextIO) -> bool:
 def page(text: str, *, allowed: bool = True) -> None:
     """Print a text at a terminal through the pager (`PAGER`, else `less`) if it is longer than the screen."""
     wanted = allowed and not plain() and os.environ.get("TERM") != "dumb" and os.environ.get("PAGER") not in ("", "cat")
+    import shutil
+    import signal
+
     is_long = text.count("\n") + 2 > shutil.get_terminal_size((80, 24)).lines
     if not (wanted and is_long and sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         say(text, emphasis=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from pathlib import Path
 
 from rebut.cli.output import folded, say, width
+from rebut.core import event_loop
 from rebut.core.errors import RebutError
 from rebut.core.files import repository
 from rebut.core.text import counted, cut
@@ -28,7 +28,7 @@ def show() -> int:
     rows = [("models", one) for one in _models(settings)]
     if rows == [("models", NO_MODEL)]:
         rows += [("try", "a debate without a model   rebut demo")]
-    rows += [("here", what) for what in asyncio.run(_debatable(here))]
+    rows += [("here", what) for what in event_loop.run(_debatable(here))]
     rows += [("last", one) for one in _last(here)]
     rows += [
         ("ask", 'rebut "Redis or Postgres?"'),
@@ -50,7 +50,7 @@ def _fitted(text: str, space: int) -> str:
 
 
 def _models(settings: Config) -> list[str]:
-    found = asyncio.run(look(settings, os.environ))
+    found = event_loop.run(look(settings, os.environ))
     out = [f"{spec}  ({one.why})" for spec, one in usable(found)]
     barred = [f"not {one.name}: {one.problem}. {one.advice}" for one in found if one.here and one.problem]
     return [*out, *barred] or [NO_MODEL]
@@ -72,7 +72,7 @@ async def _debatable(here: Path) -> list[str]:
 
 
 def _last(here: Path) -> list[str]:
-    newest = next((one for one in sessions.sessions(sessions.home(os.environ)) if sessions.is_here(one, here)), None)
+    newest = next(sessions.of_workspace(sessions.home(os.environ), here), None)
     if newest is None:
         return []
     try:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import select
 import stat
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rebut.cli.output import say
+from rebut.core import event_loop
 from rebut.core.errors import UsageError
-from rebut.workspace.diff import is_diff
-from rebut.workspace.targets.target import Wanted
+
+if TYPE_CHECKING:
+    from rebut.workspace.targets.target import Wanted
 
 REVIEWED = "Name a commit, a range A..B or a file, or use - to read a diff from standard input"
 PATIENCE = 3.0
@@ -24,22 +26,25 @@ MOST = 20_000_000
 
 def of_review(what: str) -> Wanted:
     """The target of `review`."""
+    from rebut.workspace.targets.target import Wanted
+
     if what == "-":
         return Wanted(target="code", stdin=_sent(), instead=REVIEWED)
     if what and _is_folder(what):
         raise UsageError(f"{what} is a folder", "Name a file in it, a commit or a range A..B.")
-    if what and _is_file(what) and is_diff(_beginning(what)):
+    if what and _is_file(what) and _is_diff(_beginning(what)):
         return Wanted(target="code", artifact_file=what, instead=REVIEWED)
     if what and _is_file(what):
         return Wanted(target="code", scope=f"file:{what}", instead=REVIEWED)
     if what:
         return Wanted(target="code", scope=f"range:{what}" if ".." in what else f"commit:{what}", instead=REVIEWED)
-    return Wanted(target="code", scope=asyncio.run(_present(Path.cwd())), instead=REVIEWED)
+    return Wanted(target="code", scope=event_loop.run(_present(Path.cwd())), instead=REVIEWED)
 
 
 def of_plan(file: str) -> Wanted:
     """The target of `plan`."""
     from rebut.workspace.file_reader import FILE_CAP
+    from rebut.workspace.targets.target import Wanted
 
     if file == "-":
         text = _sent()
@@ -90,7 +95,7 @@ def meant(words: list[str]) -> list[str]:
     if first.startswith("-"):
         return words
     if _is_file(first):
-        return ["review" if is_diff(_beginning(first)) else "plan", *words]
+        return ["review" if _is_diff(_beginning(first)) else "plan", *words]
     if " " in first.strip() or first.endswith("?"):
         return ["ask", *words]
     return words
@@ -102,7 +107,7 @@ def of_pipe() -> list[str]:
     if not text.strip():
         return []
     sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
-    return ["review" if is_diff(text) else "plan", "-"]
+    return ["review" if _is_diff(text) else "plan", "-"]
 
 
 def _sent() -> str:
@@ -130,6 +135,12 @@ def _is_folder(name: str) -> bool:
         return Path(name).is_dir()
     except OSError:
         return False
+
+
+def _is_diff(text: str) -> bool:
+    from rebut.workspace.diff import is_diff
+
+    return is_diff(text)
 
 
 def _beginning(file: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from rebut.core.frozen import frozen
 
 Kind = Literal["file", "commit", "section", "url", "other"]
 
@@ -70,7 +71,7 @@ PATH = re.compile(r"[\w.@+%/\-\[\]()$, #&!]+")
 CALL = re.compile(r"\w\(.*\)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A place, parsed. Lines are 0 when none is named."""
 
@@ -82,7 +83,7 @@ class Place:
     """The id of a commit or the heading of a section."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Citation:
     """A place, and the words that are said to be there."""
 
@@ -181,7 +182,7 @@ def is_place(text: str, ticked: bool = False) -> bool:
     return (ticked and (known or path.endswith("/"))) or (known and bool(line.start))  # bin/run:10
 
 
-@dataclass(frozen=True)
+@frozen
 class FoundCitation:
     """A citation in a text, and the line of the text where it is."""
 
@@ -217,7 +218,7 @@ BOTH = re.compile(r"(?P<place>\S+)[ :]{1,3}[\"“'](?P<quote>[^\"“”]+)[\"”
 SENTENCE = re.compile(r"[.;!?]\s")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Piece:
     start: int
     end: int

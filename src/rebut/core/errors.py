@@ -58,7 +58,11 @@ class ConfigError(UsageError):
 
 
 class NotSeated(UsageError):
-    """A seat is empty: no model was named for it, and none was found."""
+    """A seat is empty: no model was named for it, and none was found. `why_none` says why none was."""
+
+    def __init__(self, message: str, hint: str = "", why_none: str = "") -> None:
+        super().__init__(message, f"{hint} {why_none}".strip())
+        self.why_none = why_none
 
 
 class PriceUnknown(UsageError):

@@ -1,12 +1,10 @@
-"""Files that rebut itself writes and ships: an atomic write, and the TOML tables of the package."""
+"""Files: an atomic write, the TOML tables of the package, and where a repository or a program is."""
 
 from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -16,7 +14,7 @@ from typing import Any
 PACKAGE = Path(__file__).parents[1]
 
 
-def read(path: Path, most: int | None = None, *, pipes: bool = False) -> bytes:
+def read(path: Path | str, most: int | None = None, *, pipes: bool = False) -> bytes:
     """The content of a regular file, or its first bytes. OSError for anything else, and it never waits.
 
     A named pipe without a writer would be opened for ever, and a device has no end. With `pipes` a pipe is read too, as
@@ -44,6 +42,8 @@ def write(path: Path, data: bytes, mode: int = 0o666, *, replace: bool = True) -
     The file has `mode`, less the user's umask, from the start. Without `replace` a file that is already there stays,
     and the result is False.
     """
+    import secrets
+
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
@@ -71,12 +71,19 @@ def shipped(file: str) -> Mapping[str, Any]:
 
     Parsing takes longer than opening a debate, and a program may open hundreds.
     """
+    import tomllib
+
     return tomllib.loads((PACKAGE / file).read_text("utf-8"))
 
 
 def repository(folder: Path) -> Path:
     """The root of the repository that `folder` is in, else the folder itself; found without running git."""
-    return next((above for above in (folder, *folder.parents) if _is_repository(above)), folder)
+    return find_repository(folder) or folder
+
+
+def find_repository(folder: Path) -> Path | None:
+    """The nearest folder, from this one upwards, that contains `.git`."""
+    return next((above for above in (folder, *folder.parents) if _is_repository(above)), None)
 
 
 def _is_repository(folder: Path) -> bool:
@@ -84,3 +91,36 @@ def _is_repository(folder: Path) -> bool:
         return (folder / ".git").exists()
     except OSError:  # a folder above that cannot be read
         return False
+
+
+def link_below(top: Path, path: Path) -> Path | None:
+    """The first link among the folders and files on the way from `top` down to `path`; None if there is none.
+
+    A link in a repository was made by another person and may lead to any folder of the user. Links above `top`, such
+    as a linked home, are the user's own.
+    """
+    if not path.is_relative_to(top):
+        return None
+    place = top
+    for part in path.relative_to(top).parts:
+        place /= part
+        if place.is_symlink():
+            return place
+    return None
+
+
+def on_path(command: str, env: Mapping[str, str]) -> Path | None:
+    """Where a command is, by the PATH given. Relative entries are skipped: a repository could plant a program there."""
+    import shutil
+
+    if "/" in command:
+        path = Path(command).expanduser()
+        return path if path.is_absolute() and shutil.which(path) else None
+    places = absolute_path(env)
+    found = shutil.which(command, path=places) if places else None
+    return Path(found) if found else None
+
+
+def absolute_path(env: Mapping[str, str]) -> str:
+    """PATH without relative entries."""
+    return ":".join(place for place in env.get("PATH", "").split(":") if place.startswith("/"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +19,8 @@ def started(pid: int) -> str:
         pass
     if Path("/proc/self").exists():
         return ""
+    import subprocess
+
     with suppress(OSError, subprocess.SubprocessError):  # macOS
         shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, timeout=5)
         return shown.stdout.strip()

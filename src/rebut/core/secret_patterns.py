@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from rebut.core.files import PACKAGE
+from rebut.core.frozen import frozen
 
 Span = tuple[int, int]
 
@@ -34,7 +34,7 @@ LINK = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PatternTable:
     """One table of the file, as it is written there."""
 
@@ -46,7 +46,7 @@ class PatternTable:
     check: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """A pattern with one gate: a text that has to occur for the pattern to be worth trying."""
 
@@ -73,7 +73,7 @@ class Shape:
         return "(?P<value>" not in self.source
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """The words of a text that could be a secret or contain one: far less to search than the whole text."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
 
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -71,6 +70,8 @@ def canonical(value: Json | object) -> str:
 
 
 def fingerprint(value: Json | object) -> str:
+    import hashlib
+
     return hashlib.sha256(canonical(value).encode(errors="replace")).hexdigest()[:24]
 
 
@@ -175,3 +176,17 @@ def at_the_door(value: Json, door: Callable[[str], str]) -> Json:
             return {key: at_the_door(item, door) for key, item in value.items()}
         case _:
             return value
+
+
+def slug(topic: str, limit: int = 40) -> str:
+    """A short, safe name for a topic: ASCII words joined by hyphens, never empty."""
+    import unicodedata
+
+    plain = unicodedata.normalize("NFKD", topic[:400]).encode("ascii", "ignore").decode().lower()
+    words = re.findall(r"[a-z0-9]+", plain)
+    out = ""
+    for word in words:
+        if len(out) + len(word) + 1 > limit:
+            break
+        out = f"{out}-{word}" if out else word
+    return out or (words[0][:limit] if words else "debate")

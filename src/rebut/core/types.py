@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Protocol, TypeVar, cast, get_args
+from dataclasses import field
+from typing import Literal, Protocol, get_args
 
 from rebut.core.errors import ParticipantFailed, UsageError
-
-T = TypeVar("T")
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 
 FailureKind = Literal["timeout", "auth", "rate limit", "bad reply", "missing tool", "crashed", "budget"]
 LEFT = "left behind"
@@ -20,7 +19,7 @@ FAILURES: tuple[FailureKind, ...] = get_args(FailureKind)
 EFFORTS = ("low", "medium", "high", "max")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelSpec:
     """The model for a seat: `[NAME=]PROVIDER[:MODEL][@EFFORT]`."""
 
@@ -69,7 +68,7 @@ class ModelSpec:
         return self.identity + (f"@{self.effort}" if self.effort else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sampling:
     """Sampling settings of a seat; None where not set. A provider that lacks one reports that and continues."""
 
@@ -91,7 +90,7 @@ class Sampling:
         return {name: value for name, value in given.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Participant:
     """A seat (`proposer`, `author.1`) and the model that has it."""
 
@@ -115,7 +114,7 @@ class Participant:
         return [self.seat, str(self.spec), self.persona, *drawn]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """Tokens that a call took; None where the provider did not report them."""
 
@@ -128,7 +127,7 @@ class Usage:
         return (self.input or 0) + (self.output or 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changed:
     """One file of a change, both sides as text without secrets; None on the side where it does not exist."""
 
@@ -141,7 +140,7 @@ class Changed:
     """Its path before, if it was renamed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """A point at issue, as a rule-based judge gets it."""
 
@@ -157,7 +156,7 @@ class Finding:
     has_fix: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Material:
     """What a prompt was made of, for participants that are programs. It never goes over a wire."""
 
@@ -181,7 +180,7 @@ async def allow(failed: ParticipantFailed) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """One call to a backend."""
 
@@ -223,7 +222,7 @@ class Request:
         return f"{self.prompt}\n\n{self.followup}" if self.followup else self.prompt
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """What came back from a backend that answered."""
 
@@ -246,18 +245,3 @@ class Backend(Protocol):
     """A model behind one method. It returns what the model answered, or raises `ParticipantFailed`."""
 
     async def complete(self, request: Request) -> Reply: ...
-
-
-def as_row(value: Any) -> Any:
-    """A value as plain JSON: the fields of a dataclass in their order, tuples as lists. `remade` reads it back."""
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: as_row(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, list | tuple):
-        return [as_row(item) for item in value]
-    return {key: as_row(item) for key, item in value.items()} if isinstance(value, Mapping) else value
-
-
-def remade(kind: type[T], row: Mapping[str, Any], **parts: Any) -> T:
-    """A value from its row on record, with `parts` given. A field that a later version of rebut added is ignored."""
-    own = {one.name: row[one.name] for one in fields(cast(Any, kind)) if one.name in row}
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in own.items()} | parts)

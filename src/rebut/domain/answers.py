@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from rebut.core.frozen import frozen
 from rebut.core.types import NO_MATERIAL, Material, Participant
 from rebut.domain.limits import MAX_OUTPUT
 
@@ -14,7 +14,7 @@ Check = Callable[[Any], Sequence[str] | Awaitable[Sequence[str]]]
 """Returns what is wrong with a reply. It looks only at the reply and at what is on record."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer(Generic[V]):
     """What a participant answered, final and on record."""
 
@@ -28,7 +28,7 @@ class Answer(Generic[V]):
     ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """A participant did not answer. A failure has a class and a message, and is never an argument."""
 
@@ -41,7 +41,7 @@ class Failure:
     """What it replied, where that could not be parsed as an answer. It counts for no side, but is kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask(Generic[V]):
     """One of several questions that are asked at once."""
 
@@ -59,7 +59,7 @@ class Ask(Generic[V]):
     """Why it must not be asked, if so: it fails at once, on record, and no call is made."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answers(Generic[V]):
     """The results of several questions, in the order of asking."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from rebut.core.frozen import frozen
 from rebut.domain.ledger import Evidence
 
 
@@ -18,8 +18,22 @@ class Form(BaseModel):
     The generated JSON schema is not: it changes with releases of pydantic.
     """
 
-    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
+    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True, defer_build=True)
     version: ClassVar[int] = 1
+
+    def is_agreement(self) -> bool:
+        """Whether the reply agrees, keeps, concedes or resolves anything.
+
+        Such a reply is read only if it is one valid JSON object and nothing else. One that only objects, or takes a
+        position of its own, is also read from among other text, and repaired. Without a method of its own every reply
+        of a form counts as agreement, which is safe: at worst the participant is asked once more.
+        """
+        return True
+
+
+def no_items() -> list[Any]:
+    """The default of a list. pydantic would take half a millisecond for each field whose default is `list` itself."""
+    return []
 
 
 def folded(*options: str) -> BeforeValidator:
@@ -78,7 +92,7 @@ Cites = Annotated[list[Cite], BeforeValidator(_cites), AfterValidator(_placed)]
 Need = Annotated[
     list[str],
     Field(
-        default_factory=list,
+        default_factory=no_items,
         description="files to read before answering for good: path:10-40, path, grep:TEXT or tree:DIR; answered once",
     ),
 ]
@@ -87,7 +101,7 @@ Need = Annotated[
 # How an element of an answer is shown in one line while the answer is being written.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Glance:
     """Which of an element's attributes are shown while its answer is being written.
 

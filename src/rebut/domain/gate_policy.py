@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from rebut.core.frozen import frozen
 
 STRICTER: Mapping[str, tuple[str, ...]] = {
     "fail_on": ("", "P1", "P2", "P3"),
@@ -13,7 +15,7 @@ STRICTER: Mapping[str, tuple[str, ...]] = {
 """The values of each rule, the loosest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wish:
     """What one source sets for a gate; None where it sets nothing."""
 
@@ -27,7 +29,7 @@ class Wish:
         return replace(other, **{name: value for name, value in mine.items() if value is not None})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """The policy that applies."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebut.core.errors import UsageError
-from rebut.core.types import Json, remade
-from rebut.record.record import Amount
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, remade
+
+if TYPE_CHECKING:
+    from rebut.record.record import Amount
 
 MAX_OUTPUT = 4096
 """Tokens that one reply may have at most."""
@@ -23,7 +25,7 @@ RANGES: dict[str, tuple[float, float]] = {
 """What users may set. A config file's value outside is clamped with a notice, one of the command line is an error."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """None means no limit of that kind. Limits never enter prompts, so that raising one changes no question."""
 

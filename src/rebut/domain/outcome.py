@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import counted
-from rebut.core.types import Json, as_row, remade
 from rebut.domain import ledger as ledgers
 from rebut.domain.ledger import Ledger
 from rebut.domain.review_result import ReviewResult
@@ -24,7 +25,7 @@ _UNRECORDED: Mapping[str, Mapping[str, str]] = {
 """Kind → what outcomes of 0.1 did not record."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """The side that a judge picked, and why."""
 
@@ -36,7 +37,7 @@ class Verdict:
     """The model that judged."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seated:
     """What one seat did: its model, its answers and its failures."""
 
@@ -59,7 +60,7 @@ ORDER = (
 """The fields of an outcome in the order of the journal."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DecisionNotes:
     """What a decision record says besides the ledger; every line is a sentence."""
 
@@ -78,7 +79,7 @@ class DecisionNotes:
         return remade(cls, rows)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """How a debate ended. `heading` is what may be announced; a degraded run has a heading of its own."""
 

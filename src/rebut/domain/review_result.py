@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, cast
 
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import counted, cut, inline, squeeze, wrapped
-from rebut.core.types import Json, as_row, remade
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
@@ -25,7 +26,7 @@ MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missi
 RULINGS: Mapping[MoveKind, str] = {move: ruling for ruling, move in MOVES.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReviewFinding:
     """A finding at the end of a review."""
 
@@ -77,7 +78,7 @@ class ReviewFinding:
         return f"{self.id} {where}{squeeze(self.text)} ({', '.join(said)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recommended:
     """What the judge recommended in a round, and what was done."""
 
@@ -93,7 +94,7 @@ class Recommended:
         return f"Round {self.round}: {self.choice}: {squeeze(self.reason)}{other}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReviewResult:
     """The result of a review, field by field."""
 
@@ -262,9 +263,15 @@ def severity(ledger: Ledger, point: Point) -> str:
 def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
     """The judge's last ruling; what it raised itself is valid. A concession is binding (C12)."""
     word = "valid" if judge in point.voices else ""
+    own = [one for one in point.wordings if one.by == judge]
     for move in ledger.moves:
         mine = move.point == point.id and move.by == judge and move.kind in RULINGS
-        if mine and Slip("walked back", point.id, judge, move.round) not in ledger.slips:
+        if not mine or Slip("walked back", point.id, judge, move.round) in ledger.slips:
+            continue
+        # What the judge raises again itself, in this round or later, it considers valid.
+        if any(one.round >= move.round for one in own):
+            word = "valid"
+        else:
             word = "valid" if word == "valid" and move.kind == "maintain" else RULINGS[move.kind]
     return word
 
@@ -286,15 +293,15 @@ def findings_of(ledger: Ledger, *, judge: str = "judge", fixed: Collection[str] 
                 severity=severity(ledger, p),
                 raised_as=p.severity,
                 category=p.category,
-                text=p.text,
+                text=p.words(),
                 place=first.place if first else "",
                 quote=first.quote if first else "",
                 mark=first.mark if first else "",
                 marks=tuple(e.mark for e in p.evidence),
                 ruling=ruling(ledger, p, judge),
                 reason=reason(ledger, p, judge),
-                action=p.action,
-                fix=p.fix,
+                action="; ".join(dict.fromkeys(one.action for one in p.wordings if one.action)),
+                fix=p.wordings[0].fix,  # it replaces the lines of the first citation
                 status=ledger.final_status(p.id),
                 voices=p.voices,
                 round=p.round,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import cut
-from rebut.core.types import Json, as_row, remade
 from rebut.domain.ledger import Ledger, Point
 from rebut.record.events import Asked, Attempt, Resumed
 from rebut.record.record import Record, Spent, seconds
@@ -22,7 +23,7 @@ LONGEST_QUOTE = 200
 TAKEN = ("conceded", "partly accepted")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Worth:
     """What a debate changed, compared with its first answers, and what it cost."""
 

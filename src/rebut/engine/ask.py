@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rebut.core.errors import NotOnRecord, ReplayMismatch
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import cut, fingerprint
-from rebut.core.types import LEFT, Json, ModelSpec
+from rebut.core.types import LEFT, ModelSpec
 from rebut.domain import prompts
 from rebut.domain.limits import flag, shown
 from rebut.engine.call import Check as Check, Next, Question as Question, call_once, worst_case
-from rebut.engine.parse import UnreadableReply, fits, parse
+from rebut.engine.parse import UnreadableReply, after_thinking, fits, parse
 from rebut.engine.runtime import Connection, Runtime
 from rebut.engine.steering import left
 from rebut.record.events import Answered, Attempt, Fact
@@ -30,7 +32,7 @@ FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
 """The failures after which a seat's next model is asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settled:
     """The answer."""
 
@@ -39,7 +41,7 @@ class Settled:
     attempt: Attempt
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GivenUp:
     """No answer, and why."""
 
@@ -182,7 +184,10 @@ def _read(q: Question, attempt: Attempt) -> Any:
         return parse(attempt.text, q.schema, truncated=attempt.truncated)
     if attempt.truncated:
         raise UnreadableReply("the reply was cut off at the output limit; answer again, shorter")
-    return attempt.text
+    text = after_thinking(attempt.text)
+    if not text.strip():
+        raise UnreadableReply("the reply is thinking that never ends; answer again")
+    return text
 
 
 async def _complaints(q: Question, value: Any) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from rebut.core.errors import ParticipantFailed
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import fingerprint, tokens, unescaped
-from rebut.core.types import LEFT, NO_MATERIAL, Json, Material, ModelSpec, Participant, Request, ignore
+from rebut.core.types import LEFT, NO_MATERIAL, Material, ModelSpec, Participant, Request, ignore
 from rebut.domain.answers import Check as Check
 from rebut.domain.limits import MAX_OUTPUT, flag, shown
 from rebut.engine.live_answer import listen
@@ -26,7 +28,7 @@ SCHEMA_TOKENS = 1500
 """What a form's JSON schema takes at most."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Question:
     """One question to one seat."""
 
@@ -50,7 +52,7 @@ class Question:
         return fingerprint([self.who.fingerprint, self.prompt, self.schema_name])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Next:
     """A call to make."""
 
@@ -112,7 +114,7 @@ async def call_once(
         on_spawn=lambda pid: _spawned(runtime, q.key, number, pid),
         on_again=sending.again,
     )
-    began = time.monotonic()
+    began, worked = time.monotonic(), runtime.working_time.seconds()
     try:
         attempt = await _attempt(runtime, request, sending)
     finally:
@@ -123,7 +125,7 @@ async def call_once(
         hint = f"Raise it with {flag('minutes')}."
         attempt = replace(attempt, message=f"the limit of {cap} cut this call off after {took:.0f} s", hint=hint)
     if connection.patient:
-        runtime.waited += took
+        runtime.working_time.leave_out(runtime.working_time.seconds() - worked)
         runtime.write(asked)
     runtime.write(attempt)
 

@@ -74,7 +74,7 @@ async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> tuple
 
 
 def parent_of(record: Record, environment: Environment) -> Record | None:
-    """The session that this one was forked from: a resumed fork goes on copying from it."""
+    """The session that this one was forked from: a resumed fork still copies from it."""
     if not record.opened.forked_from or AGAIN in record.facts:
         return None
     try:

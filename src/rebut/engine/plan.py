@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rebut import __version__
 from rebut.core.errors import UsageError
-from rebut.core.text import clean
-from rebut.core.types import Json, ModelSpec, Participant, Sampling
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+from rebut.core.text import clean, slug
+from rebut.core.types import ModelSpec, Participant, Sampling
+from rebut.domain.ledger import VERSION
 from rebut.domain.limits import Limits
 from rebut.engine.protocol import Protocol
 from rebut.engine.runtime import Connection, Control
-from rebut.record import sessions
 from rebut.record.events import Line, Opened
 from rebut.record.reachability import Reachability
 from rebut.record.record import Record
@@ -37,7 +39,7 @@ OWN_OUTPUT = (
 """Files that earlier debates wrote. They are no evidence for the next one, so they are never read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Environment:
     """What a debate needs from outside and does not record: connections, secrets, callbacks."""
 
@@ -58,7 +60,7 @@ class Environment:
         return Reachability(self.root.parent / "trips.json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """A debate as the user asked for it, checked."""
 
@@ -124,13 +126,14 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
         rebut=__version__,
         protocol_version=plan.protocol.version,
         source=plan.protocol.source,
-        slug=sessions.slug(topic),
+        slug=slug(topic),
         workspace=str(plan.workspace),
         settings=plan.settings.model_dump(mode="json"),
         seats=seats,
         limits=plan.limits.to_json(),
         aliases=(alias,) if alias else (),
         forked_from=parent,
+        ledger=VERSION,
     )
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
-from rebut.core.types import Json, Participant
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+from rebut.core.types import Participant
 from rebut.domain.answers import Answer, Ask
 from rebut.engine.debate import Debate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reach:
     """Whether one participant can be reached."""
 

@@ -8,13 +8,14 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rebut.core.errors import RebutError, UsageError
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.domain.ledger import Ledger
 from rebut.domain.session_status import ledger_of
 from rebut.engine.steering import added
@@ -38,7 +39,7 @@ INSTALLED = "installed:"
 """Before the name of a protocol from another package, where a record says where its protocol came from."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """What a protocol may look at when it writes its artifacts: the record and how it ended, nothing live."""
 
@@ -46,7 +47,7 @@ class Ended:
     settings: Any
     outcome: Outcome | None = None
     error: RebutError | None = None
-    """Neither: the debate goes on."""
+    """Neither: the debate continues."""
 
     @property
     def ledger(self) -> Ledger:
@@ -58,7 +59,7 @@ class Ended:
         return int(self.settings.rounds) + added(self.record)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Role:
     """A role of a protocol: how many seats it has, and what fills them where the user names no model."""
 
@@ -76,7 +77,7 @@ class Role:
     """Of the judge: whether a family of its own is looked for; otherwise the model of a party judges."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preparation:
     """What a protocol may look at before its settings are complete."""
 
@@ -90,7 +91,7 @@ class Preparation:
     """Nothing may be written, not even to find out whether a folder can be written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewSession:
     """What a protocol may look at when it chooses a folder for the files of a new session."""
 
@@ -101,7 +102,7 @@ class NewSession:
     """The topic, as a part of a file's name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilesFolder:
     """Where a protocol's files go, and the second name that the session gets from it; both may be empty."""
 
@@ -109,7 +110,7 @@ class FilesFolder:
     alias: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Protocol:
     """The parts of a protocol file. All but `run` and the roles are optional."""
 
@@ -189,7 +190,7 @@ def _roles(seats: Mapping[str, int | Role]) -> dict[str, Role]:
 
 
 def load(name: str | Path) -> Protocol:
-    """A shipped or an installed protocol by its name, or anybody's by the path of its file."""
+    """A shipped or an installed protocol by its name, or any protocol by the path of its file."""
     text = str(name)
     if text in BUILT_IN:
         return of_module(importlib.import_module(f"rebut.protocols.{text}"))
@@ -198,8 +199,7 @@ def load(name: str | Path) -> Protocol:
         return _installed(text.removeprefix(INSTALLED))
     if not path.is_file():
         raise UsageError(f"there is no file {text}")
-    source = path.read_bytes()
-    sha = hashlib.sha256(source).hexdigest()[:8]
+    sha = file_digest(path.read_bytes())
     spec = importlib.util.spec_from_file_location(f"rebut_protocol_{sha}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -210,6 +210,11 @@ def load(name: str | Path) -> Protocol:
         raise UsageError(f"{text} cannot be loaded: {type(error).__name__}: {error}") from error
     # The text of the file is part of its version: an edited protocol is another one, not a nondeterministic one.
     return of_module(module, source=str(path.resolve()), sha=sha)
+
+
+def file_digest(source: bytes) -> str:
+    """What the version of a protocol from a file ends with, after a plus sign."""
+    return hashlib.sha256(source).hexdigest()[:8]
 
 
 def _installed(name: str) -> Protocol:

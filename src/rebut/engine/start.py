@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 from rebut.core.errors import RecordError, UsageError
 from rebut.core.files import repository
+from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
-from rebut.core.text import at_the_door
-from rebut.core.types import Json
+from rebut.core.text import at_the_door, slug
 from rebut.domain.outcome import Outcome
+from rebut.engine.admission import admitted
 from rebut.engine.plan import ASKED, OWN_OUTPUT, Environment, Plan, opened, sound
 from rebut.engine.protocol import FilesFolder, NewSession
 from rebut.engine.run import run
@@ -64,12 +65,22 @@ async def start(plan: Plan, environment: Environment) -> Outcome:
 @asynccontextmanager
 async def new_session(environment: Environment) -> AsyncIterator[tuple[Path, Journal]]:
     """A new session's folder and journal. The folder is removed if the debate is refused before any call."""
-    folder = await asyncio.to_thread(
-        sessions.create, environment.root
-    )  # waits for the disk; other debates go on meanwhile
-    journal = Journal.open(folder, environment.listener)
+    async with admitted():
+        # In a thread, since it waits for the disk: other debates continue meanwhile.
+        folder = await asyncio.to_thread(sessions.create, environment.root)
+        try:
+            journal = Journal.open(folder, environment.listener)
+        except RecordError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise UsageError(error.message, "No model was called.") from error
+        async with _removed_if_refused(folder, journal):
+            yield folder, journal
+
+
+@asynccontextmanager
+async def _removed_if_refused(folder: Path, journal: Journal) -> AsyncIterator[None]:
     try:
-        yield folder, journal
+        yield
     except asyncio.CancelledError:
         if "keys" not in journal.record.facts:
             shutil.rmtree(folder, ignore_errors=True)  # it could not be resumed
@@ -93,7 +104,7 @@ async def files_folder(plan: Plan, folder: Path, topic: str) -> FilesFolder:
     """The folder that the protocol claims for this session's files, if it wants one."""
     if plan.protocol.folder is None:
         return FilesFolder()
-    session = NewSession(plan.settings, plan.workspace, folder, sessions.slug(topic))
+    session = NewSession(plan.settings, plan.workspace, folder, slug(topic))
     return await asyncio.to_thread(plan.protocol.folder, session)
 
 

@@ -12,14 +12,15 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from rebut.core.errors import DeadlineReached, Interrupted
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.domain.limits import shown
 from rebut.record.events import Fact
 from rebut.record.record import Amount, Record, seat_of, step_of
+from rebut.record.timings import median
 
 if TYPE_CHECKING:
     from rebut.engine.live_answer import LiveAnswer
@@ -35,7 +36,7 @@ SETTLE, MORE = "settle", "more"
 LEFT_FACT = "#left"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RoundsEnded:
     """The user ended the rounds: in which round, and which of its steps had been asked by then."""
 
@@ -91,7 +92,7 @@ PATIENCE = 2.0
 """A call is slow beyond this many times the median of its siblings."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlowCall:
     """A call that takes long compared with its siblings, in seconds."""
 

@@ -5,18 +5,18 @@ A mark states where the quoted words are, never whether a claim is right. Only *
 
 from __future__ import annotations
 
-import asyncio
 import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from rebut.core import event_loop
 from rebut.core.citation_syntax import Citation, FoundCitation, Place, find
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, as_row
 from rebut.core.text import cut
-from rebut.core.types import Json, as_row
 from rebut.workspace.snapshot import Redact
 from rebut.workspace.tree import LiveView, Missing, Text, UnreadableFile, Workspace
 
@@ -31,7 +31,7 @@ LARGE = 100_000
 """A file with more characters is searched in a thread."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """What checking one citation showed."""
 
@@ -103,7 +103,7 @@ async def _file(citation: Citation, place: Place, view: Workspace, base: str) ->
         return Mark("located", citation.place, "a folder")
     large = sum(map(len, read.lines)) > LARGE
     # In a thread, so that the debate continues while a large file is searched.
-    mark = await asyncio.to_thread(_in_lines, citation, place, read) if large else _in_lines(citation, place, read)
+    mark = await event_loop.in_thread(_in_lines, citation, place, read) if large else _in_lines(citation, place, read)
     return Mark(mark.mark, mark.place, "; ".join(filter(None, (mark.note, note, read.note))), mark.moved_to)
 
 
@@ -210,7 +210,7 @@ def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
     return Mark("moved", citation.place, f"is at line {lines[0]}", moved_to)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Part:
     name: str
     start: int

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core import files
 from rebut.core.errors import RecordError
+from rebut.core.frozen import frozen
 from rebut.record import sessions
 from rebut.record.events import Wrote
 from rebut.record.record import Record
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Artifact:
     """A file that a protocol writes. A relative path is in the session's folder."""
 

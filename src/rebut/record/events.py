@@ -8,17 +8,18 @@ within schema 1; none may change its meaning.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from typing import Any, ClassVar, Literal
 
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 
 SCHEMA = 1
 
 FactClass = Literal["input", "derived", "limit"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Opened:
     """The debate begins: everything it was given."""
 
@@ -38,9 +39,11 @@ class Opened:
     limits: Mapping[str, Json] = field(default_factory=dict)
     aliases: Sequence[str] = ()
     forked_from: str = ""
+    ledger: int = 1
+    """The version of the rules by which its points become one issue."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Resumed:
     """Another process resumed the debate."""
 
@@ -53,7 +56,7 @@ class Resumed:
     """Tools of the earlier process that were still running and were ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Amended:
     """Limits were changed on resume: name → new value."""
 
@@ -61,7 +64,7 @@ class Amended:
     limits: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Asked:
     """A call is about to start; its worst case is reserved. Without an `attempt` after it, it is in doubt."""
 
@@ -84,7 +87,7 @@ class Asked:
     """A person is asked: no call is made, nothing is reserved."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Attempt:
     """A backend returned, with an answer or a failure."""
 
@@ -114,7 +117,7 @@ class Attempt:
     limit or a stop comes first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Answered:
     """The settled answer to a key."""
 
@@ -134,7 +137,7 @@ class Answered:
     """The session from which a fork copied this answer, at no cost."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Failed:
     """The settled failure of a key; with `reopened`, resume asks again."""
 
@@ -150,7 +153,7 @@ class Failed:
     """When set, only this attempt is void; earlier ones still count as answers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Fact:
     """Something found out without a model. A fork copies `input`, `derived` if `of` is the same, never `limit`."""
 
@@ -161,7 +164,7 @@ class Fact:
     value: Json = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Wrote:
     """A file is about to be written outside the journal; the hash shows later whether it was changed since."""
 
@@ -170,7 +173,7 @@ class Wrote:
     sha: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Closed:
     """The end. Whatever follows is a fork."""
 
@@ -184,13 +187,15 @@ KINDS: dict[str, type[Event]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """An event with its number and time in the journal."""
 
     seq: int
     at: str
     event: Event
+    ran: int | None = None
+    """Milliseconds that the process which wrote it had worked by then; None in journals of earlier versions."""
 
 
 _DEFAULTS: dict[type[Event], list[tuple[str, object]]] = {

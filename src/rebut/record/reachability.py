@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core import files
+from rebut.core.frozen import frozen
 
 FRESH = 600.0
 """Seconds for which a successful call shows that a model is reachable."""
 MOST = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trip:
     """When a model answered, and whether it had read its persona, if that was tried."""
 
@@ -22,7 +22,7 @@ class Trip:
     reads: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reachability:
     """Successful calls by model spec. Failures are not stored: after fixing a login, the user wants to try at once."""
 

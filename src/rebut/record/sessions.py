@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
-import shutil
-import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rebut.core import files
 from rebut.core.errors import RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.core.process_identity import is_zombie, started
 from rebut.record import journal
 from rebut.record.events import Opened, from_json
@@ -23,7 +20,7 @@ from rebut.record.record import Record
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundSession:
     """A session as a listing shows it."""
 
@@ -37,25 +34,26 @@ def home(env: Mapping[str, str] | None = None) -> Path:
     """The folder with all sessions: `REBUT_HOME`, else the user's state folder."""
     env = os.environ if env is None else env
     if moved := env.get("REBUT_HOME"):
-        return Path(moved).expanduser() / "sessions"
+        return _owned(Path(moved).expanduser()) / "sessions"
     state = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".local" / "state")
     return Path(state) / "rebut" / "sessions"
 
 
-def slug(topic: str, limit: int = 40) -> str:
-    """A short, safe name for a topic: ASCII words joined by hyphens, never empty."""
-    plain = unicodedata.normalize("NFKD", topic[:400]).encode("ascii", "ignore").decode().lower()
-    words = re.findall(r"[a-z0-9]+", plain)
-    out = ""
-    for word in words:
-        if len(out) + len(word) + 1 > limit:
-            break
-        out = f"{out}-{word}" if out else word
-    return out or (words[0][:limit] if words else "debate")
+def _owned(folder: Path) -> Path:
+    """The folder, if it belongs to this user or to the system. Another user could change every record in it."""
+    try:
+        owner = folder.stat().st_uid
+    except OSError:
+        return folder  # it does not exist yet, or the error appears when it is used
+    if owner not in (os.geteuid(), 0):
+        raise UsageError(f"REBUT_HOME is {folder}, which belongs to another user", "Set it to a folder of your own.")
+    return folder
 
 
 def create(root: Path) -> Path:
     """Claim a new session folder by exclusive mkdir, so that two processes never share one."""
+    import secrets
+
     try:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         while True:
@@ -89,14 +87,14 @@ FIRST_BYTES = 65_536
 def first_event(folder: Path) -> FoundSession | None:
     """Read only the first line: fast enough for a listing of thousands."""
     try:
-        data = json.loads(_first_line(folder / journal.NAME))
+        data = json.loads(_first_line(os.path.join(folder, journal.NAME)))  # noqa: PTH118  pathlib takes twice as long
         opened = from_json(data)
         return FoundSession(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _first_line(path: Path) -> bytes:
+def _first_line(path: str) -> bytes:
     """Most opening lines are short; a file that is not a journal may have no line end at all."""
     start = files.read(path, FIRST_BYTES)
     return start.partition(b"\n")[0] if b"\n" in start else files.read(path).partition(b"\n")[0]
@@ -106,14 +104,20 @@ def sessions(root: Path) -> list[FoundSession]:
     """All sessions, newest first."""
     if not root.is_dir():
         return []
-    found = (first_event(folder) for folder in root.iterdir() if not folder.name.startswith("."))
+    found = (first_event(root / name) for name in os.listdir(root) if not name.startswith("."))  # noqa: PTH208
     return sorted((f for f in found if f), key=lambda f: (f.at, f.id), reverse=True)
 
 
-def is_here(found: FoundSession, folder: Path) -> bool:
-    """Whether a session was started in this workspace: the same repository, or else the same folder."""
-    there = Path(found.opened.workspace)
-    return there == folder or repository(there) == repository(folder)
+def of_workspace(root: Path, folder: Path) -> Iterator[FoundSession]:
+    """The sessions that were started in this workspace, newest first: in the same repository, or the same folder."""
+    here = repository(folder)
+    known = {str(folder): True}
+    for one in sessions(root):
+        there = one.opened.workspace
+        if there not in known:
+            known[there] = repository(Path(there)) == here
+        if known[there]:
+            yield one
 
 
 def find(root: Path, name: str, workspace: Path | None = None) -> Path:
@@ -121,13 +125,12 @@ def find(root: Path, name: str, workspace: Path | None = None) -> Path:
     exact = root / name
     if re.fullmatch(r"[a-z2-7]{8}", name) and (exact / journal.NAME).is_file():
         return exact
-    every = sessions(root)
     if name == "last":
         here = workspace or Path.cwd()
-        for one in every:
-            if is_here(one, here):
-                return one.folder
+        for one in of_workspace(root, here):
+            return one.folder
         raise UnknownSession(f"no session was started in {here}", "`rebut list --all` shows those of other folders.")
+    every = sessions(root)
     matches = [f for f in every if f.id.startswith(name)] if name else []
     if not matches:
         matches = [f for f in every if name in (f.opened.slug, *f.opened.aliases)]
@@ -152,6 +155,14 @@ def load(folder: Path) -> Record:
 
 def delete(folder: Path) -> None:
     """Delete a session. It is locked meanwhile, so that no process resumes it; SessionBusy if one is running it."""
+    import secrets
+    import shutil
+
+    if folder.is_symlink():
+        where = folder.readlink()
+        raise UsageError(
+            f"{folder} is a link to {where}, not a session", "Nothing was deleted. Remove the link by hand."
+        )
     lock = journal.take_lock(folder)
     gone = folder.with_name(f".deleted-{folder.name}-{secrets.token_hex(4)}")
     try:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import statistics
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, field
 from pathlib import Path
 
 from rebut.core import files
+from rebut.core.frozen import frozen
 from rebut.record.record import Record, name_of_step, seat_of
 
 NAME = "timings.jsonl"
@@ -24,7 +24,14 @@ QUICKEST = 0.5
 """Seconds. A faster answer comes from a program or a script, and says nothing about how long another model takes."""
 
 
-@dataclass(frozen=True, slots=True)
+def median(values: Sequence[float]) -> float:
+    """The middle of some values. The module `statistics` takes longer to load than any of its users runs."""
+    rising = sorted(values)
+    half = len(rising) // 2
+    return rising[half] if len(rising) % 2 else (rising[half - 1] + rising[half]) / 2
+
+
+@frozen
 class Took:
     """How long one call of an earlier session took."""
 
@@ -34,7 +41,7 @@ class Took:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usual:
     """How long a kind of call usually takes, and which of the earlier calls that is based on."""
 
@@ -42,7 +49,7 @@ class Usual:
     by: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """How long the rest of a debate may take."""
 
@@ -53,7 +60,7 @@ class Expected:
     """The usual time of a call that is taking longer than that now; 0 if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """Calls of earlier sessions."""
 
@@ -68,7 +75,7 @@ class History:
             here = {n: t for n, t in every.items() if (not step or t.step == step) and (not role or t.role == role)}
             mine = [n for n, t in here.items() if t.spec == spec] or [n for n, t in every.items() if t.spec == spec]
             found = mine or [n for n, t in here.items() if t.seconds >= QUICKEST]
-            middle = statistics.median(every[n].seconds for n in found) if found else 0.0
+            middle = median([every[n].seconds for n in found]) if found else 0.0
             self._known[key] = Usual(middle, frozenset(found)) if found else None
         return self._known[key]
 
@@ -108,7 +115,7 @@ class History:
         return Expected(now + later, len(by), max(late, default=0.0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timings:
     """The file. Several processes may add to it at once; a line that cannot be read is ignored."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import zip_longest
 
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import NARROW, counted, cut, wrapped
-from rebut.core.types import Json
 from rebut.domain.amounts import money, size, spent
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import headline_of, outcome_of, status
@@ -19,7 +20,7 @@ LABELS = ("", "ended", "side", "decision", "points", "cost")
 LONGEST = 160
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedSession:
     """One of the two sessions."""
 
@@ -56,7 +57,7 @@ class ComparedSession:
         return (f"{name} {self.id}", self.heading, self.side or "–", decision or "–", points, spent(self.spent))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reused:
     """Answers that a fork reused, and what they cost in the session that paid for them."""
 
@@ -75,7 +76,7 @@ class Reused:
         return f"{counted(self.answers, 'answer')}, which would have cost {what}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair:
     """A fork and its parent."""
 

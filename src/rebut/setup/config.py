@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,18 +18,17 @@ from urllib.parse import urlsplit
 
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import shipped as shipped_tables
+from rebut.core.frozen import frozen
 from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
 from rebut.domain.limits import RANGES
 from rebut.setup.config_files import (
     REPO_FILE,
-    RepoTables,
     UserTables,
     Wire,
-    read,
-    repository_file,
-    user_file as read_user_file,
+    both_files,
+    never_in,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ ROLES = ("proposer", "challenger", "judge", "author", "critic", "decider", "synt
 """The roles of the shipped protocols, to tell a misspelt role from one of the user's own protocol."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Provider:
     """An HTTP provider with its address."""
 
@@ -78,7 +77,7 @@ class LazyTables(Mapping[str, T]):
         return len(self._tables)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Config:
     """Both files, merged and checked. `notices` is for the caller to show."""
 
@@ -150,20 +149,9 @@ def _nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str:
     return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), "")
 
 
-def user_path(env: Mapping[str, str]) -> Path:
-    """The path of the user's own file, whether it exists or not."""
-    if named := env.get("REBUT_CONFIG"):
-        return Path(named)
-    if Path(home := env.get("XDG_CONFIG_HOME", "")).is_absolute():
-        return Path(home) / "rebut" / "config.toml"
-    import platformdirs
-
-    return platformdirs.user_config_path("rebut") / "config.toml"
-
-
 def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = None) -> Config:
     """Read both files. A file that was named must exist; a file in its usual place may be missing."""
-    path, user, repo = _files(workspace, env, user_file)
+    path, user, repo = both_files(workspace, env, user_file)
     notices: list[str] = []
     limits = _clamped(user.get("limits", {}), path.name, notices)
     ceilings = _clamped(repo.get("limits", {}), REPO_FILE, notices)
@@ -179,28 +167,12 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
         ceilings=ceilings,
         user_allow=None if user_allow is None else tuple(user_allow),
         repo_allow=None if repo_allow is None else tuple(repo_allow),
-        never=_never(user, repo),
+        never=never_in(user, repo),
         seats=_seats(user.get("seats", {}), path.name),
         gate=Wish(**user.get("gate", {})),
         notices=tuple(notices),
         faults=faults,
     )
-
-
-def never_sent(*, workspace: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """The globs of files that are never sent: all that a command without models needs of the config."""
-    return _never(*_files(workspace, env)[1:])
-
-
-def _files(workspace: Path, env: Mapping[str, str], named: Path | None = None) -> tuple[Path, UserTables, RepoTables]:
-    """The path of the user's file, and what both files set."""
-    path = named or user_path(env)
-    repo = repository_file(read(workspace / REPO_FILE, needed=False))
-    return path, read_user_file(path, needed=named is not None or bool(env.get("REBUT_CONFIG"))), repo
-
-
-def _never(user: UserTables, repo: RepoTables) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(glob for f in (user, repo) for glob in f.get("egress", {}).get("never", ())))
 
 
 def _clamped(limits: Mapping[str, float], file: str, notices: list[str]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
@@ -35,6 +36,38 @@ class UserTables(RepoTables, total=False):
     tools: dict[str, dict[str, object]]
     analysers: dict[str, dict[str, object]]
     seats: dict[str, str | list[str]]
+
+
+def user_path(env: Mapping[str, str]) -> Path:
+    """The path of the user's own file, whether it exists or not."""
+    if named := env.get("REBUT_CONFIG"):
+        return Path(named)
+    if Path(home := env.get("XDG_CONFIG_HOME", "")).is_absolute():
+        return Path(home) / "rebut" / "config.toml"
+    if sys.platform == "linux":
+        return Path("~/.config/rebut/config.toml").expanduser()
+    import platformdirs
+
+    return platformdirs.user_config_path("rebut") / "config.toml"
+
+
+def never_sent(*, workspace: Path, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The globs of files that are never sent: all that a command without models needs of the config."""
+    return never_in(*both_files(workspace, env)[1:])
+
+
+def both_files(
+    workspace: Path, env: Mapping[str, str], named: Path | None = None
+) -> tuple[Path, UserTables, RepoTables]:
+    """The path of the user's file, and what both files set."""
+    path = named or user_path(env)
+    repo = repository_file(read(workspace / REPO_FILE, needed=False))
+    return path, user_file(path, needed=named is not None or bool(env.get("REBUT_CONFIG"))), repo
+
+
+def never_in(user: UserTables, repo: RepoTables) -> tuple[str, ...]:
+    """The globs of both files."""
+    return tuple(dict.fromkeys(glob for f in (user, repo) for glob in f.get("egress", {}).get("never", ())))
 
 
 def user_file(path: Path, *, needed: bool) -> UserTables:

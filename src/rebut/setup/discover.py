@@ -5,21 +5,21 @@ No model is called: a tool reports its version, a server on this machine lists i
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from rebut.backends.embedded import weights
+from rebut.core import event_loop
 from rebut.core.errors import UsageError
-from rebut.core.files import shipped
+from rebut.core.files import on_path, shipped
+from rebut.core.frozen import frozen
 from rebut.core.network import is_local
-from rebut.core.process import ProcessResult, on_path
 from rebut.core.text import cut
 from rebut.core.types import ModelSpec
 from rebut.setup.config import Config, LazyTables, Provider
@@ -27,6 +27,7 @@ from rebut.setup.config import Config, LazyTables, Provider
 if TYPE_CHECKING:
     from rebut.backends.cli_tools.tables import Tool
     from rebut.backends.linters.tables import Analyser
+    from rebut.core.process import ProcessResult
 
 Kind = Literal["tool", "key", "server", "embedded", "analyser", "program"]
 EMBEDDED = "local"
@@ -40,7 +41,7 @@ _NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot argue."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundModel:
     """A provider as it is found here: its models, or why it cannot be used and what to do about that."""
 
@@ -89,8 +90,8 @@ async def look(
     if (absent := _all_absent(config, env)) is not None:
         installed = [one for one in absent if wanted(one.name)]
     else:
-        installed = await asyncio.gather(*(_tool(tool, env) for name, tool in config.tools.items() if wanted(name)))
-    servers = await asyncio.gather(*(_server(p, env) for p in local))
+        installed = await event_loop.gather(*(_tool(tool, env) for name, tool in config.tools.items() if wanted(name)))
+    servers = await event_loop.gather(*(_server(p, env) for p in local))
     keys = [_key(config, p, env) for p in keyed]
     return [*installed, *keys, *servers, *([_embedded(env)] if wanted(EMBEDDED) else [])]
 
@@ -106,6 +107,8 @@ def look_now(
 
     None if it is not done by `until`, on the monotonic clock; the tools that it started are ended then.
     """
+    import asyncio
+
     out: list[FoundModel] = []
 
     async def main() -> None:
@@ -147,6 +150,11 @@ async def _tool(tool: Tool, env: Mapping[str, str]) -> FoundModel:
 
     if tools.find_executable(tool, env) is None:
         return _not_installed(tool.name, tool.install)
+    import asyncio
+
+    from rebut.core.process import ProcessResult
+
+    await event_loop.started()
     version, asked = "", ProcessResult(None)
     try:
         async with asyncio.timeout(TOOL_SECONDS):
@@ -242,8 +250,11 @@ async def _listed(provider: Provider, key: str) -> list[str] | int | None:
 
     Proxies are not used, and redirects are not followed.
     """
-    if not await _listens(provider.base_url):
+    if not await event_loop.in_thread(_listens, provider.base_url):
         return None
+    await event_loop.started()
+    import asyncio
+
     import aiohttp  # only if something listens there
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -264,17 +275,15 @@ async def _listed(provider: Provider, key: str) -> list[str] | int | None:
     return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str) and row["id"]]
 
 
-async def _listens(url: str) -> bool:
+def _listens(url: str) -> bool:
     """Whether anything accepts connections there."""
     place = urlsplit(url)
     port = place.port or (443 if place.scheme == "https" else 80)
     try:
-        async with asyncio.timeout(SERVER_SECONDS):
-            _, writer = await asyncio.open_connection(place.hostname, port)
-    except (TimeoutError, OSError):
+        with socket.create_connection((place.hostname, port), SERVER_SECONDS):
+            return True
+    except OSError:
         return False
-    writer.close()
-    return True
 
 
 def _can_be_written(spec: ModelSpec) -> bool:
@@ -303,7 +312,7 @@ async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[Foun
     from rebut.backends.linters import tables as analysers
 
     tables = config.analysers or analysers.load({})
-    return list(await asyncio.gather(*(_analyser(one, env) for one in tables.values())))
+    return list(await event_loop.gather(*(_analyser(one, env) for one in tables.values())))
 
 
 async def _analyser(analyser: Analyser, env: Mapping[str, str]) -> FoundModel:

@@ -10,13 +10,15 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from rebut.backends.cli_tools.tables import Tool, find_executable
+from rebut.backends.cli_tools.tables import Tool, find_executable, withheld
 from rebut.core.errors import ParticipantFailed, Paused, UsageError
-from rebut.core.types import EFFORTS, Json, ModelSpec, Participant, Reply, Request
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+from rebut.core.types import EFFORTS, ModelSpec, Participant, Reply, Request
 from rebut.engine.runtime import Connection
 from rebut.setup.config import Config, Provider, load
 from rebut.setup.config_files import read
@@ -48,7 +50,7 @@ SCHEMA: Mapping[str, Json] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One check of `--deep`."""
 
@@ -57,7 +59,7 @@ class Check:
     said: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Health:
     """The result of examining one provider."""
 
@@ -76,6 +78,8 @@ class Health:
     usd: float | None = None
     checks: tuple[Check, ...] = ()
     embedded: bool = False
+    withheld: tuple[str, ...] = ()
+    """Variables that look like keys and are not passed to this tool."""
 
 
 def patients(found: Sequence[FoundModel], named: Sequence[ModelSpec]) -> list[FoundModel]:
@@ -130,13 +134,14 @@ async def examine(
     deep: bool = False,
     seconds: float = SECONDS,
     in_folder: InFolder | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> list[Health]:
     """Examine all providers concurrently. Without `in_folder`, context files are not tested."""
-    space = DoctorTools(config, connect, in_folder, seconds)
+    space = DoctorTools(config, connect, in_folder, seconds, env or {})
     return list(await asyncio.gather(*(_one(f, space, offline, deep) for f in found)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DoctorTools:
     """What every examination needs."""
 
@@ -144,6 +149,7 @@ class DoctorTools:
     connect: Connect
     in_folder: InFolder | None
     seconds: float
+    env: Mapping[str, str]
 
 
 def families(healths: Sequence[Health]) -> list[str]:
@@ -164,6 +170,7 @@ async def _one(one: FoundModel, tools: DoctorTools, offline: bool, deep: bool) -
         problem=one.problem,
         advice=one.advice,
         embedded=one.kind == "embedded",
+        withheld=withheld(tool, tools.env) if tool else (),
     )
     if not one.specs:
         return health
@@ -270,7 +277,7 @@ async def _levels(spec: ModelSpec, tools: DoctorTools) -> tuple[str, ...]:
     return tuple([level for level in EFFORTS if await taken(level)])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """One provider under examination."""
 
@@ -308,7 +315,7 @@ def _fits(text: str, word: str) -> bool:
     start, end = text.find("{"), text.rfind("}")
     try:
         found = json.loads(text[start : end + 1])
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and found.get("word") == word and found.get("count") == 3
 
@@ -321,7 +328,7 @@ def _short(text: str) -> str:
 # `rebut providers check`: the tables of a file.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """One valid table."""
 

@@ -7,12 +7,13 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebut.core.errors import PriceUnknown, UsageError
 from rebut.core.files import real, repository
+from rebut.core.frozen import frozen
 from rebut.core.types import ModelSpec, Sampling
 from rebut.domain.limits import RANGES, Limits
 from rebut.engine.plan import OWN_OUTPUT, Environment, Plan, participants
@@ -36,7 +37,7 @@ MOST_CITED = 5
 NO_SETTINGS = ("topic", "limits", "allow_same_model")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DebateOptions:
     """What a user may choose for any debate, beside its seats and the settings of its protocol."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rebut.core.errors import NotSeated, UsageError
+from rebut.core.frozen import frozen
 from rebut.core.types import EFFORTS, ModelSpec, Participant
 from rebut.engine.protocol import MANY, MOST_FOUND, Protocol
 from rebut.engine.runtime import Connection
@@ -20,7 +21,7 @@ Find = Callable[[Callable[[str], bool]], "Sequence[FoundModel]"]
 """Looks for those providers that the given function admits."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seats:
     """The seats of a debate, filled."""
 
@@ -149,7 +150,8 @@ class SeatAssignment:
         raise NotSeated(
             f"{self._protocol.name} needs {article if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
             + (f", got {found}" if found else ""),
-            how_to + ("" if found else NOTHING_FOUND if self._attended else UNATTENDED),
+            how_to,
+            "" if found else NOTHING_FOUND if self._attended else UNATTENDED,
         )
 
     # Models that are found. ---------------------------------------------------------------------------------------
@@ -273,12 +275,12 @@ class SeatAssignment:
 
 PEOPLE = ("human", "caller")
 NO_STAND_IN = (*PEOPLE, "lint", "rules")
-NOTHING_FOUND = " No available model was found: `rebut providers` lists what rebut looks for."
+NOTHING_FOUND = "No available model was found: `rebut providers` lists what rebut looks for."
 UNLISTED = (
     "without a terminal, rebut itself chooses only the embedded model: list others in [egress] allow of your config, "
     "or name them"
 )
-UNATTENDED = " Without a terminal, rebut itself chooses only providers that [egress] allow of your config lists."
+UNATTENDED = "Without a terminal, rebut itself chooses only providers that [egress] allow of your config lists."
 
 
 def check_effort(effort: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rebut.core.citation_syntax import understand
-from rebut.core.types import Json, as_row, remade
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, as_row, remade
 from rebut.workspace.file_reader import NEVER_READ, is_never_sent
 from rebut.workspace.tree import IsFolder, Missing, Read, Text, Workspace
 
@@ -21,7 +22,7 @@ LONGEST_LINE = 2_000
 FORMS = "Ask for path:10-40, path, grep:PATTERN or tree:DIR."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """One file as it goes into a prompt, each line with its number."""
 
@@ -30,7 +31,7 @@ class Piece:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gathered:
     """The files that the user gave as context, and those that did not fit or cannot be read."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from rebut.core.frozen import frozen
 from rebut.workspace.file_reader import confine
 
 CONTEXT = 3
@@ -182,7 +182,7 @@ def new_modes(patch: str, before: Mapping[str, str]) -> dict[str, str]:
     return {path: mode for path, mode in out.items() if mode}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileChange:
     """What a patch does to one file, without the lines themselves."""
 
@@ -241,7 +241,7 @@ def both_sides(diff: str) -> tuple[str, str]:
 # Finding diffs in a text: pasted by a person, or written by a model.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileSection:
     """One file of a diff that was found in a text; names as `names` gives them."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core.errors import RebutError
+from rebut.core.frozen import frozen
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean
 from rebut.workspace.diff import BothTexts, Span, parts, section, touched
@@ -30,7 +30,7 @@ class NotExact(RebutError):
     """A patch cannot be rewritten for the real files, and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileOnDisk:
     """A file as it is, and as a debate sees it. In `real`, bytes that are not UTF-8 are lone surrogates."""
 

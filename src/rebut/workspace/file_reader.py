@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import posixpath
 import re
 import stat
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
 from rebut.core.files import real
+from rebut.core.frozen import frozen
 
 FILE_CAP = 1_000_000
 LINK = "120000"
@@ -90,11 +89,24 @@ def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
     A user's glob without a slash is matched against every part of the path, one with a slash against the path and each
     folder above it. Letters match in either case and `*` also crosses slashes: to hide too much is the safe mistake.
     """
+    return next(sendable([path], globs), None) is None
+
+
+def sendable(paths: Iterable[str], globs: Sequence[str] = ()) -> Iterator[str]:
+    """The paths that are not never sent. Of many paths in one folder, the folder is looked at once."""
     folders, files, whole = _never(tuple(globs))
-    parts = path.casefold().strip("/").split("/")
-    if files.match(parts[-1]) or any(folders.match(part) for part in parts) or PAIRS.match("/".join(parts[-2:])):
-        return True
-    return whole is not None and any(whole.match("/".join(parts[:n])) for n in range(1, len(parts) + 1))
+    hidden: dict[str, bool] = {"": False}
+    for path in paths:
+        plain = path.casefold().strip("/")
+        above, _, name = plain.rpartition("/")
+        if above not in hidden:
+            parts = above.split("/")
+            prefixes = ["/".join(parts[:n]) for n in range(1, len(parts) + 1)] if whole else []
+            hidden[above] = any(map(folders.match, parts)) or any(whole.match(one) for one in prefixes if whole)
+        if hidden[above] or files.match(name) or folders.match(name) or (whole and whole.match(plain)):
+            continue
+        if not PAIRS.match(f"{above.rpartition('/')[2]}/{name}"):
+            yield path
 
 
 @lru_cache(maxsize=64)
@@ -145,7 +157,7 @@ def decode(data: bytes) -> tuple[str, str] | None:
         return data.decode("utf-8", "replace"), "not UTF-8: what could not be read is replaced"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileBytes:
     """A file, or a symbolic link, whose data is then the path that it leads to."""
 
@@ -158,7 +170,7 @@ class FileBytes:
         return self.mode == LINK
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unread:
     """A file that exists and was not read, and why."""
 
@@ -239,6 +251,8 @@ def _open(path: Path) -> BinaryIO:
 
 def blob_id(file: BinaryIO, length: int) -> str:
     """The id that git gives to the bytes of a file, without any filter. `length` tells SHA-1 (40) from SHA-256."""
+    import hashlib
+
     digest = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
     digest.update(b"blob %d\0" % file.seek(0, io.SEEK_END))
     file.seek(0)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+import re
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rebut.core import process
+from rebut.core import event_loop
 from rebut.core.errors import RebutError
+from rebut.core.files import absolute_path, find_repository, on_path
+from rebut.core.frozen import frozen
+
+if TYPE_CHECKING:
+    import asyncio
 
 TIMEOUT = 60.0
 OUTPUT_CAP = 256_000_000
@@ -70,7 +75,7 @@ class GitFailed(RebutError):
         self.said = said
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreeEntry:
     """One line of a commit's tree."""
 
@@ -90,7 +95,7 @@ class TreeEntry:
         return self.mode == "160000"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changes:
     """How the working tree differs from HEAD. Names are as the file system has them."""
 
@@ -102,6 +107,12 @@ class Changes:
     """Files and folders (ending in a slash) that git ignores, folders not opened."""
 
 
+def lock() -> asyncio.Lock:
+    import asyncio
+
+    return asyncio.Lock()
+
+
 @dataclass
 class Git:
     """Safe git calls in one working tree. Make it with `Git.open`."""
@@ -110,12 +121,15 @@ class Git:
     exe: str
     options: tuple[str, ...] = field(default=(), repr=False)
     batch: asyncio.subprocess.Process | None = field(default=None, repr=False)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    lock: asyncio.Lock = field(default_factory=lock, repr=False)
 
     @classmethod
     async def open(cls, folder: Path) -> Git | None:
         """The repository whose working tree contains `folder`; None if there is none, or git refuses to read it."""
-        exe = shutil.which("git")
+        if not await event_loop.in_thread(_is_in_repository, folder):
+            return None
+        await event_loop.started()
+        exe = installed()
         if exe is None:
             return None
         git = cls(folder, exe, off())
@@ -130,12 +144,20 @@ class Git:
             # folder that leads to the same repository, and contains the one we started in, is accepted.
             if place != (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n"):
                 return None
+            if not await event_loop.in_thread(_holds, top, folder):
+                return None
+            home = Path(os.fsdecode(place))
+            if not await event_loop.in_thread(belongs, home, top) and not await git._is_trusted(top):
+                return None
         except GitFailed:
-            return None
-        if not await asyncio.to_thread(_holds, top, folder):
             return None
         git.options += await git._filters_off()
         return git
+
+    async def _is_trusted(self, top: Path) -> bool:
+        """Whether the user lists a working tree in `safe.directory` of the user's own git config."""
+        said = await self.run("config", "--global", "--null", "--get-all", "safe.directory", codes=(0, 1))
+        return os.fsencode(top) in said.split(b"\0")
 
     async def _filters_off(self) -> tuple[str, ...]:
         names = await self.run("config", "--null", "--name-only", "--get-regexp", r"^filter\.", codes=(0, 1))
@@ -161,9 +183,12 @@ class Git:
 
     @staticmethod
     def _env() -> dict[str, str]:
-        return {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV} | SET_ENV
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV}
+        return kept | SET_ENV | {"PATH": absolute_path(os.environ)}
 
     async def _talk(self, *args: str) -> asyncio.subprocess.Process:
+        from rebut.core import process
+
         try:
             return await process.start(self._argv(*args), cwd=self.top, env=self._env())
         except OSError as error:
@@ -177,6 +202,8 @@ class Git:
 
         GitFailed if it takes longer than a minute, prints more than `cap` or ends with a code not in `codes`.
         """
+        from rebut.core import process
+
         try:
             ended = await process.run(
                 self._argv(*args), cwd=self.top, env=self._env(), feed=feed, seconds=TIMEOUT, cap=cap
@@ -234,6 +261,8 @@ class Git:
         One `cat-file --batch` process answers all calls. If a call is cancelled half-way, the process is ended,
         since the next caller would read the rest of that answer.
         """
+        import asyncio
+
         async with self.lock:
             if self.batch is None:
                 self.batch = await self._talk("cat-file", "--batch")
@@ -274,6 +303,10 @@ class Git:
 
         Missing objects, as in a partial clone, are not in the answer.
         """
+        import asyncio
+
+        from rebut.core import process
+
         found: dict[str, bytes | int] = {}
         if not ids:
             return found
@@ -317,15 +350,17 @@ class Git:
         """End the `cat-file` process, if one runs."""
         batch, self.batch = self.batch, None
         if batch is not None:
+            from rebut.core import process
+
             await process.stop(batch)
 
 
 async def refusal(folder: Path) -> tuple[str, str]:
     """Why git does not read the repository that contains a folder, and what to do; empty without a repository."""
-    exe = shutil.which("git")
+    exe = installed()
     if exe is None:
         return "git is not installed", "Install git, or name a file with --scope file:PATH."
-    found = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    found = find_repository(folder)
     if found is None:
         return "", ""
     try:
@@ -335,7 +370,40 @@ async def refusal(folder: Path) -> tuple[str, str]:
         said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
         trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(found))}"
         return f"git does not read {found}: {said}", trust if owned else f"Look at {found / '.git'}."
+    place = os.fsdecode((await Git(folder, exe, off()).run("rev-parse", "--absolute-git-dir")).strip())
+    if not belongs(Path(place), found):
+        trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(found))}"
+        return f"{found / '.git'} leads to {place}, which does not name {found} as its working tree", trust
     return f"{found / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
+
+
+def installed() -> str | None:
+    """Where git is; None if it is not installed. A `git` in the current folder is never meant."""
+    found = on_path("git", os.environ)
+    return str(found) if found else None
+
+
+def belongs(home: Path, top: Path) -> bool:
+    """Whether a git folder is in the working tree `top`, or names it as its own: a worktree's and a submodule's do.
+
+    `.git` may be a file or a link that leads to any repository of the user. Compared with the files in `top`, all
+    content of that repository would be a deletion, and would be sent.
+    """
+    home, top = home.resolve(), top.resolve()
+    if home.is_relative_to(top):
+        return True
+    try:
+        if (named := home / "gitdir").is_file():
+            return Path(home, named.read_text("utf-8", "replace").strip()).resolve() == top / ".git"
+        config = (home / "config").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    tree = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", config, re.M)
+    return tree is not None and Path(home, tree[1].strip('"')).resolve() == top
+
+
+def _is_in_repository(folder: Path) -> bool:
+    return find_repository(folder.resolve()) is not None
 
 
 def _holds(top: Path, folder: Path) -> bool:

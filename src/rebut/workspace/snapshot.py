@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from rebut.core import event_loop
 from rebut.core.errors import RecordError, UsageError
 from rebut.core.files import real
-from rebut.core.types import Json, as_row, remade
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, as_row, remade
 from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, clean_name, decode, is_never_sent
 from rebut.workspace.git import Changes, Git
 
@@ -22,10 +22,11 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 TOTAL_CAP = 50_000_000
 MOST_FILES = 5_000
+BEYOND = f"beyond the {MOST_FILES:,} files that are kept"
 MOST_NAMES = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Snapshot:
     """What is kept of a workspace. Paths are relative to `root`, with forward slashes."""
 
@@ -74,14 +75,14 @@ async def take(
 ) -> Snapshot:
     """Keep the workspace that contains `root`. `include` are files or folders in it, relative to `root` or absolute."""
     git = await Git.open(root)
-    top, named = await asyncio.to_thread(_inside, git.top if git else root, root, include)
+    top, named = await event_loop.in_thread(_inside, git.top if git else root, root, include)
     kept = _Keep(top, keep, redact, tuple(never), tuple(clean_name(name) for name in named))
-    kept.folder = await asyncio.to_thread(_below, top, root)
+    kept.folder = await event_loop.in_thread(_below, top, root)
     if git is None:
-        await asyncio.to_thread(kept.folders, named)
+        await event_loop.in_thread(kept.folders, named)
         return kept.snapshot("files" if named else "none", "")
     changes = await git.changes()
-    await asyncio.to_thread(kept.changes, changes, named)
+    await event_loop.in_thread(kept.changes, changes, named)
     return kept.snapshot("git", changes.head)
 
 
@@ -138,7 +139,12 @@ class _Keep:
         for name, oid in sorted(changes.changed.items()):
             self.add(name, oid)
         for name in sorted(changes.untracked):
-            self.add(name)
+            if len(self.copies) >= MOST_FILES:  # a hundred thousand more are neither read nor listed
+                self.skip(name, BEYOND)
+                if not self.complete:
+                    break
+            else:
+                self.add(name)
         for path in named:
             folders = {path, *map(str, Path(path).parents)}
             if folders & ignored:
@@ -204,7 +210,7 @@ class _Keep:
         if self.total + len(data) > TOTAL_CAP:
             self.skip(name, "beyond the 50 MB that are kept in all")
         elif len(self.copies) >= MOST_FILES:
-            self.skip(name, f"beyond the {MOST_FILES:,} files that are kept")
+            self.skip(name, BEYOND)
         elif (read := decode(data)) is None:
             self.skip(name, "binary")
         else:
@@ -217,6 +223,8 @@ class _Keep:
     def write(self, key: str, text: str) -> str:
         # Named by content, so that taking the snapshot again after a crash writes the same files.
         body = text.encode("utf-8", "replace")
+        import hashlib
+
         stored = hashlib.sha256(key.encode() + b"\0" + body).hexdigest()[:32]
         self.keep.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from rebut.core import event_loop
+from rebut.core.files import repository
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.core.text import fingerprint
-from rebut.core.types import Json
-from rebut.workspace.diff import both_sides
 from rebut.workspace.file_reader import (
     LINK,
     NEVER_READ,
@@ -26,12 +27,15 @@ from rebut.workspace.file_reader import (
     confine,
     decode,
     is_never_sent,
+    sendable,
     too_large,
 )
-from rebut.workspace.git import Git, GitFailed, TreeEntry
+from rebut.workspace.git import Git, GitFailed, TreeEntry, lock
 from rebut.workspace.snapshot import Redact, Snapshot, link_target
 
 if TYPE_CHECKING:
+    import asyncio
+
     from rebut.workspace.targets.target import Target
 
 READ_CAP = 8_000_000
@@ -40,7 +44,7 @@ MOST_SEARCHED = 5_000
 REF = re.compile(r"[A-Za-z0-9][\w./~^-]{0,199}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """A file that could be read, redacted. Lines count from 1 and end at newlines only, as git counts them."""
 
@@ -59,14 +63,14 @@ class Text:
         return cls(path, tuple(line.removesuffix("\r") for line in lines), note)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsFolder:
     """The path names a folder."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Missing:
     """There is no such file in the workspace."""
 
@@ -74,7 +78,7 @@ class Missing:
     why: str = "no such file"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnreadableFile:
     """The file may exist, but it cannot or must not be read."""
 
@@ -86,7 +90,7 @@ Read = Text | IsFolder | Missing | UnreadableFile
 History = Literal["whole", "shallow", "none"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """A line that contains the searched text."""
 
@@ -105,8 +109,10 @@ class Workspace(ABC):
         self._cache: dict[str, Read] = {}
         self._git: Git | None = None
         self._opened = False
-        self._opening = asyncio.Lock()
+        self._opening: asyncio.Lock | None = None
         self._names: tuple[str, ...] | None = None
+        self._commits: dict[str, str | None] = {}
+        """Commits by name, the absent ones included: a text may mention one a thousand times."""
 
     @abstractmethod
     async def _look(self, path: str) -> Read: ...
@@ -115,9 +121,12 @@ class Workspace(ABC):
     async def _list(self) -> Iterable[str]: ...
 
     async def _repository(self) -> Git | None:
-        async with self._opening:  # the first of many readers opens it, the others wait
-            if not self._opened:
-                self._git, self._opened = await Git.open(Path(self.root)), True
+        if not self._opened:
+            if self._opening is None and event_loop.is_running():
+                self._opening = lock()
+            async with self._opening or nullcontext():  # the first of many readers opens it, the others wait
+                if not self._opened:
+                    self._git, self._opened = await Git.open(Path(self.root)), True
         return self._git
 
     async def _candidates(self, pattern: str) -> Sequence[str]:
@@ -152,7 +161,8 @@ class Workspace(ABC):
     async def names(self) -> tuple[str, ...]:
         """The path of every file that may be shown, sorted."""
         if self._names is None:
-            self._names = tuple(sorted({n for n in await self._list() if not is_never_sent(n, self.never)}))
+            listed = await self._list()
+            self._names = await event_loop.in_thread(lambda: tuple(sorted(set(sendable(listed, self.never)))))
         return self._names
 
     async def tree(self, folder: str = "", limit: int = 200) -> tuple[str, ...] | Missing:
@@ -197,14 +207,17 @@ class Workspace(ABC):
         return await self._commit(ref) is not None
 
     async def _commit(self, ref: str) -> str | None:
-        git = await self._repository()
-        if git is None or not REF.fullmatch(ref):
-            return None
-        try:
-            body = await git.object(self._pinned(ref) + "^{commit}", READ_CAP)
-        except GitFailed:
-            return None
-        return body.decode("utf-8", "replace") if isinstance(body, bytes) else None
+        name = self._pinned(ref)
+        if name not in self._commits:
+            git = await self._repository()
+            if git is None or not REF.fullmatch(ref):
+                return None
+            try:
+                body = await git.object(name + "^{commit}", READ_CAP)
+            except GitFailed:
+                return None
+            self._commits[name] = body.decode("utf-8", "replace") if isinstance(body, bytes) else None
+        return self._commits[name]
 
     def _pinned(self, ref: str) -> str:
         return ref
@@ -219,6 +232,8 @@ class Workspace(ABC):
             diff = await git.run("diff-tree", *flags, "--ignore-submodules=all", self._pinned(ref), cap=DIFF_CAP)
         except GitFailed:
             return None
+        from rebut.workspace.diff import both_sides
+
         old, new = both_sides(diff.decode("utf-8", "replace"))
         return self.redact(body.partition("\n\n")[2]), self.redact(old), self.redact(new)
 
@@ -270,10 +285,18 @@ class View(Workspace):
                     entries = await git.tree(self.snapshot.head)
                 except GitFailed:
                     return None
-            snapshot = self.snapshot
-            present = {*snapshot.copies, *snapshot.skipped, *snapshot.links, *(entries.keys() - self._deleted)}
-            self._tree, self._folders = entries, frozenset(folder for name in present for folder in above(name)) | {"."}
+            self._folders = await event_loop.in_thread(self._folders_of, entries)
+            self._tree = entries
         return self._tree
+
+    def _folders_of(self, entries: Mapping[str, TreeEntry]) -> frozenset[str]:
+        snapshot, found = self.snapshot, {"."}
+        for name in {*snapshot.copies, *snapshot.skipped, *snapshot.links, *(entries.keys() - self._deleted)}:
+            folder = name.rpartition("/")[0]
+            while folder and folder not in found:
+                found.add(folder)
+                folder = folder.rpartition("/")[0]
+        return frozenset(found)
 
     async def _list(self) -> Iterable[str]:
         entries = await self._entries() or {}
@@ -333,7 +356,7 @@ class View(Workspace):
         snapshot = self.snapshot
         if path in snapshot.copies:
             try:
-                body = await asyncio.to_thread((self.keep / snapshot.copies[path]).read_bytes)
+                body = await event_loop.in_thread((self.keep / snapshot.copies[path]).read_bytes)
             except OSError:
                 return UnreadableFile(path, "its copy is gone from the session's folder")
             return Text.of(path, body.decode("utf-8", "replace"), snapshot.notes.get(path, ""))
@@ -355,7 +378,7 @@ class View(Workspace):
     async def raw(self, path: str) -> str | None:
         snapshot, entries = self.snapshot, await self._entries() or {}
         if path in snapshot.copies:
-            copy = await asyncio.to_thread((self.keep / snapshot.copies[path]).read_bytes)
+            copy = await event_loop.in_thread((self.keep / snapshot.copies[path]).read_bytes)
             return copy.decode("utf-8", "replace")
         if path in entries and self._git is not None and path not in {*self._deleted, *snapshot.links}:
             body = await self._git.object(entries[path].oid, READ_CAP)
@@ -397,8 +420,7 @@ class LiveView(Workspace):
     @classmethod
     async def open(cls, folder: Path, redact: Redact, never: Sequence[str] = ()) -> LiveView:
         """The workspace that holds `folder`: its repository if there is one, else the folder itself."""
-        git = await Git.open(folder)
-        return cls(git.top if git else folder, redact, never)
+        return cls(await event_loop.in_thread(_top, folder), redact, never)
 
     async def _list(self) -> Iterable[str]:
         git = await self._repository()
@@ -406,7 +428,7 @@ class LiveView(Workspace):
         if git is not None:
             with suppress(GitFailed):  # a broken index: the folder itself can still be listed
                 tracked = await git.names("--cached", "--others", "--exclude-standard")
-        return await asyncio.to_thread(self._present, git.top if git else self._top, tracked)
+        return await event_loop.in_thread(self._present, git.top if git else self._top, tracked)
 
     def _present(self, top: Path, tracked: Sequence[str] | None) -> list[str]:
         if tracked is None or top.resolve() != self._top:
@@ -423,7 +445,7 @@ class LiveView(Workspace):
         return names[:MOST_NAMES]
 
     async def _look(self, path: str) -> Read:
-        return await asyncio.to_thread(self._open, path)
+        return await event_loop.in_thread(self._open, path)
 
     def _open(self, path: str) -> Read:
         try:
@@ -443,6 +465,10 @@ class LiveView(Workspace):
         if isinstance(found, FileBytes) and not found.is_link:
             return _text(path, found.data, self.redact)
         return UnreadableFile(path, found.why) if isinstance(found, Unread) else Missing(path)
+
+
+def _top(folder: Path) -> Path:
+    return repository(folder.resolve())
 
 
 def _text(path: str, body: bytes | None, redact: Redact) -> Read:

@@ -18,8 +18,10 @@ from rebut.backends.families import family_of
 from rebut.backends.json_path import Extract, decoded, picked
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.json_value import Json
 from rebut.core.process import ProcessResult
-from rebut.core.types import FailureKind, Json, Reply, Request, Usage
+from rebut.core.scratch import scratch_folder
+from rebut.core.types import FailureKind, Reply, Request, Usage
 
 _QUOTED = 300
 _NOTICE = 500
@@ -87,7 +89,7 @@ class Command:
             )
         feed = self._prompt(request)
         await self._check_once()
-        base = tables.private_folder(self._env)
+        base = scratch_folder(self._env)
         try:
             folder, scratch, work = (base / name for name in ("files", "tmp", "work"))
             for made in (folder, scratch, work):
@@ -118,6 +120,7 @@ class Command:
                 seconds=seconds,
                 on_spawn=request.on_spawn,
                 on_line=self._pieces(request),
+                mark=env["TMPDIR"],
             )
         except OSError as error:
             message = f"{self._tool.name} cannot be started: {error.strerror}"

@@ -9,9 +9,8 @@ import difflib
 import re
 import shutil
 import sys
-import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -21,8 +20,10 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 
 from rebut.core import process
 from rebut.core.errors import ConfigError
-from rebut.core.files import shipped as shipped_tables
-from rebut.core.process import ProcessResult, on_path
+from rebut.core.files import on_path, shipped as shipped_tables
+from rebut.core.frozen import frozen
+from rebut.core.process import ProcessResult
+from rebut.core.scratch import scratch_folder
 from rebut.core.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")
@@ -61,7 +62,7 @@ Regex = Annotated[str, AfterValidator(_pattern)]
 Files = Annotated[Mapping[str, str], AfterValidator(_plain_name)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pick:
     """How one value is found in a tool's output: the values `take` of the items that match `where`, joined by `how`."""
 
@@ -80,7 +81,7 @@ class Pick:
 Picks = Annotated[tuple[Pick, ...], BeforeValidator(_listed)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """How a tool's output is read. Of several picks, the first that finds something counts."""
 
@@ -116,7 +117,7 @@ class Output:
             raise ValueError('stream needs form = "lines"')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Marker:
     """How a failure is recognised: a text, an exit code, or both."""
 
@@ -129,7 +130,7 @@ class Marker:
     """Also a failure if a short answer begins with it and the exit code is 0, such as a request to log in."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signs:
     """Signs of a login that can be checked without calling a model. Any one of them is enough."""
 
@@ -147,7 +148,7 @@ class Signs:
     """Systems (`linux`, `darwin`, `win32`) on which `files` are a guess, since no login was seen there yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Login:
     """Whether there is a login, and whether that is certain or a guess."""
 
@@ -155,7 +156,7 @@ class Login:
     sure: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandPart:
     """What a choice adds to the command. `${model}`, `${effort}`, `${folder}` and `${workdir}` are replaced."""
 
@@ -166,7 +167,7 @@ class CommandPart:
     """Further names to replace, such as `${thinking}` in a settings file; empty if the choice is not made."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     """One command-line tool."""
 
@@ -185,9 +186,14 @@ class Tool:
     extra_args: tuple[str, ...] = ()
     """For the user: added at the end, so that the arguments of the lockdown need not be repeated."""
     env: Mapping[str, str] = field(default_factory=dict)
-    strip: tuple[str, ...] = ()
-    """Variables that the tool must not see, as globs; `keep` has exceptions."""
     keep: tuple[str, ...] = ()
+    """Variables of the user's environment that the tool gets, as globs, besides those of `PASSED` and `signs`."""
+    keep_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Further globs that count only if the variable before them is set."""
+    extra_env: tuple[str, ...] = ()
+    """For the user: more variables that the tool gets, so that `keep` need not be repeated."""
+    strip: tuple[str, ...] = ()
+    """Variables of `PASSED` that the tool must not see, as globs."""
     files: Files = field(default_factory=dict)
     """Written into a private folder, `${folder}`, before each call."""
     work_files: Files = field(default_factory=dict)
@@ -277,35 +283,39 @@ def find_executable(tool: Tool, env: Mapping[str, str]) -> Path | None:
 
 
 def environment(tool: Tool, env: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment, without variables that would change the tool's behaviour."""
+    """The part of the user's environment that the tool needs. Keys and tokens for other programs are not passed."""
+    needed = (*tool.keep, *tool.extra_env, *tool.signs.env, *tool.signs.perhaps)
+    needed += tuple(glob for name, globs in tool.keep_with.items() if env.get(name) for glob in (name, *globs))
     return {
         name: value
         for name, value in env.items()
-        if any(fnmatchcase(name, glob) for glob in tool.keep)
-        or not any(fnmatchcase(name, glob) for glob in (*_NEVER_PASSED, *tool.strip))
+        if _fits(name, needed) or (_fits(name, PASSED) and not _fits(name, tool.strip))
     }
 
 
-_NEVER_PASSED = ("PWD", "OLDPWD", "GIT_*", "REBUT_*")
-"""These show where rebut was started. Some tools would work there instead of in their own folder."""
+def withheld(tool: Tool, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that look like keys or tokens and are not passed to the tool."""
+    passed = environment(tool, env)
+    return tuple(sorted(name for name in env if name not in passed and _fits(name.upper(), _CREDENTIALS)))
 
 
-def private_folder(env: Mapping[str, str]) -> Path:
-    """A new folder that only the user can access, in the user's own cache.
+def _fits(name: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
 
-    It is not in the system's temporary folder: tools search all parent folders for context files and even for a
-    `.env`, and every user of the machine can create files there.
-    """
-    home = env.get("HOME", "")
-    cache = env.get("XDG_CACHE_HOME", "") or (f"{home}/.cache" if home else "")
-    if cache.startswith("/"):
-        place = Path(cache) / "rebut"
-        try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return Path(tempfile.mkdtemp(prefix="run-", dir=place))
-        except OSError:
-            pass
-    return Path(tempfile.mkdtemp(prefix="rebut-"))
+
+PASSED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "COLORTERM"),
+    *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
+    *("DBUS_SESSION_BUS_ADDRESS", "__CF_USER_TEXT_ENCODING"),  # how a tool reaches the key store of the system
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    # Managers of program versions: without these, what is on PATH may not start.
+    *("NVM_DIR", "VOLTA_HOME", "ASDF_DIR", "ASDF_DATA_DIR", "FNM_DIR", "FNM_MULTISHELL_PATH", "MISE_DATA_DIR"),
+    *("NODENV_ROOT", "PYENV_ROOT", "PYENV_VERSION"),
+    *("SYSTEMROOT", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "COMSPEC", "PATHEXT", "PROGRAMFILES*", "PROGRAMDATA"),
+)
+"""Variables that every tool gets, as globs: who and where the user is, the language, and the way to the network."""
+_CREDENTIALS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSW*", "*CREDENTIAL*", "*AUTH_*", "*_DSN", "DATABASE_URL")
 
 
 def version_in(answer: ProcessResult) -> str:
@@ -359,7 +369,7 @@ async def ask(tool: Tool, env: Mapping[str, str], args: tuple[str, ...]) -> Proc
     path = find_executable(tool, env)
     if path is None:
         return ProcessResult(127, err=f"no {tool.command} on PATH")
-    folder = private_folder(env)
+    folder = scratch_folder(env)
     own = {**environment(tool, env), **tool.env, "PWD": str(folder), "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
     try:
         return await process.run([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS)

@@ -16,7 +16,8 @@ from rebut.backends.embedded.small_forms import filled
 from rebut.backends.families import family_of
 from rebut.backends.http.schemas import schema_in_prompt
 from rebut.core.errors import ParticipantFailed
-from rebut.core.types import Json, Reply, Request, Usage
+from rebut.core.json_value import Json
+from rebut.core.types import Reply, Request, Usage
 
 LABEL = "SmolLM2 135M: shows the machinery, not wisdom"
 GIST = "it is shown only the role and the quotes of a prompt, and is asked for a form field by field"
@@ -130,7 +131,7 @@ class Window:
     def choose(self, question: str, schema: Mapping[str, Json], most: int) -> Json:
         try:
             found: Json = json.loads(self.write(question, most, schema))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ParticipantFailed("bad reply", "the model did not finish choosing") from None
         return found
 

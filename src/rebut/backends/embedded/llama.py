@@ -6,13 +6,13 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from rebut.core.errors import ParticipantFailed
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 
 _BATCH = 128
 """Tokens of the prompt between two checks for a cancelled call: about a second on one slow core."""
@@ -25,7 +25,7 @@ def ignored(piece: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatTurn:
     """One question to the model."""
 
@@ -37,7 +37,7 @@ class ChatTurn:
     temperature: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Generated:
     """What the model wrote in one call."""
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rebut.backends.embedded.quotes import first_quoted, unquoted
 from rebut.core.errors import ParticipantFailed
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 
 SENTENCES, LISTED = 60, 90
 """Tokens for a field of a few sentences, and for a list of them."""
@@ -45,7 +45,7 @@ class SmallModel(Protocol):
     def choose(self, question: str, schema: Schema, most: int) -> Json: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """A small value that is still to be chosen."""
 
@@ -55,7 +55,7 @@ class Choice:
     """The entries that a list of ids had before the reply was sent back."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextWithId:
     """A text that must name an id, and the choice of that id."""
 
@@ -256,7 +256,7 @@ def _spaced(name: str) -> str:
 def _object_in(text: str) -> dict[str, Json]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

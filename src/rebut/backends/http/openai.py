@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from rebut.backends.http.schemas import NOT_KNOWN, schema_blamed, schema_in_prompt, schema_label
 from rebut.backends.http.wire import PartialReply, Wire, count
-from rebut.core.types import Json, Request, Usage
+from rebut.core.json_value import Json
+from rebut.core.types import Request, Usage
 
 _EFFORT = {"low": "low", "medium": "medium", "high": "high", "max": "high"}
 

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
-from rebut.core.types import Json, Request
+from rebut.core.json_value import Json
+from rebut.core.types import Request
 
 NOT_KNOWN = re.compile(
     r"max_completion_tokens|un(supported|known|recogni[sz]ed|expected)|not (supported|permitted)|extra"

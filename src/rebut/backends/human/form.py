@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 from rebut.backends.human.terminal import Editor, Keyboard, NotWritten, columns, drawn, plain, readable, to_stderr
 from rebut.core.errors import WaitingForPerson
-from rebut.core.types import Json, Reply, Request
+from rebut.core.json_value import Json
+from rebut.core.types import Reply, Request
 
 T = TypeVar("T")
 Schema = Mapping[str, Any]

@@ -14,14 +14,16 @@ from typing import Literal
 
 from rebut.backends.json_path import at, fits
 from rebut.backends.linters.tables import Analyser, Grade
-from rebut.core.types import Changed, Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+from rebut.core.types import Changed
 
 Silenced = Literal["", "before", "by this change"]
 NO_RULE = "syntax"
 _LONGEST = 400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinterFinding:
     """One finding of an analyser."""
 
@@ -144,7 +146,7 @@ def _short(text: str) -> str:
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileCopy:
     """The copy of one version of a file."""
 
@@ -227,7 +229,7 @@ def _bytes(text: str) -> bytes:
 # The findings that a change introduces, of all findings in the changed files.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sifted:
     """The findings that count, and how many others there are."""
 
@@ -372,7 +374,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fix:
     """A replacement of the lines from `first` to `last`."""
 

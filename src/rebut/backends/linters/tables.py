@@ -9,7 +9,7 @@ import re
 import shutil
 import sysconfig
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -17,10 +17,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from rebut.backends.cli_tools.tables import EXACT, Files, Regex, merged, private_folder
+from rebut.backends.cli_tools.tables import EXACT, Files, Regex, merged
 from rebut.core import process
 from rebut.core.errors import ConfigError
 from rebut.core.files import shipped as shipped_tables
+from rebut.core.frozen import frozen
+from rebut.core.scratch import scratch_folder
 
 Severity = Literal["P1", "P2", "P3"]
 Category = Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"]
@@ -28,7 +30,7 @@ Where = Mapping[str, str | int | bool]
 VERSION_SECONDS = 20.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edits:
     """Where the fix of a finding is in the report: replacements of text between two positions."""
 
@@ -43,7 +45,7 @@ class Edits:
     """Conditions on the finding, such as that its fix is marked as safe."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """How a report in JSON is read. Values are dotted paths: `*` means every member, a number one member of a list."""
 
@@ -68,7 +70,7 @@ class Report:
     edits: Edits | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grade:
     """The severity and category of some of a tool's rules. The first grade that matches a finding counts."""
 
@@ -80,7 +82,7 @@ class Grade:
     action: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Analyser:
     """One static analyser."""
 
@@ -187,7 +189,7 @@ def _changed_at(path: Path) -> int:
 
 
 async def _version(analyser: Analyser, executable: Path, env: Mapping[str, str], seconds: float) -> str:
-    folder = private_folder(env)
+    folder = scratch_folder(env)
     argv = [str(executable), *analyser.version_args]
     try:
         ended = await process.run(argv, cwd=folder, env=environment(folder), seconds=seconds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from pathlib import Path
@@ -33,18 +32,19 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
     Exit code 1 if a citation is absent. Found means that the quoted words are there, not that they prove anything.
     """
     from rebut.cli.output import folded, say, say_json, width
+    from rebut.core import event_loop
     from rebut.core.errors import UsageError
     from rebut.core.files import repository
     from rebut.core.text import clean, counted, cut, wrapped
     from rebut.evidence.lookup import look_up
-    from rebut.setup import config
+    from rebut.setup.config_files import never_sent
 
     if root is not None and not root.is_dir():
         raise UsageError(f"there is no folder {root}")
     text, name, base = _text(file)
     workspace = (root or Path.cwd()).resolve()
-    never = config.never_sent(workspace=repository(workspace), env=os.environ)
-    found = asyncio.run(look_up(clean(text), workspace, str, never, base))
+    never = never_sent(workspace=repository(workspace), env=os.environ)
+    found = event_loop.run(look_up(clean(text), workspace, str, never, base))
     counts: dict[str, int] = {}
     for _, mark in found:
         counts[mark.mark] = counts.get(mark.mark, 0) + 1

@@ -24,8 +24,9 @@ def config_command(what: str, as_json: bool) -> int:
     """Show the path of your config file (`path`), or the settings from it and the repository's rebut.toml (`show`)."""
     from rebut.cli.output import folded, say, say_json
     from rebut.setup import config
+    from rebut.setup.config_files import user_path
 
-    path = config.user_path(os.environ)
+    path = user_path(os.environ)
     if what == "path":
         if as_json:
             say_json({"path": str(path), "exists": path.exists()})

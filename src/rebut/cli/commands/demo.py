@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from rebut.cli import installed_files
 from rebut.cli.options import output
 from rebut.core.errors import UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.record import sessions
 
 LABEL = "scripted: the answers come from files, not from models"
@@ -88,7 +88,7 @@ SEATS = {"proposer": "redis", "challenger": "cookie", "judge": "judge"}
 NOTE = "scripted: all answers come from files shipped with rebut; ledger, evidence and record are real"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DemoRepository:
     """The demo repository on disk."""
 

@@ -88,8 +88,8 @@ def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
         out += hanging(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
     for doubt in ruling.doubts:
         out += labelled("in doubt", doubt, width)
-    if ruling.mended:
-        fixed = f"{', '.join(ruling.mended)}, by the final version, which is in the working tree"
+    if ruling.fixed:
+        fixed = f"{', '.join(ruling.fixed)}, by the final version, which is in the working tree"
         out += labelled("fixed", fixed, width)
     reasons = {f.id: f.dismissed for f in standing.contract.findings}
     for id in ruling.dismissed:
@@ -235,11 +235,10 @@ def _review(id: str) -> tuple[Review, Path]:
         record = sessions.load(folder_of(id))
         return Review.of(record), Path(record.opened.workspace)
     here = Path.cwd().resolve()
-    for found in sessions.sessions(root()):
-        if sessions.is_here(found, here):
-            record = sessions.load(found.folder)
-            if record.closed and "target" in record.facts:
-                return Review.of(record), Path(record.opened.workspace)
+    for found in sessions.of_workspace(root(), here):
+        record = sessions.load(found.folder)
+        if record.closed and "target" in record.facts:
+            return Review.of(record), Path(record.opened.workspace)
     raise UnknownSession(f"no review has ended in {here}", "Name one with --session ID.")
 
 

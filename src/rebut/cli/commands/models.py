@@ -100,9 +100,10 @@ def _check(file: Path | None, as_json: bool) -> int:
     import os
 
     from rebut.cli.output import say, say_json
-    from rebut.setup import config, doctor
+    from rebut.setup import doctor
+    from rebut.setup.config_files import user_path
 
-    path = file or config.user_path(os.environ)
+    path = file or user_path(os.environ)
     found = doctor.check(path, os.environ)
     if as_json:
         rows = [{"table": one.table, "does": one.does, "lacks": list(one.lacks)} for one in found]
@@ -140,7 +141,9 @@ def models_command(what: str, source: Path | None, as_json: bool) -> int:
         raise click.UsageError("--from is only for `rebut models get`")
     if what == "get":
         tell = (lambda text: None) if as_json else (lambda text: say(f"  {text} …", sys.stderr))
-        new = weights.get(source=source, env=os.environ, tell=tell)
+        from rebut.backends.embedded import download
+
+        new = download.get(source=source, env=os.environ, tell=tell)
         if as_json:
             say_json({"name": model.name, "path": str(path), "sha256": model.sha256, "new": new})
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from rebut.cli.installed_files import InstalledFile
 from rebut.cli.options import json_flag
 from rebut.core.errors import UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 
 HOST_NAMES = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "agents")
 
@@ -70,7 +70,7 @@ def skill_command(what: str, hosts: tuple[str, ...], project: bool, as_json: boo
 SKILL = "plugin/skills/rebut"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Host:
     """A coding agent. `user` is a folder below the home folder, `project` one below a repository."""
 

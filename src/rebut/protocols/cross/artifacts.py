@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rebut.core.json_value import Json
 from rebut.core.text import inline
-from rebut.core.types import Json
 from rebut.domain.review_result import ReviewResult
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.cross.settings import FOLDER

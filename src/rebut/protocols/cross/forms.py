@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import Cites, Form, Glance, Need, Severity, folded
+from rebut.domain.forms import Cites, Form, Glance, Need, Severity, cited, folded, no_items
+from rebut.domain.ledger import Point
 
 CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
 Category = Annotated[
@@ -25,26 +26,49 @@ class Raised(Form):
     text: str = Field(description="what is wrong and what its consequence is, in one or two sentences")
     severity: Severity = Field(description="P1 must not ship, P2 should be fixed before merging, P3 is minor")
     category: Category
-    evidence: Cites = Field(default_factory=list, description="path:line in the new version, with the line quoted")
+    evidence: Cites = Field(default_factory=no_items, description="path:line in the new version, with the line quoted")
     action: str = Field(default="", description="what to do about it")
     fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
     same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
+
+    def point(self, by: str, round: int) -> Point:
+        """For the ledger."""
+        evidence, again = cited(self.evidence), self.same_as
+        return Point(
+            self.text,
+            by,
+            round,
+            self.severity,
+            self.category,
+            evidence,
+            same_as=again,
+            action=self.action,
+            fix=self.fix,
+        )
 
 
 class CodeCritique(Form):
     """The critique of a change."""
 
-    findings: list[Raised] = Field(default_factory=list, description="the gravest first")
+    findings: list[Raised] = Field(default_factory=no_items, description="the gravest first")
     agrees: bool = Field(description="true only if no P1 or P2 speaks against the artifact as it is")
-    agreements: list[str] = Field(default_factory=list, description="what is good and should be kept")
-    suggestions: list[str] = Field(default_factory=list, description="what would make it better, beyond the findings")
+    agreements: list[str] = Field(default_factory=no_items, description="what is good and should be kept")
+    suggestions: list[str] = Field(
+        default_factory=no_items, description="what would make it better, beyond the findings"
+    )
     need: Need
+
+    def is_agreement(self) -> bool:
+        """Also without a P1 or P2: nothing then speaks against the artifact."""
+        return self.agrees or all(one.severity == "P3" for one in self.findings)
 
 
 class ProposalCritique(CodeCritique):
     """The critique of a proposal."""
 
-    alternatives: list[str] = Field(default_factory=list, description="what was not considered and should have been")
+    alternatives: list[str] = Field(
+        default_factory=no_items, description="what was not considered and should have been"
+    )
     recommendation: str = Field(default="", description="the decision that you would make")
 
 
@@ -61,30 +85,36 @@ class Weighed(Form):
 class Judgement(Form):
     """The judge's rulings on a round: each finding weighed, and one way to continue."""
 
-    findings: list[Weighed] = Field(default_factory=list, description="one for every finding that is still open")
-    missed: list[Raised] = Field(default_factory=list, description="what the critic should have seen")
+    findings: list[Weighed] = Field(default_factory=no_items, description="one for every finding that is still open")
+    missed: list[Raised] = Field(default_factory=no_items, description="what the critic should have seen")
     choice: Choice = Field(
         description="A keep the original; B accept what the critic recommends; C write a compromise and continue; "
         "D rebut the critique and continue; E stop without a decision"
     )
     reason: str = Field(description="why this choice")
     rebuttal: str = Field(default="", description="for D: the answer to the critique")
-    unresolved: list[str] = Field(default_factory=list)
-    next_actions: list[str] = Field(default_factory=list)
+    unresolved: list[str] = Field(default_factory=no_items)
+    next_actions: list[str] = Field(default_factory=no_items)
 
 
 class NextText(Form):
     """The complete next version of a proposal."""
 
     text: AsItStands = Field(description="the whole document, not a part of it")
-    changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
+    changes: list[str] = Field(default_factory=no_items, description="what changed, and for which finding")
+
+    def is_agreement(self) -> bool:
+        return False
 
 
 class NextPatch(Form):
     """The next version of a change: a patch on top of the version that was discussed."""
 
     patch: AsItStands = Field(description="a unified diff with a/ and b/ paths that `git apply` accepts")
-    changes: list[str] = Field(default_factory=list, description="what changed, and for which finding")
+    changes: list[str] = Field(default_factory=no_items, description="what changed, and for which finding")
+
+    def is_agreement(self) -> bool:
+        return False
 
 
 class Rebuttal(Form):

@@ -53,6 +53,7 @@ def concerns(replies: Sequence[CodeCritique], points: Sequence[Point]) -> str:
 def page(n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledger: Ledger, agreed: bool) -> str:
     """`round-N-critique.md`: the critique, and the judge's ruling on each finding."""
     found = [f"{ledgers.point_line(p)}{_judged(ledger, p)}" for p in points]
+    found += [f"repeats {m.point}, which does not exist: {m.reason}" for m in ledger.unplaced if m.round == n]
     parts = [
         f"# Round {n}: critique",
         section("## Agreements", [a for r in replies for a in r.agreements]),
@@ -63,7 +64,7 @@ def page(n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledge
         if isinstance(reply, ProposalCritique):
             parts.append(section("## Missing alternatives", reply.alternatives))
             parts.append(section("## Recommended decision", [reply.recommendation]))
-    missed = [p for p in ledger.points if p.round == n and "judge" in p.voices]
+    missed = ledger.raised_by("judge", n)
     parts += [section("## Added by the judge", map(ledgers.point_line, missed))] if missed else []
     parts += ["The critic agrees."] if agreed else []
     return "\n\n".join(parts) + "\n"

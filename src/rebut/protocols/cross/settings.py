@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.engine.plan import Plan
 from rebut.engine.protocol import FilesFolder, NewSession, Preparation, Role
 from rebut.protocols.shared import chosen_folder
+from rebut.workspace.git import belongs
 from rebut.workspace.targets.split import split, told as told_of
 
 SHORT_TIMEOUT = 120
@@ -29,7 +30,7 @@ DIFF_TOKENS = 40_000
 """A larger change is split by file into critiques that run side by side."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """The rounds and limits of an intensity."""
 
@@ -167,10 +168,12 @@ def common_dir(workspace: Path) -> Path | None:
                 place = (folder / said.removeprefix("gitdir:").strip()).resolve()
             elif not place.is_dir():
                 continue
+            mine = belongs(place, folder)
             if (place / "commondir").is_file():
                 place = (place / (place / "commondir").read_text(errors="replace").strip()[:4096]).resolve()
-            # A `.git` file may name any folder there is: only one that looks like git's own is written to.
-            return place if (place / "HEAD").is_file() and (place / "objects").is_dir() else None
+            # A `.git` file may name any folder there is: only this repository's own is written to.
+            is_git = (place / "HEAD").is_file() and (place / "objects").is_dir()
+            return place if is_git and mine else None
         except OSError:
             return None
     return None

@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
+from rebut.core.json_value import Json
 from rebut.core.text import encoded
-from rebut.core.types import Json, ModelSpec
+from rebut.core.types import ModelSpec
 from rebut.engine.protocol import Artifact, Ended
 from rebut.record.record import Call, Record
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rebut.core.errors import ParticipantFailed
+from rebut.core.json_value import Json
 from rebut.core.text import counted, squeeze, tame
-from rebut.core.types import Json
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
 from rebut.domain.prompts import FENCES, fill

@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, Severity, folded
+from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, Severity, cited, folded, no_items
+from rebut.domain.ledger import Point
 
 Category = Annotated[
     Literal["correctness", "security", "developer experience", "other"],
@@ -19,7 +20,7 @@ class Assertion(Form):
 
     glance: ClassVar[Glance] = CLAIM
     text: str
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Opening(Form):
@@ -29,6 +30,9 @@ class Opening(Form):
     claims: list[Assertion] = Field(description="what the position rests on, one claim each")
     need: Need
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Flaw(Form):
     """Something wrong or missing in the other side's case."""
@@ -36,15 +40,20 @@ class Flaw(Form):
     text: str
     severity: Severity = Field(description="P1 decides the matter, P2 weakens the case, P3 is minor")
     category: Category
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
+    same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as D2")
+
+    def point(self, by: str, round: int) -> Point:
+        """For the ledger."""
+        return Point(self.text, by, round, self.severity, self.category, cited(self.evidence), self.about, self.same_as)
 
 
 class Agreement(Form):
     """Something that both sides agree on, and the risk that remains."""
 
     text: str
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
     risk: str = Field(default="", description="the risk that remains despite the agreement")
 
 
@@ -60,11 +69,14 @@ class Challenge(Form):
     """The challenger's first answer. What is wrong comes first."""
 
     flaws: list[Flaw] = Field(description="what is wrong or missing, the gravest first; at least one")
-    unsupported: list[str] = Field(default_factory=list, description="ids of claims that cite nothing")
+    unsupported: list[str] = Field(default_factory=no_items, description="ids of claims that cite nothing")
     alternatives: list[str] = Field(description="what to do instead, concretely; at least one")
     coverage: Coverage
-    agreements: list[Agreement] = Field(default_factory=list)
+    agreements: list[Agreement] = Field(default_factory=no_items)
     need: Need
+
+    def is_agreement(self) -> bool:
+        return bool(self.agreements) or not self.flaws
 
 
 class Response(Form):
@@ -74,7 +86,7 @@ class Response(Form):
     id: str = Field(description="the point's id, such as D1")
     move: Annotated[Literal["concede", "rebut", "trade-off"], folded("concede", "rebut", "trade-off")]
     argument: str
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Defense(Form):
@@ -82,8 +94,11 @@ class Defense(Form):
 
     responses: list[Response] = Field(description="one for every open point")
     position: str = Field(description="your current position, with what changed")
-    claims: list[Assertion] = Field(default_factory=list, description="new claims, if any")
+    claims: list[Assertion] = Field(default_factory=no_items, description="new claims, if any")
     need: Need
+
+    def is_agreement(self) -> bool:
+        return any(one.move != "rebut" for one in self.responses)
 
 
 class Ruling(Form):
@@ -96,15 +111,19 @@ class Ruling(Form):
         folded("resolved", "unresolved", "dodged", "withdrawn"),
     ]
     reason: str = Field(description="for resolved: what convinced you")
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class FollowUp(Form):
     """The challenger's answer to the defense."""
 
     rulings: list[Ruling] = Field(description="one for every point that was answered")
-    flaws: list[Flaw] = Field(default_factory=list, description="new weaknesses of the current position")
+    flaws: list[Flaw] = Field(default_factory=no_items, description="new weaknesses of the current position")
     need: Need
+
+    def is_agreement(self) -> bool:
+        settled = any(one.ruling in ("resolved", "withdrawn") for one in self.rulings)
+        return settled or not (self.rulings or self.flaws)
 
 
 class Summary(Form):
@@ -113,9 +132,12 @@ class Summary(Form):
     proposer: str = Field(description="the proposer's core position")
     challenger: str = Field(description="the challenger's core position")
     concessions: list[str] = Field(description="each concession, copied word for word")
-    agreements: list[Agreement] = Field(default_factory=list, description="with the evidence behind each")
-    disagreements: list[str] = Field(default_factory=list, description="what is still open")
-    contradictions: list[str] = Field(default_factory=list, description="contradicting statements, both quoted")
+    agreements: list[Agreement] = Field(default_factory=no_items, description="with the evidence behind each")
+    disagreements: list[str] = Field(default_factory=no_items, description="what is still open")
+    contradictions: list[str] = Field(default_factory=no_items, description="contradicting statements, both quoted")
+
+    def is_agreement(self) -> bool:
+        return bool(self.concessions or self.agreements)
 
 
 class Dispute(Form):
@@ -134,7 +156,9 @@ class Decision(Form):
     genuine_disagreement: Level = Field(description="did the challenger hold a position of its own?")
     evidence_quality: Level = Field(description="did both sides cite specifics?")
     challenge_depth: Level = Field(description="were the challenges substantial?")
-    agreements: list[Agreement] = Field(default_factory=list)
-    disagreements: list[Dispute] = Field(default_factory=list)
-    unresolved: list[str] = Field(default_factory=list, description="questions that neither side answered well enough")
+    agreements: list[Agreement] = Field(default_factory=no_items)
+    disagreements: list[Dispute] = Field(default_factory=no_items)
+    unresolved: list[str] = Field(
+        default_factory=no_items, description="questions that neither side answered well enough"
+    )
     recommendation: str = Field(description="one thing to do now")

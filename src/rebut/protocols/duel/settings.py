@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from rebut.core.types import Json
+from rebut.core.json_value import Json
 from rebut.engine.protocol import Preparation
 from rebut.protocols.shared import chosen_folder
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rebut.core.json_value import Json
 from rebut.core.text import tokens
-from rebut.core.types import Json
 
 
 @dataclass

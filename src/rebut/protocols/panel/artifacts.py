@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from rebut.core.json_value import Json
 from rebut.core.text import inline, tame
-from rebut.core.types import Json
 from rebut.domain.render import cell
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.panel.render import turn
@@ -83,6 +83,7 @@ def _state(ended: Ended, state: Mapping[str, Any]) -> dict[str, Any]:
                 "id": p.id,
                 "text": p.text,
                 "by": list(p.voices),
+                "said": [{"by": one.by, "round": one.round, "text": one.text} for one in p.wordings],
                 "round": p.round,
                 "severity": p.severity,
                 "category": p.category,

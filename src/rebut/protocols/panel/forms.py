@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, folded
-from rebut.domain.ledger import Severity
+from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, cited, folded, no_items
+from rebut.domain.ledger import Point, Severity
 
 Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
 SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"}
@@ -27,7 +27,7 @@ class Persona(Form):
     looks_for: list[str] = Field(
         description="three to six things they look for on this topic, and no other expert does"
     )
-    questions: list[str] = Field(default_factory=list, description="two or three questions they always ask")
+    questions: list[str] = Field(default_factory=no_items, description="two or three questions they always ask")
 
 
 class Personas(Form):
@@ -36,13 +36,16 @@ class Personas(Form):
     domain: str = Field(description="the field that the topic belongs to, in a few words")
     personas: list[Persona] = Field(description="one for every lens")
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Assertion(Form):
     """A claim that the position rests on."""
 
     glance: ClassVar[Glance] = CLAIM
     text: str
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Opening(Form):
@@ -55,6 +58,9 @@ class Opening(Form):
     assumptions: list[str] = Field(description="what must be true for it to hold")
     need: Need
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Objection(Form):
     """A point against the position."""
@@ -63,13 +69,18 @@ class Objection(Form):
     text: str
     strength: Strength = Field(description="minor: a remark; moderate: it must be fixed; strong: the position fails")
     category: Category
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
+    same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as B2")
 
     @property
     def grade(self) -> Severity:
         """Its severity in the ledger."""
         return SEVERITY[self.strength]
+
+    def point(self, by: str, round: int) -> Point:
+        """For the ledger."""
+        return Point(self.text, by, round, self.grade, self.category, cited(self.evidence), self.about, self.same_as)
 
 
 class Examined(Form):
@@ -85,10 +96,14 @@ class Challenge(Form):
 
     verdict: Annotated[Literal["agree", "partial", "disagree"], folded("agree", "partial", "disagree")]
     objection_strength: Strength = Field(description="of your gravest objection; minor if you have none")
-    points: list[Objection] = Field(default_factory=list, description="your objections, the gravest first")
+    points: list[Objection] = Field(default_factory=no_items, description="your objections, the gravest first")
     examined: list[Examined] = Field(description="what you examined from your angle; also needed to agree")
     summary: str = Field(description="your view in a sentence or two")
     need: Need
+
+    def is_agreement(self) -> bool:
+        minor = all(one == "minor" for one in (self.objection_strength, *(p.strength for p in self.points)))
+        return self.verdict == "agree" or (self.verdict == "partial" and minor)
 
 
 class Response(Form):
@@ -98,7 +113,7 @@ class Response(Form):
     id: str = Field(description="the point's id, such as B1")
     move: Annotated[Literal["accept", "partial", "reject"], folded("accept", "partial", "reject")]
     reason: str
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Change(Form):
@@ -113,15 +128,21 @@ class Confrontation(Form):
 
     responses: list[Response] = Field(description="one for every point listed")
     position: str = Field(description="your whole current position; word for word as before if no point convinced you")
-    changes: list[Change] = Field(default_factory=list, description="what changed, and the points that caused it")
+    changes: list[Change] = Field(default_factory=no_items, description="what changed, and the points that caused it")
     confidence: Level
     need: Need
+
+    def is_agreement(self) -> bool:
+        return bool(self.changes) or any(one.move != "reject" for one in self.responses)
 
 
 class Brief(Form):
     """The lead's short answer to minor remarks."""
 
     responses: list[Response] = Field(description="one for every point listed")
+
+    def is_agreement(self) -> bool:
+        return any(one.move != "reject" for one in self.responses)
 
 
 class Ruling(Form):
@@ -131,18 +152,21 @@ class Ruling(Form):
     id: str
     ruling: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
     reason: str = Field(description="for accept: what convinced you")
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Rebuttal(Form):
     """A dissenter's answer to the lead."""
 
     answer: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
-    rulings: list[Ruling] = Field(default_factory=list, description="one for each of your points that is open")
-    points: list[Objection] = Field(default_factory=list, description="what is newly wrong with the position")
-    examined: list[Examined] = Field(default_factory=list)
+    rulings: list[Ruling] = Field(default_factory=no_items, description="one for each of your points that is open")
+    points: list[Objection] = Field(default_factory=no_items, description="what is newly wrong with the position")
+    examined: list[Examined] = Field(default_factory=no_items)
     summary: str = Field(description="your view now, in a sentence or two")
     need: Need
+
+    def is_agreement(self) -> bool:
+        return self.answer == "accept" or any(one.ruling == "accept" for one in self.rulings)
 
 
 class Crux(Form):
@@ -160,13 +184,16 @@ class Grounds(Form):
     assumptions: list[str] = Field(description="what you assume and the other side does not")
     cruxes: list[Crux] = Field(description="what would change your mind")
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Assumed(Form):
     """A core assumption, and which parties hold or deny it."""
 
     text: str
     held_by: list[str] = Field(description="parties whose position needs it, by the names given")
-    denied_by: list[str] = Field(default_factory=list, description="parties whose position needs the opposite")
+    denied_by: list[str] = Field(default_factory=no_items, description="parties whose position needs the opposite")
 
 
 class Assumptions(Form):
@@ -174,3 +201,6 @@ class Assumptions(Form):
 
     core_disagreement: str = Field(description="what could not be resolved, and between whom, in a sentence or two")
     assumptions: list[Assumed]
+
+    def is_agreement(self) -> bool:
+        return False

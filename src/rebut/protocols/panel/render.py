@@ -38,7 +38,8 @@ def points(ledger: Ledger, wanted: Sequence[Point], name: Name) -> str:
 def brief(wanted: Sequence[Point], name: Name) -> str:
     """One line each, for challengers that do not have to answer them."""
     return "\n".join(
-        f"{p.id} ({' and '.join(name(v) for v in p.voices)}; {NAME[p.severity]}): {squeeze(p.text)}" for p in wanted
+        f"{p.id} ({' and '.join(name(v) for v in p.voices)}; {NAME[p.severity]}): {squeeze(p.words(name))}"
+        for p in wanted
     )
 
 
@@ -56,8 +57,8 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
     """One answer as Markdown. It is read from the record alone, so records of earlier versions can be shown, too."""
     if not isinstance(value, dict):
         return tame(str(value))
-    made = [p for p in ledger.points if seat in p.voices and p.round == n]
-    moves = [m for m in ledger.moves if m.by == seat and m.round == n]
+    made = ledgers.raised_by(ledger, seat, n, WORDS)
+    moves = [m for m in ledger.answers if m.by == seat and m.round == n]
     parts: list[str] = []
     if step == "position":
         parts += [
@@ -72,7 +73,7 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
         parts += [
             said,
             tame(str(value.get("summary", ""))),
-            tame(ledgers.raised(made, WORDS)),
+            tame(made),
             _examined(value.get("examined")),
         ]
     elif step in ("confront", "address"):
@@ -82,11 +83,7 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
             parts.append(f"**Confidence:** {inline(str(value.get('confidence', ''))).upper()}")
     elif step == "rebuttal":
         parts += [f"**Answer:** {inline(str(value.get('answer', '')))}", tame(str(value.get("summary", "")))]
-        parts += [
-            tame(ledgers.moves(moves, WORDS)),
-            tame(ledgers.raised(made, WORDS)),
-            _examined(value.get("examined")),
-        ]
+        parts += [tame(ledgers.moves(moves, WORDS)), tame(made), _examined(value.get("examined"))]
     elif step == "grounds":
         parts += [f"**Why:** {tame(str(value.get('why', '')))}"]
         parts += [f"**What would make the other side right:** {tame(str(value.get('other_right', '')))}"]

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from rebut.core.types import Json, Participant
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+from rebut.core.types import Participant
 from rebut.protocols.panel.forms import Persona
 
 Stand = Literal["unheard", "agree", "minor", "dissent", "unknown", "failed"]
 """minor: agrees except for minor points. unknown: its answer could not be read. failed: it never answered."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cause:
     """Why something in the position changed."""
 
@@ -24,7 +26,7 @@ class Cause:
     what: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Position:
     """One version of the lead's position."""
 

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import Cites, Form, Glance, Level, Need, folded
-from rebut.domain.ledger import Severity as Grade
+from rebut.domain.forms import Cites, Form, Glance, Level, Need, cited, folded, no_items
+from rebut.domain.ledger import Point, Severity as Grade
 
 Impact = Annotated[
     Literal["correctness", "security", "completeness", "none"],
@@ -21,12 +21,15 @@ class Draft(Form):
     document: str = Field(description="the whole document in Markdown, with a heading for each section")
     need: Need
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Strength(Form):
     """A strength of the other document."""
 
     text: str
-    evidence: Cites = Field(default_factory=list, description="a section of the document, or a place in a file")
+    evidence: Cites = Field(default_factory=no_items, description="a section of the document, or a place in a file")
 
 
 class Objection(Form):
@@ -36,7 +39,7 @@ class Objection(Form):
     text: str = Field(description="what is wrong, missing or risky, and what its consequence is")
     severity: Level
     impact: Impact = Field(description="none is for style, naming and order")
-    evidence: Cites = Field(default_factory=list, description="a section of the document, or a place in a file")
+    evidence: Cites = Field(default_factory=no_items, description="a section of the document, or a place in a file")
     same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as W2")
 
     @property
@@ -46,12 +49,26 @@ class Objection(Form):
             return "P1"
         return "P3" if self.severity == "low" and self.impact == "none" else "P2"
 
+    @property
+    def whole(self) -> str:
+        """The text with all that belongs to it."""
+        return self.text
+
+    def point(self, kind: str, by: str, about: str, round: int) -> Point:
+        """For the ledger."""
+        evidence, category = cited(self.evidence), f"{kind}: {self.impact}"
+        return Point(self.whole, by, round, self.grade, category, evidence, about, self.same_as)
+
 
 class Dispute(Objection):
     """A choice on which the two documents differ."""
 
     text: str = Field(description="what they differ on, in a few words")
     why: str = Field(description="why your own choice is better, with evidence")
+
+    @property
+    def whole(self) -> str:
+        return f"{self.text}: {self.why}" if self.why else self.text
 
 
 class Concession(Form):
@@ -64,11 +81,17 @@ class Concession(Form):
 class Critique(Form):
     """One author's critique of the other's document."""
 
-    strengths: list[Strength] = Field(default_factory=list)
-    weaknesses: list[Objection] = Field(default_factory=list, description="the gravest first; empty if there is none")
-    disagreements: list[Dispute] = Field(default_factory=list)
-    concessions: list[Concession] = Field(default_factory=list)
+    strengths: list[Strength] = Field(default_factory=no_items)
+    weaknesses: list[Objection] = Field(
+        default_factory=no_items, description="the gravest first; empty if there is none"
+    )
+    disagreements: list[Dispute] = Field(default_factory=no_items)
+    concessions: list[Concession] = Field(default_factory=no_items)
     need: Need
+
+    def is_agreement(self) -> bool:
+        """Also if all objections are cosmetic: the revision converges then."""
+        return bool(self.concessions) or all(one.grade == "P3" for one in (*self.weaknesses, *self.disagreements))
 
 
 class Addressed(Form):
@@ -83,7 +106,7 @@ class Defended(Form):
 
     id: str = Field(description="the point's id, such as W1")
     reason: str
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
 
 
 class Revision(Form):
@@ -92,10 +115,13 @@ class Revision(Form):
     document: str = Field(
         description="the whole document with the same headings in the same order, no comment, no Defense"
     )
-    addressed: list[Addressed] = Field(default_factory=list)
-    defended: list[Defended] = Field(default_factory=list)
+    addressed: list[Addressed] = Field(default_factory=no_items)
+    defended: list[Defended] = Field(default_factory=no_items)
     summary: str = Field(description="what changed and why, in one sentence")
     need: Need
+
+    def is_agreement(self) -> bool:
+        return bool(self.addressed)
 
 
 class Adopted(Form):
@@ -124,9 +150,9 @@ class Plan(Form):
 
     document: str = Field(description="the whole plan in Markdown, without notes on how it was made")
     summary: str = Field(description="what the plan does, in one or two sentences")
-    adopted: list[Adopted] = Field(default_factory=list)
-    overruled: list[Overruled] = Field(default_factory=list)
-    unresolved: list[Unresolved] = Field(default_factory=list)
+    adopted: list[Adopted] = Field(default_factory=no_items)
+    overruled: list[Overruled] = Field(default_factory=no_items)
+    unresolved: list[Unresolved] = Field(default_factory=no_items)
 
     def ruled(self) -> list[str]:
         """The ids of all points that were accounted for."""
@@ -139,7 +165,7 @@ class Finding(Form):
     text: str
     severity: Level = Field(description="one severity, even where the reviews differ")
     held_by: Annotated[Literal["both", "first", "second"], folded("both", "first", "second")]
-    evidence: Cites = Field(default_factory=list)
+    evidence: Cites = Field(default_factory=no_items)
     why: str = Field(default="", description="why this severity, if the reviews differ on it")
 
 
@@ -159,6 +185,9 @@ class Verdict(Form):
     summary: str = Field(description="why, in one or two sentences")
     first: str = Field(description="the final assessment of the first review")
     second: str = Field(description="the final assessment of the second review")
-    findings: list[Finding] = Field(default_factory=list, description="the gravest first; each once")
-    agreement: list[str] = Field(default_factory=list, description="what both reviews agree on")
-    disagreement: list[Split] = Field(default_factory=list)
+    findings: list[Finding] = Field(default_factory=no_items, description="the gravest first; each once")
+    agreement: list[str] = Field(default_factory=no_items, description="what both reviews agree on")
+    disagreement: list[Split] = Field(default_factory=no_items)
+
+    def is_agreement(self) -> bool:
+        return self.decision != "reject"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from rebut.core.frozen import frozen
 from rebut.core.text import cut, inline, squeeze
 from rebut.protocols.revise.render import places, tally
 from rebut.protocols.revise.settings import PLAN, REVIEW, STAGES, Stage
@@ -15,7 +15,7 @@ SUMMARY = 200
 CONFIGURED = re.compile(r"^- (?P<name>Plan strategy|Review strategy|Max rounds): (?P<value>.*)$", re.M)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogNames:
     """The names of authors and files in a log: the real ones, or neutral ones for a prompt."""
 

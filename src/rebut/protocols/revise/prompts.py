@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rebut.core.frozen import frozen
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Debate
 from rebut.protocols.revise.settings import Settings
@@ -75,8 +74,9 @@ The points raised so far, each with its status:
 
 $points
 
-Raise a point that still holds again, with its id under `same_as`. Put a point that is settled for you under
-`concessions`, with its id. Do one of the two for each of: $due.
+Raise a point of yours that still holds again, with its id under `same_as`. A point about your own document is never the
+same as one about the other's. Put a point that is settled for you under `concessions`, with its id.
+Do one of the two for each of: $due.
 """
 
 REVISE = """You are one of two engineers who each wrote a $noun. In round $round the other has examined yours, and you
@@ -189,7 +189,7 @@ def fitted(target: Target) -> tuple[str, list[str]]:
     return "".join(kept), missing
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Labels:
     """How prompts name authors and documents. Names bias models, so they are left out unless requested."""
 

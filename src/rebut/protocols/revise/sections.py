@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from rebut.core.frozen import frozen
 from rebut.core.text import squeeze
 
 COMMENT = re.compile(r"\s*<!--\s*Revision\b.*?-->[ \t]*\n?", re.S | re.I)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """A heading and the text up to the next one."""
 
@@ -27,7 +27,7 @@ class Section:
         return f"{'#' * self.level} {self.title}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """A document without the comment and the Defense section that a revision adds at the top."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +13,9 @@ from pydantic import BaseModel, Field, field_validator
 
 from rebut.core import files
 from rebut.core.errors import ConfigError, UsageError
-from rebut.core.types import Json
+from rebut.core.files import link_below
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.engine.protocol import Preparation
 
 TRACKS = ".kiln/tracks"
@@ -59,6 +61,7 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
         raise UsageError(f"there is no stage {given['stage']!r}", f"Stages are {' and '.join(STAGES)}.")
     base = home(workspace, _top(workspace))
     file = base / ".kiln/config.json"
+    refuse_link(base, file)
     wishes = read(file)
     strategy = str(given.get("strategy") or (wishes.strategies[stage.name] if wishes.there else "debate"))
     if strategy not in stage.strategies:
@@ -89,6 +92,12 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
     return found, notices
 
 
+def refuse_link(top: Path, path: Path) -> None:
+    """Raise UsageError if a link is on the way down to a path: it may lead to any folder of the user."""
+    if link := link_below(top, path):
+        raise UsageError(f"{link} is a link, which may lead anywhere", "Put a folder there instead.")
+
+
 def seats_for(settings: Settings) -> dict[str, int]:
     """A single review has one author, and nothing to synthesize."""
     return {"author": 1} if settings.strategy == "single" else {"author": 2, "synthesizer": 1}
@@ -117,7 +126,7 @@ def _top(workspace: Path) -> Path:
 ROUNDS = (1, 3)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preferences:
     """The preferences in the file. Without a file, a stage debates."""
 
@@ -203,7 +212,7 @@ def _shown(value: object) -> str:
 # the two stages, plan and review: only what differs between them
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """The names of a stage, of its strategies and of its result."""
 

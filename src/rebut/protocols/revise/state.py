@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut.core.errors import UsageError
+from rebut.core.frozen import frozen
 from rebut.core.text import tokens
 from rebut.core.types import Participant
 from rebut.domain.ledger import Claim, Entry
@@ -72,7 +73,7 @@ class ReviseState:
         return documents + sum(tokens(c.text) for played in self.rounds for c in played.critiques.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DocumentVersion:
     """A document of one author. Number 1 is the first draft."""
 
@@ -103,7 +104,7 @@ class RoundSoFar:
         return len(self.revisions) == 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Critiqued:
     """A critique and its points."""
 
@@ -124,7 +125,7 @@ class Critiqued:
         return 1 - self.by
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Revised:
     """A revision, and the version that it produced."""
 
@@ -137,7 +138,7 @@ class Revised:
 # the names of the files
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Files:
     """Names by author (0 is the first) and number. Version 1 is the first draft, version n+1 comes out of round n."""
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rebut.core.frozen import frozen
 from rebut.core.text import counted
 from rebut.core.types import Changed
 from rebut.record import sessions
@@ -247,7 +248,7 @@ FLAGS = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=di
 SUBMODULE, NONE = "160000", "000000"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delta:
     """One file that changed. Names are as the file system has them; a mode of zeros means that it did not exist."""
 
@@ -268,7 +269,7 @@ class Delta:
         return NONE not in self.modes and old[:2] != new[:2]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lines:
     """Which lines of a file changed, as git counted them on the file's bytes."""
 
@@ -345,7 +346,7 @@ CHANGE_CAP = 20_000_000
 """Bytes that are read of all old sides together, and as many of all new ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileSide:
     """One side of a file that could be read."""
 

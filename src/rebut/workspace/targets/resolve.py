@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 from rebut.core.errors import UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.core.types import Changed
 from rebut.workspace.context import shown
 from rebut.workspace.diff import added, all_new, section
@@ -243,7 +244,7 @@ MEANING: dict[Kind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetQuestion:
     """What to ask, the answers with their meaning, and the answer that an empty line gives."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from rebut.core.errors import UsageError
+from rebut.core.frozen import frozen
 from rebut.workspace.git import Git
 from rebut.workspace.targets.git_change import EMPTY_TREES
 
@@ -14,7 +14,7 @@ FORMS = "Scopes are uncommitted, commit:SHA, base:BRANCH, range:A..B, range:A...
 REF = re.compile(r"[^\s\x00-\x1f\x7f:?*\[\\-][^\s\x00-\x1f\x7f:?*\[\\]{0,254}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """Which change is meant. `first` is the commit, branch, path or left end of a range."""
 
@@ -57,7 +57,7 @@ def _ref(ref: str, text: str) -> str:
 DEEPEN = "This is a shallow clone: get the rest with `git fetch --unshallow`."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compared:
     """Two states: commits or the empty tree, "" for the working tree."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
 from rebut.core.types import Changed
 from rebut.workspace.diff import first_line, head_and_hunks, hunk_range, sections, shorter_hunks
 from rebut.workspace.targets.target import Target
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Piece:
     """A part of the diff that is not split further, and the change it belongs to."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from rebut.core.errors import RecordError
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import counted, cut
-from rebut.core.types import Changed, Json, as_row, remade
+from rebut.core.types import Changed
 from rebut.record.record import Record
 from rebut.workspace.context import BUDGET, Gathered, Piece, numbered
 from rebut.workspace.diff import line_counts
@@ -20,7 +21,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """What the user gave, as it was given. Empty means: not given."""
 
@@ -36,7 +37,7 @@ class Wanted:
     """What else could be given, in the words of the command that asks; for its errors."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """What is debated. Paths are relative to the top of the workspace; `base` and `new` are commits, "" for its files.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from rebut.core.errors import UsageError
 from rebut.core.files import repository
+from rebut.core.frozen import frozen
 from rebut.core.types import Changed
 from rebut.workspace.diff import diff_end
 from rebut.workspace.file_reader import FILE_CAP, NEVER_READ, decode, is_never_sent
@@ -17,7 +17,7 @@ from rebut.workspace.targets.target import Confidence, Kind, Wanted
 from rebut.workspace.targets.transcripts import last_said
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """A text, its origin in words, the name of its file if it has one, and what was given but not used."""
 
@@ -124,7 +124,7 @@ SAME = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A piece of code in a text."""
 
@@ -224,7 +224,7 @@ CODE_LINE = re.compile(
 CODE = frozenset(f".{ending}" for ending in {*ENDINGS.values(), *SAME, *ENDINGS} - {"md", "markdown"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guess:
     """The kind that a text seems to be."""
 

@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from rebut.core.errors import UsageError
 from rebut.core.files import repository
-from rebut.core.types import Json
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 
 BLOCK = 1 << 18
 LOOK_BACK = 64_000_000
@@ -20,7 +20,7 @@ MOST_FILES = 1_000
 INSTEAD = "Give the text itself: as an argument, on standard input or with --artifact-file."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TranscriptMessage:
     """A message and where it was found."""
 

@@ -1,4 +1,4 @@
-"""Make a git repository of `base`, with `changed` laid over it and not committed: `python lay.py FOLDER`."""
+"""Make a git repository of `base`, with the files of `changed` uncommitted: `python prepare.py FOLDER`."""
 
 import os
 import shutil
@@ -29,5 +29,5 @@ def lay(folder: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or (Path(sys.argv[1]).exists() and any(Path(sys.argv[1]).iterdir())):
-        sys.exit("usage: python lay.py FOLDER, where FOLDER is empty or not there yet")
+        sys.exit("usage: python prepare.py FOLDER, where FOLDER is empty or not there yet")
     lay(Path(sys.argv[1]))

@@ -1,0 +1,60 @@
+"""Runs coroutines from commands, with an event loop only if one is needed.
+
+Loading asyncio takes longer than everything else that a short command does. So code that both debates and short
+commands use waits through the functions here. `run` starts without a loop; the first call that needs one starts it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine, Generator
+from types import coroutine
+from typing import Any, ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    import asyncio
+
+    return asyncio.run(work)  # it continues where it waits in `started`
+
+
+def is_running() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+@coroutine
+def started() -> Generator[None, None, None]:
+    """Returns once a loop is running. Await this before the first use of asyncio."""
+    if not is_running():
+        yield
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """The result of a function that takes a while: from a thread, so that a running loop can do other work."""
+    if not is_running():
+        return function(*args, **options)
+    import asyncio
+
+    return await asyncio.to_thread(function, *args, **options)
+
+
+async def gather(*work: Coroutine[Any, Any, T]) -> list[T]:
+    """All results: one after the other until a loop is running, then the rest at once."""
+    results: list[T] = []
+    for at, one in enumerate(work):
+        if is_running():
+            import asyncio
+
+            return results + await asyncio.gather(*work[at:])
+        results.append(await one)
+    return results

@@ -1,0 +1,25 @@
+"""JSON values, and frozen values as rows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+def as_row(value: Any) -> Any:
+    """A value as plain JSON: the fields of a dataclass in their order, tuples as lists. `remade` reads it back."""
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: as_row(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, list | tuple):
+        return [as_row(item) for item in value]
+    return {key: as_row(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def remade(kind: type[T], row: Mapping[str, Any], **parts: Any) -> T:
+    """A value from its row on record, with `parts` given. A field that a later version of rebut added is ignored."""
+    own = {one.name: row[one.name] for one in fields(cast(Any, kind)) if one.name in row}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in own.items()} | parts)

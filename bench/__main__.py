@@ -18,7 +18,7 @@ from bench.table import Row, shown
 
 GROUPS = (
     *("one", "many", "steps", "starting", "replaying", "growth"),
-    *("panel", "analysing", "targets", "reviewing", "deadline"),
+    *("panel", "analysing", "targets", "reviewing", "deadline", "secrets"),
 )
 
 

@@ -272,24 +272,70 @@ def test_no_variable_of_the_environment_changes_what_is_found(
     assert rules_of(critique(*change)) == whole
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "rule"),
-    [
-        ("a.py", "import os  # noqa\n", "F401"),
-        ("a.py", "import os  # noqa: F401\n", "F401"),
-        ("a.py", "import subprocess\nsubprocess.call('x' + __name__, shell=True)  # nosec\n", "B602"),
-        ("a.sh", "#!/bin/sh\necho $1 # shellcheck disable=SC2086\n", "SC2086"),
-        ("a.js", "debugger; // eslint-disable-line\n", "no-debugger"),
-        (WORKFLOW, DEFECTS[WORKFLOW][0].rstrip() + " # zizmor: ignore[template-injection]\n", "template-injection"),
-        ("a.js", "debugger; // oxlint-disable-line\n", "no-debugger"),
-    ],
-)
-def test_a_comment_that_asks_for_silence_lowers_a_finding_and_does_not_hide_it(
-    path: str, text: str, rule: str
+SILENT = [
+    ("a.py", "import os  # noqa\n", "F401", "P3"),
+    ("a.py", "print(nowhere)  # noqa: F821\n", "F821", "P1"),
+    ("a.py", "import subprocess\nsubprocess.call('x' + __name__, shell=True)  # nosec\n", "B602", "P1"),
+    ("a.py", "import subprocess\nsubprocess.call('x' + __name__,\n    shell=True)  # nosec B602\n", "B602", "P1"),
+    ("a.sh", "#!/bin/sh\necho $1 # shellcheck disable=SC2086\n", "SC2086", "P2"),
+    ("a.sh", "#!/bin/sh\n# shellcheck disable=SC2086\necho $1\n", "SC2086", "P2"),
+    ("a.sh", "#!/bin/sh\n# shellcheck shell=sh disable=SC2086\necho $1\n", "SC2086", "P2"),
+    ("a.js", "debugger; // eslint-disable-line\n", "no-debugger", "P2"),
+    ("a.js", "// eslint-disable-next-line no-debugger\ndebugger;\n", "no-debugger", "P2"),
+    ("a.js", "debugger; // oxlint-disable-line\n", "no-debugger", "P2"),
+    ("Dockerfile", "FROM debian:12\n# hadolint ignore=DL3004\nRUN sudo ls\n", "DL3004", "P2"),
+    (
+        WORKFLOW,
+        DEFECTS[WORKFLOW][0].rstrip() + " # zizmor: ignore[template-injection]\n",
+        "template-injection",
+        "P1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "rule", "severity"), SILENT)
+def test_a_comment_that_the_change_brings_in_hides_and_lowers_nothing(
+    path: str, text: str, rule: str, severity: str
 ) -> None:  # J7
     one = with_rule(critique(changed(path, None, text)), rule)
-    assert one.severity == "P3" and "A comment there silences the rule" in one.text
-    assert "disable" not in text or "disable" in one.evidence[0].quote, "quoted as it stands, not as it was laid"
+    assert one.severity == severity and "This change brings in a comment that silences the rule" in one.text
+    assert one.evidence[0].quote in text, "quoted as it is written, not as it was copied"
+
+
+def test_a_comment_added_to_an_old_line_lowers_nothing_either() -> None:  # J7
+    old = "import subprocess\nsubprocess.call('x' + __name__, shell=True)\n"
+    one = with_rule(critique(changed("a.py", old, old.rstrip() + "  # nosec\n")), "B602")
+    assert one.severity == "P1" and "This change brings in a comment" in one.text
+
+
+# The name was defined in the base, so that F821 is new though its line is not.
+DEFINED = "print(1)\nfirst = 1\nif first:\n    print(first)  # noqa: F821\n"
+
+
+def test_a_comment_that_the_base_had_on_the_same_line_counts_also_when_both_were_moved() -> None:  # J7
+    moved = "if 1:\n        print(first)  # noqa: F821\nprint(1)\n"
+    one = with_rule(critique(changed("a.py", DEFINED, moved)), "F821")
+    assert one.severity == "P3" and "did so before this change" in one.text
+    gone = changed("a.py", DEFINED, "print(1)\n")
+    one = with_rule(critique(gone, changed("b.py", None, "print(first)  # noqa: F821\n")), "F821")
+    assert one.severity == "P3", "moved to another file"
+
+
+def test_a_comment_of_the_base_counts_as_often_as_it_was_there_and_for_no_other_code() -> None:  # J7
+    twice = "print(first)  # noqa: F821\nprint(first)  # noqa: F821\n"
+    found = critique(changed("a.py", DEFINED, twice))
+    assert sorted(one.severity for one in found.findings if "F821" in one.text) == ["P1", "P3"]
+    other = DEFINED.replace("print(first)  # noqa", "print(second)  # noqa")
+    assert with_rule(critique(changed("a.py", DEFINED, other)), "F821").severity == "P1"
+    shell = "#!/bin/sh\n# shellcheck disable=SC2086\n{}\n"
+    rewritten = changed("a.sh", shell.format("echo 1"), shell.format("rm -r $1"))
+    assert with_rule(critique(rewritten), "SC2086").severity == "P2", "the old comment was never about this line"
+
+
+def test_a_comment_about_other_rules_silences_nothing() -> None:  # J7
+    moved = changed("a.py", DEFINED.replace("F821", "E501"), "print(first)  # noqa: E501\n")
+    one = with_rule(critique(moved), "F821")
+    assert one.severity == "P1" and "comment" not in one.text
 
 
 @pytest.mark.parametrize(

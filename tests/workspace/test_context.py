@@ -148,3 +148,17 @@ def test_no_request_makes_serving_fail_or_break_the_cap_or_leak(folder: Path, ne
     assert len(text.encode("utf-8", "replace")) <= 4_100  # the line about unanswered requests comes on top
     assert "KEY=" not in text.replace("KEY=", "", sum(need.count("KEY=") for need in needs))
     assert "outside\n" not in text
+
+
+def test_a_secret_in_the_name_of_a_file_or_folder_does_not_get_out(tmp_path: Path) -> None:  # C8
+    # `redact` of these tests knows one secret.
+    (tmp_path / "hunter2").mkdir()
+    (tmp_path / "hunter2/notes.txt").write_text("the notes\n")
+    (tmp_path / "dump-hunter2.sql").write_text("select 1\n")
+    shown = [
+        served(tmp_path, "tree:", "grep:notes", "grep:select", "hunter2/notes.txt", "hunter2"),
+        gathered(tmp_path, ".").text,
+        gathered(tmp_path, ".", budget=5).text,
+    ]
+    for text in shown:
+        assert "hunter2" not in text and "notes.txt" in text and "dump-" in text

@@ -253,6 +253,21 @@ NEVER = [
     "service-account-1.json",
     "secrets.yaml",
     "home/.ssh/config",
+    "home/.docker/config.json",
+    ".vault-token",
+    ".yarnrc",
+    ".mylogin.cnf",
+    ".bash_history",
+    "home/.zsh_history",
+    ".python_history",
+    "home/.psql_history",
+    ".local/share/fish/fish_history",
+    ".m2/settings.xml",
+    ".config/gh/hosts.yml",
+    ".cargo/credentials.toml",
+    ".terraformrc",
+    "AuthKey_1.p8",
+    "vpn/office.ovpn",
 ]
 
 
@@ -263,7 +278,19 @@ def test_files_of_these_names_are_never_sent(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["src/environment.py", "keys.md", "src/secrets_store.py", "env.py", "monkey", "a/gitx"]
+    "path",
+    [
+        *("src/environment.py", "keys.md", "src/secrets_store.py", "env.py", "monkey", "a/gitx"),
+        *(
+            "config.json",
+            "src/config.json",
+            "settings.xml",
+            "hosts.yml",
+            "history.py",
+            "price_history.py",
+            "docker/Dockerfile",
+        ),
+    ],
 )
 def test_ordinary_names_are_sent(path: str) -> None:
     # C16

@@ -16,12 +16,14 @@ from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from rebut.core import files
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.types import FAILURES, Reply, Request, Usage
 
 _PIECE = 24
+LARGEST = 50_000_000
 _EXAMPLE = 'An answer is {"text": "…"}, {"json": {…}}, {"fail": "timeout"} or {"hang": true}, or a list of these.'
 _FIELDS = {"text", "json", "fail", "hang", "message", "delay", "stream", "usage", "usd", "truncated"}
 
@@ -84,7 +86,9 @@ class Scripted:
 
 def _read(path: Path) -> tuple[str, str, dict[str, list[ScriptedAnswer]]]:
     try:
-        source = path.read_text(encoding="utf-8")
+        source = files.read(path, LARGEST + 1).decode()
+        if len(source) > LARGEST:
+            raise UsageError(f"{path} is larger than {LARGEST:,} bytes", "Check the path after scripted:.")
         whole = json.loads(source, object_pairs_hook=_no_twins)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", "Check the path after scripted:.") from None
@@ -93,9 +97,13 @@ def _read(path: Path) -> tuple[str, str, dict[str, list[ScriptedAnswer]]]:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}, line {line}: not UTF-8", "Save the file as UTF-8.") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply", "Use fewer brackets inside each other.") from None
     except _Twins as twins:
         line = _line(source, twins.name, source.find(json.dumps(twins.name)) + 1)
         raise UsageError(f"{path}, line {line}: {twins.name!r} appears twice", "Keep one of them.") from None
+    except ValueError as error:  # a number with thousands of digits
+        raise UsageError(f"{path}: {error}", "Use smaller numbers.") from None
 
     def wrong(what: str, name: str = "") -> UsageError:
         return UsageError(f"{path}, line {_line(source, name)}: {what}", _EXAMPLE)

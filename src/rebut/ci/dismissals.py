@@ -210,7 +210,7 @@ def _read(line: str, where: str) -> Dismissal:
     hint = "A line is one JSON object as `rebut dismiss` writes it; fix or remove it."
     try:
         data = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: not JSON", hint) from error
     if not isinstance(data, dict):
         raise ConfigError(f"{where}: not an object", hint)
@@ -255,11 +255,12 @@ def shared_file(workspace: Path) -> Path:
 
 def load(file: Path) -> tuple[Dismissal, ...]:
     try:
-        if not file.is_file():
-            return ()
-        if file.stat().st_size > LARGEST_LIST:
+        raw = files.read(file, LARGEST_LIST + 1)
+        if len(raw) > LARGEST_LIST:
             raise ConfigError(f"{file} is larger than {LARGEST_LIST:,} bytes", "Remove expired lines.")
-        return parse_dismissals(file.read_text(encoding="utf-8-sig", errors="replace"), str(file))
+        return parse_dismissals(raw.decode("utf-8-sig", "replace"), str(file))
+    except FileNotFoundError:
+        return ()
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
 

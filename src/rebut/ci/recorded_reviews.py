@@ -92,7 +92,7 @@ def _sets_its_own_rules(target: Target) -> bool:
         if REPO_FILE in (change.path, change.old_path):
             try:
                 old, new = (tomllib.loads(text or "") for text in (change.before, change.after))
-            except tomllib.TOMLDecodeError:
+            except (ValueError, RecursionError):
                 return True
             if any(old.get(name) != new.get(name) for name in ("limits", "egress")):
                 return True

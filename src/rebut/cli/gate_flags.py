@@ -191,8 +191,8 @@ def writable(file: Path) -> None:
 
 def _is_own(file: Path) -> bool:
     try:
-        name: object = json.loads(file.read_text(encoding="utf-8"))["runs"][0]["tool"]["driver"]["name"]
-    except (OSError, ValueError, LookupError, TypeError):
+        name: object = json.loads(files.read(file))["runs"][0]["tool"]["driver"]["name"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return False
     return name == "rebut"
 
@@ -200,7 +200,7 @@ def _is_own(file: Path) -> bool:
 def save(file: Path, found: GatedReview) -> None:
     """Write the SARIF file atomically: half a file could be taken for a result."""
     text = json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
-    file = file.resolve()
+    file = files.real(file)
     kept = f"The review is on record: `rebut export {found.review.session} --format sarif` writes it again."
     if file.exists() and not _is_own(file):  # created since the review began
         raise RecordError(f"{file} already exists and is not a SARIF file of rebut", f"It was not replaced. {kept}")

@@ -45,6 +45,7 @@ def _sessions() -> Iterable[tuple[str, str]]:
     """All sessions, the last changed first, each with its topic."""
     import json
 
+    from rebut.core import files
     from rebut.core.text import cut
     from rebut.record.sessions import home
 
@@ -53,9 +54,9 @@ def _sessions() -> Iterable[tuple[str, str]]:
     folders = [one for one in root.iterdir() if not one.name.startswith(".")] if root.is_dir() else []
     for folder in sorted(folders, key=lambda one: one.stat().st_mtime, reverse=True):
         try:
-            with (folder / "journal.jsonl").open("rb") as journal:
-                yield folder.name, cut(str(json.loads(journal.readline())["topic"]), 60)
-        except (OSError, ValueError, KeyError):
+            opened = files.read(folder / "journal.jsonl", 1_000_000).partition(b"\n")[0]
+            yield folder.name, cut(str(json.loads(opened)["topic"]), 60)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             yield folder.name, ""
 
 

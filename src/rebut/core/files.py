@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -10,6 +12,28 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parents[1]
+
+
+def read(path: Path | str, most: int | None = None, *, pipes: bool = False) -> bytes:
+    """The content of a regular file, or its first bytes. OSError for anything else, and it never waits.
+
+    A named pipe without a writer would be opened for ever, and a device has no end. With `pipes` a pipe is read too, as
+    a shell makes them for `<(…)`; one that nobody writes to is empty.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        if not stat.S_ISREG(mode) and not (pipes and stat.S_ISFIFO(mode)):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        os.set_blocking(handle, True)
+        return file.read(-1 if most is None else most)
+
+
+def real(path: Path) -> Path:
+    """The path without links. Unlike `Path.resolve` it leaves a link that leads to itself as it is."""
+    return Path(os.path.realpath(path))
 
 
 def write(path: Path, data: bytes, mode: int = 0o666, *, replace: bool = True) -> bool:

@@ -22,20 +22,15 @@ SHORTEST = 15
 
 RUN = re.compile(r"[A-Za-z0-9_+/=-]{10}")
 """Somewhere in each secret that has no space, which most code and prose has not."""
-SHORTEST_VALUE = 14
-VALUE = re.compile(rf"(?<![A-Za-z0-9_./=:+~-])[A-Za-z0-9_./=:+~-]{{{SHORTEST_VALUE},}}+")
-DIGIT = re.compile(r"[0-9]")
-"""A value after a service's name counts only if it looks random, and without a digit none does."""
-FEW = 16
-BEFORE = 110
-"""More characters than the longest name and all that may be between it and its value."""
 
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
+EDGE = re.compile(r"(?<![A-Za-z0-9])(?=([A-Za-z0-9]\S\S))")
+EDGE_AFTER_ESCAPE = re.compile(rf"(?:{'|'.join(edge.format('') for edge in EDGES)})(?=([A-Za-z0-9]\S\S))")
 # What may be between the name of a service and its secret: the rest of a name, quotes, and a sign.
 LINK = (
     r"[\w.\- \t]{0,24}+\\?[\"'`]?[\])]?[ \t]{0,8}"
-    r"(?:->|[:?|!]{0,3}={1,3}>?|:{1,2}|,|\|\||>)\s{0,8}\\?[\"'`(]{0,3}"
+    r"(?:->|[:?|!]{0,3}={1,3}>?|:{1,2}|,|\|\||>)\s{0,8}\\?[\"'`(]{0,3}(?=[a-z_.=:+~/-]{0,100}+\d)"
 )
 
 
@@ -83,56 +78,51 @@ class Words:
     """The words of a text that could be a secret or contain one: far less to search than the whole text."""
 
     long: str
-    valued: tuple[str, ...]
-    """Those that contain something that could be the value of a name before it."""
+    low: str
+    """All of them, in lower case: what is not in here is nowhere in the text, unless it contains a space."""
 
     @classmethod
     def of(cls, text: str) -> Words:
-        every = [word for word in set(text.split()) if len(word) >= SHORTEST_VALUE]
+        every = set(text.split())
         long = "\n".join([word for word in every if len(word) >= SHORTEST and RUN.search(word)])
-        return cls(long, tuple([word for word in every if DIGIT.search(word) and VALUE.search(word)]))
+        return cls(long, "\n".join(every).lower())
 
 
 def spans(text: str, words: Words) -> Iterator[Span]:
     """Where secrets are that their own shape shows."""
     # Each gate is tried on every text that enters a debate, hence the bare loops over pairs.
-    tight, spaced = _gates()
+    tight, inside, spaced = _gates()
     long = words.long
-    likely = [shape for gate, shape in tight if gate in long and shape.in_words(words)]
+    beginnings = set(_beginnings(long))
+    likely = [shape for gate, shape in tight if gate[:3] in beginnings and gate in long and shape.in_words(words)]
+    likely += [shape for gate, shape in inside if gate in long and shape.in_words(words)]
     likely += [shape for gate, shape in spaced if gate in text]
     for shape in likely:
         group = 0 if shape.whole else "value"
         yield from (m.span(group) for m in shape.pattern.finditer(text) if shape.holds(m[group]))
 
 
+def _beginnings(long: str) -> list[str]:
+    """The first three characters of everything that could open a secret: few, where prefixes are many."""
+    found: list[str] = (EDGE_AFTER_ESCAPE if "\\" in long or "%" in long else EDGE).findall(long)
+    return found
+
+
 def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
     """Values of the right form after a service's name. They may still be fillers. `low` is the text in lower case."""
-    # The name is shortly before its value: only the text before something like a value is searched for names.
-    near = "\n".join([low[max(0, start - BEFORE) : end] for start, end in _values(text, words)])
-    for gate, shapes in [(gate, shapes) for gate, shapes in _keyed() if gate in near] if near else ():
-        at = low.find(gate)
-        while at >= 0:
-            yield from (m for shape in shapes if (m := shape.pattern.match(text, at)))
-            at = low.find(gate, at + 1)
-
-
-def _values(text: str, words: Words) -> Iterator[Span]:
-    """Where something like a value is."""
-    if len(words.valued) > FEW:
-        yield from (m.span() for m in VALUE.finditer(text) if DIGIT.search(m[0]))
-        return
-    # Looking for a few words is many times faster than trying the pattern at every character.
-    for word in words.valued:
-        at = text.find(word)
-        while at >= 0:
-            yield at, at + len(word)
-            at = text.find(word, at + len(word))
+    known = words.low
+    for _, link, shapes in [one for one in _keyed() if one[0] in known]:
+        # A name and its link are looked for in lower case; a search that begins with plain characters takes no time.
+        for m in _compiled(link).finditer(low):
+            yield from (v for shape in shapes if (v := shape.pattern.match(text, m.end())))
 
 
 def kind_of(secret: str) -> str | None:
     """What to call a secret, judged by itself alone."""
-    for shape in _shapes():
-        if shape.whole and shape.gate in secret and shape.pattern.fullmatch(secret) and shape.holds(secret):
+    begins, contains = _by_beginning()
+    likely: list[tuple[int, Shape]] = [*begins.get(secret[:2], ()), *(one for one in contains if one[1].gate in secret)]
+    for _, shape in sorted(likely, key=lambda one: one[0]):
+        if shape.gate in secret and shape.pattern.fullmatch(secret) and shape.holds(secret):
             return shape.kind
     return None
 
@@ -193,21 +183,43 @@ def _shapes() -> tuple[Shape, ...]:
 
 
 @lru_cache(maxsize=1)
-def _gates() -> tuple[tuple[tuple[str, Shape], ...], tuple[tuple[str, Shape], ...]]:
-    """The shapes that one word holds, and those that may stretch over several, each beside its gate."""
-    tight = tuple((shape.gate, shape) for shape in _shapes() if not shape.spaced)
-    return tight, tuple((shape.gate, shape) for shape in _shapes() if shape.spaced)
+def _by_beginning() -> tuple[dict[str, list[tuple[int, Shape]]], list[tuple[int, Shape]]]:
+    """The shapes of whole secrets, each with its place in the file: by their first two characters, and others."""
+    begins: dict[str, list[tuple[int, Shape]]] = {}
+    others = []
+    for n, shape in enumerate(_shapes()):
+        if shape.whole and shape.source.startswith(re.escape(shape.gate)) and len(shape.gate) > 1:
+            begins.setdefault(shape.gate[:2], []).append((n, shape))
+        elif shape.whole:
+            others.append((n, shape))
+    return begins, others
 
 
 @lru_cache(maxsize=1)
-def _keyed() -> tuple[tuple[str, tuple[Shape, ...]], ...]:
-    """The names of services, each once, with the shapes of what may follow it."""
+def _gates() -> tuple[tuple[tuple[str, Shape], ...], ...]:
+    """The shapes that one word holds, by what they begin with or contain, and those that may stretch over several."""
+    tight = [shape for shape in _shapes() if not shape.spaced]
+    begin = [shape.source.startswith(re.escape(shape.gate)) for shape in tight]
+    return (
+        tuple(
+            (shape.gate, shape) for shape, begins in zip(tight, begin, strict=True) if begins and len(shape.gate) > 2
+        ),
+        tuple(
+            (shape.gate, shape) for shape, begins in zip(tight, begin, strict=True) if not begins or len(shape.gate) < 3
+        ),
+        tuple((shape.gate, shape) for shape in _shapes() if shape.spaced),
+    )
+
+
+@lru_cache(maxsize=1)
+def _keyed() -> tuple[tuple[str, str, tuple[Shape, ...]], ...]:
+    """The names of services, each once, with the link to a value and the shapes of what may follow it."""
     made: dict[str, list[Shape]] = {}
     for table in tables():
         for word in table.keywords:
-            source = f"(?i:{re.escape(word)}){LINK}(?P<value>{table.pattern})(?![A-Za-z0-9_+/=-])"
+            source = f"(?P<value>{table.pattern})(?![A-Za-z0-9_+/=-])"
             made.setdefault(word, []).append(Shape(table.kind, word, source, _always))
-    return tuple((word, tuple(shapes)) for word, shapes in made.items())
+    return tuple((word, f"{re.escape(word)}{LINK}", tuple(shapes)) for word, shapes in made.items())
 
 
 def _token(prefix: str, rest: str) -> str:

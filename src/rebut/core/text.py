@@ -81,8 +81,41 @@ def squeeze(text: str) -> str:
 
 
 def tame(text: str) -> str:
-    """Text of a model or a user for a Markdown document: no line of it begins a heading, a quote or a table."""
-    return re.sub(r"^([ \t]*)(#|>|\||```|~~~|---|===|\*\*\*)", r"\1\\\2", text, flags=re.M)
+    """Text of a model, a user or a server for a Markdown document: every word of it is shown, and as text.
+
+    No line begins a heading, a quote, a table, a fence, a rule or a definition, also behind the mark of a list. Nothing
+    is HTML, an entity, a link or an image. Emphasis, lists and code within a line stay as they are.
+    """
+    text = _INLINE.sub(r"\\\g<0>", _BREAKS.sub("\n", text))
+    return "\n".join([_tame_line(line) for line in text.split("\n")])
+
+
+def inline(text: str) -> str:
+    """The same in one line, for a heading, an item of a list or a cell."""
+    return tame(squeeze(text))
+
+
+_BREAKS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_INLINE = re.compile(
+    r"\\(?=[!-/:-@\[-`{-~]|$)"  # a backslash that would escape something, or break the line
+    r"|<(?=[A-Za-z/!?])|&(?=#?\w{1,32};)|\[(?=[^\n]{0,500}?\][(\[:])|\$(?=[$\\`])",
+    re.M,
+)
+_LIST_MARKS = re.compile(r"[ \t]{0,200}(?:(?:[-+*]|\d{1,9}[.)])(?:[ \t]{1,200}|$)){0,20}")
+_RULE = re.compile(r"([-*_=])(?:[ \t]*\1)*[ \t]*$|[ \t|:-]+$")
+"""A rule, the line below a heading, or the line below the head of a table."""
+
+
+def _tame_line(line: str) -> str:
+    marks = _LIST_MARKS.match(line)
+    at = marks.end() if marks else 0
+    # Four spaces would make code of what follows, and in code an escape is shown.
+    start, rest = re.sub(r"(?<=\S)[ \t]+", " ", re.sub(r"^[ \t]{4,}|^\t+", "   ", line[:at])), line[at:]
+    if not rest:  # marks of a list alone, which may be a rule or the line below a heading
+        first = start.lstrip()
+        return f"{start[: len(start) - len(first)]}\\{first}" if first and not first[0].isdigit() else line
+    opens = rest[0] in "#>|" or rest.startswith(("```", "~~~")) or _RULE.match(rest)
+    return f"{start}\\{rest}" if opens else start + rest
 
 
 def harmless(text: str) -> str:

@@ -11,12 +11,13 @@ The layout is the same for every protocol. A `Vocabulary` holds a protocol's own
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal
 
 from rebut.core.frozen import frozen
-from rebut.core.text import cut, squeeze, tame
+from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, distinct, similar
 
 CITES_NOTHING = " (cites nothing)"
@@ -136,7 +137,7 @@ def table(ledger: Ledger) -> list[str]:
 
 def cell(value: object) -> str:
     """A value for a table: on one line, and without a bar that would end the cell."""
-    return cut(str(value), LONGEST_CELL).replace("|", "\\|")
+    return re.sub(r"(?<!\\)\|", r"\|", inline(cut(str(value), LONGEST_CELL)))
 
 
 def _issue(issue: Point, tags: str, words: Vocabulary, name: Callable[[str], str] = str) -> list[str]:
@@ -178,7 +179,7 @@ def bullets(title: str, items: Iterable[str], none: str = "") -> str:
 
 def section(heading: str, items: Iterable[str], none: str = "- none") -> str:
     """A heading of a Markdown document and its bullets, whose text cannot open a heading of its own."""
-    rows = [f"- {squeeze(tame(item))}" for item in items if squeeze(item)] or [none]
+    rows = [f"- {inline(item)}" for item in items if squeeze(item)] or [none]
     return "\n".join([heading, "", *rows]) if rows[0] else ""
 
 
@@ -252,9 +253,11 @@ def markdown(value: Any, known: Known) -> str:
     last = ""
     for row in answer(value, known):
         if row.kind == "item":
-            blocks[-1] += f"{chr(10) if last == 'item' else chr(10) * 2}- {row.text}"
+            blocks[-1] += f"{chr(10) if last == 'item' else chr(10) * 2}- {inline(row.text)}"
         else:
-            blocks.append(tame(row.text) if row.kind == "text" else f"**{row.label}:** {row.text}".rstrip())
+            blocks.append(
+                tame(row.text) if row.kind == "text" else f"**{inline(row.label)}:** {inline(row.text)}".rstrip()
+            )
         last = row.kind
     return "\n\n".join(blocks)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
-from rebut.core.text import counted, cut, squeeze, tame, wrapped
+from rebut.core.text import counted, cut, inline, squeeze, wrapped
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
@@ -181,8 +181,11 @@ class ReviewResult:
         """Everything, for `summary.md`."""
         content = self.content[:LONGEST_CONTENT]
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", content)), default=0))
-        body = [*self._where(), *(["", f"{fence}markdown", content.rstrip("\n"), fence] if content else [])]
-        return "\n".join(self._rows(body, self.findings, "")) + "\n"
+        body = [
+            *map(inline, self._where()),
+            *(["", f"{fence}markdown", content.rstrip("\n"), fence] if content else []),
+        ]
+        return "\n".join(self._rows(body, self.findings, "", say=inline)) + "\n"
 
     def screen(self, *, width: int, everything: bool = False) -> str:
         """The same for a terminal: at most five P1 and P2, and one line for what is hidden."""
@@ -208,7 +211,12 @@ class ReviewResult:
         return [self.artifact, *([f"in {self.folder}"] if self.folder else [])]
 
     def _rows(
-        self, artifact: Sequence[str], findings: Sequence[ReviewFinding], hidden: str, most: int | None = None
+        self,
+        artifact: Sequence[str],
+        findings: Sequence[ReviewFinding],
+        hidden: str,
+        most: int | None = None,
+        say: Callable[[str], str] = squeeze,
     ) -> list[str]:
         rows = ["## Debate Summary", "", f"Session: {self.session}", f"Target: {self.target}", f"Rounds: {self.rounds}"]
         rows += [f"Converged: {'yes' if self.converged else 'no'}", "", "### Final Decision", f"- {self.decision}", ""]
@@ -218,14 +226,14 @@ class ReviewResult:
             # Findings that stand and are only not listed here must not read as none.
             there = sum(1 for f in self.findings if f.severity == severity and f.hidden in ("", severity))
             none = f"{there}, hidden" if there else "none"
-            rows += [f"- {severity}: {tame(f.line())}" for f in mine] or [f"- {severity}: {none}"]
+            rows += [f"- {severity}: {say(f.line())}" for f in mine] or [f"- {severity}: {none}"]
         rows += [hidden] if hidden else []
-        rows += ["", "### Judge Recommendation History", *(f"- {h.line()}" for h in self.history)]
+        rows += ["", "### Judge Recommendation History", *(f"- {say(h.line())}" for h in self.history)]
         rows += [] if self.history else ["- none: the judge was not asked"]
-        rows += ["", "### Unresolved", *(f"- {squeeze(u)}" for u in self.unresolved[:most] or ("none",))]
+        rows += ["", "### Unresolved", *(f"- {say(u)}" for u in self.unresolved[:most] or ("none",))]
         rows += _left(self.unresolved, most)
         actions = self.next_actions[:most] or ("nothing is left to do",)
-        rows += ["", "### Next Actions", *(f"{n}. [ ] {squeeze(a)}" for n, a in enumerate(actions, 1))]
+        rows += ["", "### Next Actions", *(f"{n}. [ ] {say(a)}" for n, a in enumerate(actions, 1))]
         return rows + _left(self.next_actions, most)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.core.files import real
 from rebut.core.types import LEFT, Participant
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import CONTEXT, FENCES
@@ -42,7 +43,7 @@ def chosen_folder(asked: Preparation, setting: str) -> str | None:
     chosen = asked.named.get(setting)
     if chosen == "-":
         return ""
-    return str((asked.workspace / Path(str(chosen)).expanduser()).resolve()) if chosen else None
+    return str(real(asked.workspace / Path(str(chosen)).expanduser())) if chosen else None
 
 
 async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: int = 0) -> list[Answer[V] | Failure]:

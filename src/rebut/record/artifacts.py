@@ -77,7 +77,7 @@ def is_ours(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> 
 def _named(text: str) -> list[str]:
     try:
         return [str(json.loads(text)["session"])]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return []
 
 

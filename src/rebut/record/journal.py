@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rebut.core import files
 from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.core.frozen import frozen
 from rebut.core.process_identity import own_start
@@ -60,7 +61,7 @@ def digest(line: bytes) -> str:
 def read(folder: Path) -> Read:
     """Read a journal without the lock. Splits on the newline byte only: U+2028 in a text does not end a line."""
     try:
-        data = (folder / NAME).read_bytes()
+        data = files.read(folder / NAME)
     except OSError as error:
         raise RecordError(f"{folder.name}: the journal cannot be read ({error.strerror})") from error
     lines: list[Line] = []

@@ -48,7 +48,7 @@ class Reachability:
 
     def _read(self) -> dict[str, Trip]:
         try:
-            rows = json.loads(self.path.read_text(encoding="utf-8"))
+            rows = json.loads(files.read(self.path))
             return {str(name): Trip(float(row["at"]), row.get("reads")) for name, row in rows.items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             return {}

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from rebut.core import files
 from rebut.core.errors import RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
@@ -80,15 +81,23 @@ def _sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
+FIRST_BYTES = 65_536
+
+
 def first_event(folder: Path) -> FoundSession | None:
     """Read only the first line: fast enough for a listing of thousands."""
     try:
-        with open(os.path.join(folder, journal.NAME), "rb") as file:  # noqa: PTH118, PTH123  pathlib takes twice as long
-            data = json.loads(file.readline())
+        data = json.loads(_first_line(os.path.join(folder, journal.NAME)))  # noqa: PTH118  pathlib takes twice as long
         opened = from_json(data)
         return FoundSession(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _first_line(path: str) -> bytes:
+    """Most opening lines are short; a file that is not a journal may have no line end at all."""
+    start = files.read(path, FIRST_BYTES)
+    return start.partition(b"\n")[0] if b"\n" in start else files.read(path).partition(b"\n")[0]
 
 
 def sessions(root: Path) -> list[FoundSession]:
@@ -171,7 +180,7 @@ def running(folder: Path) -> str:
     Read from the lock file, since trying the lock, even shared, could block a process that is about to take it.
     """
     try:
-        pid, _, since = (folder / "lock").read_text(errors="replace").partition(" ")
+        pid, _, since = files.read(folder / "lock", 200).decode(errors="replace").partition(" ")
     except OSError:
         return ""
     if not (pid.isdigit() and since and started(int(pid)) == since):

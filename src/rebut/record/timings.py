@@ -158,6 +158,8 @@ class Timings:
 
     def _tail(self, most: int) -> bytes:
         """The last lines of the file, at most so many bytes."""
+        if not self.path.is_file():
+            return b""
         with self.path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - most))

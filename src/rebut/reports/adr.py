@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut.core.text import counted, cut, squeeze, tame
+from rebut.core.text import counted, cut, inline, tame
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.session_status import ledger_of, outcome_of, status
@@ -24,9 +24,9 @@ def adr(record: Record) -> str:
     paths = [str(f["path"]) for f in _dicts(given) if "path" in f]
     asked = counted(len(record.calls), "question")
     parts = [
-        f"# {cut(opened.topic, 100)}",
-        f"- Status: {_status(record, outcome)}\n- Date: {record.lines[-1].at[:10]}\n"
-        f"- Deciders: {', '.join(_who(row) for row in opened.seats)}\n- Session: {opened.id} ({opened.protocol})",
+        f"# {inline(cut(opened.topic, 100))}",
+        f"- Status: {inline(_status(record, outcome))}\n- Date: {record.lines[-1].at[:10]}\n"
+        f"- Deciders: {inline(', '.join(map(_who, opened.seats)))}\n- Session: {opened.id} ({opened.protocol})",
         "## Context",
         tame(opened.topic),
         _list([f"file given to all: {path}" for path in paths]),
@@ -95,4 +95,4 @@ def _dicts(rows: Any) -> Sequence[Mapping[str, Any]]:
 
 
 def _list(rows: Iterable[str]) -> str:
-    return "\n".join(f"- {squeeze(row)}" for row in rows)
+    return "\n".join(f"- {inline(row)}" for row in rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rebut.core.json_value import Json
-from rebut.core.text import cut, tame
+from rebut.core.text import cut, inline, tame
 from rebut.domain import render
 from rebut.domain.ledger import ledger_to_json
 from rebut.domain.session_status import ledger_of, outcome_of, status
@@ -16,15 +16,18 @@ def markdown(record: Record) -> str:
     """A whole session as one Markdown document."""
     opened, outcome, ledger = record.opened, outcome_of(record), ledger_of(record)
     rows = [
-        f"# {opened.protocol}: {cut(opened.topic, 120)}",
+        f"# {inline(opened.protocol)}: {inline(cut(opened.topic, 120))}",
         "",
         f"Session `{opened.id}`, opened {record.lines[0].at}.",
         "",
     ]
     rows += ["| seat | model | family |", "|---|---|---|"]
-    rows += [f"| {s['seat']} | {render.cell(s['spec'])} | {render.cell(s.get('family', ''))} |" for s in opened.seats]
+    rows += [
+        f"| {render.cell(s['seat'])} | {render.cell(s['spec'])} | {render.cell(s.get('family', ''))} |"
+        for s in opened.seats
+    ]
     if len(opened.topic) > 120:
-        rows += ["", "## Topic", "", opened.topic]
+        rows += ["", "## Topic", "", tame(opened.topic)]
     rows += [
         "",
         "## Outcome",
@@ -42,14 +45,14 @@ def markdown(record: Record) -> str:
     for call in record.calls.values():
         if call.answered:
             rows += [
-                f"### {call.key} ({call.answered.model or 'unknown model'})",
+                f"### {call.key} ({inline(call.answered.model) or 'unknown model'})",
                 "",
                 render.markdown(call.answered.value, render.Known(ledger, seat_of(call.key))),
                 "",
             ]
-            rows += [f"> still breaks a rule after being sent back: {c}" for c in call.answered.complaints]
+            rows += [f"> still breaks a rule after being sent back: {inline(c)}" for c in call.answered.complaints]
         elif call.failed:
-            rows += [f"### {call.key}", "", f"No answer: {call.failed.failure}, {call.failed.message}", ""]
+            rows += [f"### {call.key}", "", f"No answer: {call.failed.failure}, {inline(call.failed.message)}", ""]
     if ledger.points or ledger.claims:
         rows += ["## Claims and points", "", *render.table(ledger), ""]
     rows += ["## Cost", "", spent(record.spent()), ""]

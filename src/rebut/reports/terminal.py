@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rebut.core.text import NARROW, counted, cut, squeeze, wrapped
+from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
 from rebut.domain.ledger import Evidence, Ledger, Point, noun_in
@@ -319,7 +319,7 @@ def worth_rows(worth: Worth | None, width: int) -> list[str]:
 
 def worth_markdown(worth: Worth) -> list[str]:
     """The same in full, as a section of Markdown."""
-    return ["## Was it worth it", "", *(f"- {squeeze(text)}" for text in worth_sentences(worth)), ""]
+    return ["## Was it worth it", "", *(f"- {inline(text)}" for text in worth_sentences(worth)), ""]
 
 
 def worth_sentences(worth: Worth) -> list[str]:

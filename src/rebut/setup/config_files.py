@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
+from rebut.core import files
 from rebut.core.errors import ConfigError
 
 REPO_FILE = "rebut.toml"
@@ -92,10 +93,9 @@ def repository_file(raw: Mapping[str, object], where: str = REPO_FILE) -> RepoTa
 def read(path: Path, *, needed: bool) -> dict[str, object]:
     """The tables of a TOML file; none if it is missing and not `needed`."""
     try:
-        if not needed and not path.is_file():
+        if not needed and not path.exists() and not path.is_symlink():
             return {}
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
+        raw = files.read(path, LARGEST_FILE + 1)
         if len(raw) > LARGEST_FILE:
             raise ConfigError(f"{path.name} is larger than {LARGEST_FILE} bytes", f"Look at {path}.")
     except OSError as error:
@@ -118,6 +118,10 @@ def parse(raw: bytes, where: str) -> dict[str, object]:
         line = int(at[1]) if at and at[1] else raw.count(b"\n") + 1
         what = str(error)[: at.start()] if at else str(error)
         raise ConfigError(f"{where}, line {line}: {what}", "The file must be valid TOML.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{where} is nested too deeply", "Use fewer brackets inside each other.") from error
+    except ValueError as error:  # a number with thousands of digits
+        raise ConfigError(f"{where}: {error}", "Use smaller numbers.") from error
 
 
 def _refuse_choices(raw: Mapping[str, object]) -> None:

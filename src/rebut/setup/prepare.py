@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rebut.core.errors import PriceUnknown, UsageError
-from rebut.core.files import repository
+from rebut.core.files import real, repository
 from rebut.core.frozen import frozen
 from rebut.core.types import ModelSpec, Sampling
 from rebut.domain.limits import RANGES, Limits
@@ -217,7 +217,7 @@ class Setup:
         """The target, with a note on the citations in its text, which are checked here."""
         from rebut.evidence.lookup import look_up, summed
 
-        folder = (self.workspace / file).resolve().parent if file else None
+        folder = real(self.workspace / file).parent if file else None
         cites = summed(await look_up(target.text, self.workspace, door, self.environment.never, folder))
         if not cites:
             return target
@@ -317,7 +317,7 @@ class Setup:
     # Checks. ----------------------------------------------------------------------------------------------------------
 
     def _inside(self, path: str | Path) -> str:
-        full = (self.workspace / path).resolve()
+        full = real(self.workspace / path)
         if not full.exists():
             raise UsageError(f"there is no {path} to give as context")
         if not full.is_relative_to(repository(self.workspace)):
@@ -378,7 +378,7 @@ def settings_of(protocol: Protocol, values: Mapping[str, Any]) -> Any:
 def state_dir(env: Mapping[str, str], workspace: Path) -> str:
     """Where a coding agent looks for the last debate: `AI_STATE_DIR`, else the folder of the agent that runs rebut."""
     if named := env.get("AI_STATE_DIR"):
-        return str((workspace / named).resolve())
+        return str(real(workspace / named))
     for folder, markers in HOSTS.items():
         if any(env.get(marker) for marker in markers):
             return str(workspace / folder)

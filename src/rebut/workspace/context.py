@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rebut.core.citation_syntax import understand
@@ -84,7 +85,9 @@ async def gather(
                 left_out[path] = f"{size:,} bytes, more than the {left:,} left of {budget_bytes:,}"
         elif not isinstance(read, IsFolder):
             left_out[path] = read.why
-    return Gathered(tuple(files), tuple(left_out.items()))
+    # A name, too, may contain a secret.
+    named = tuple(replace(piece, path=view.redact(piece.path)) for piece in files)
+    return Gathered(named, tuple((view.redact(path), why) for path, why in left_out.items()))
 
 
 async def _files(view: Workspace, paths: Sequence[str]) -> AsyncIterator[tuple[str, Read]]:
@@ -129,14 +132,15 @@ async def _answer(view: Workspace, need: str, space: int, never: Sequence[str]) 
     if need.startswith("grep:"):
         pattern = need[5:].strip()
         hits = [hit for hit in await view.grep(pattern, MOST_HITS + 1) if not is_never_sent(hit.path, never)]
-        lines = [f"  {shown(hit.path)}:{hit.line}: {_cut(hit.text.strip())}" for hit in hits[:MOST_HITS]]
+        lines = [f"  {shown(view.redact(hit.path))}:{hit.line}: {_cut(hit.text.strip())}" for hit in hits[:MOST_HITS]]
         more = "More lines hold it; search for something longer." if len(hits) > MOST_HITS else ""
         return _fit(lines, space, more) if lines else "  Nothing in the workspace holds this text, as it is written."
     if need.startswith("tree:"):
         listed = await view.tree(need[5:].strip().strip("/"), MOST_LISTED)
         if isinstance(listed, Missing):
             return f"  There is {listed.why} in the workspace."
-        return _fit([f"  {shown(name)}" for name in listed if not is_never_sent(name.partition(" (")[0], never)], space)
+        names = [name for name in listed if not is_never_sent(name.partition(" (")[0], never)]
+        return _fit([f"  {shown(view.redact(name))}" for name in names], space)
     return await _file(view, need.removeprefix("path:"), space, never)
 
 
@@ -146,7 +150,7 @@ async def _file(view: Workspace, need: str, space: int, never: Sequence[str]) ->
         return f"  This cannot be looked up. {FORMS}"
     read: Read = await view.read(place.path)
     if isinstance(read, IsFolder):
-        return f"  This is a folder. Ask for tree:{shown(read.path)}."
+        return f"  This is a folder. Ask for tree:{shown(view.redact(read.path))}."
     if is_never_sent(read.path, never):
         return f"  Not served: {NEVER_READ}."
     if not isinstance(read, Text):

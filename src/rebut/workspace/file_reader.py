@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+from rebut.core.files import real
 from rebut.core.frozen import frozen
 
 FILE_CAP = 1_000_000
@@ -20,14 +21,66 @@ LINK = "120000"
 NEVER_READ = "never read: files of this name may hold secrets"
 
 # Examples such as .env.example are on the list too: C16 says `.env*`, and real values do get pasted into them.
-NEVER_FOLDERS = (".env*", ".git", ".ssh", ".gnupg", ".aws", ".kube")
-NEVER_FILES = (
-    *("*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.gpg"),
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.tfstate*", "*.tfvars*", "*.kubeconfig", "kubeconfig"),
-    *(".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".dockercfg"),
-    *(".git-credentials", "credentials", "credentials*.json", "client_secret*.json", "secrets.*"),
-    *("service-account*.json", "service_account*.json"),
+NEVER_FOLDERS = (
+    *(".env*", ".git", ".ssh", ".gnupg", ".aws", ".kube", ".azure", ".oci", ".gcloud", ".password-store", ".vnc"),
+    *("*.agilekeychain", "*.opvault", ".terraform.d", ".snowsql", ".cloudflared"),
 )
+NEVER_FILES = (
+    *(
+        "*.env",
+        "*.pem",
+        "*.key",
+        "*.p12",
+        "*.pfx",
+        "*.p8",
+        "*.pkcs12",
+        "*.jks",
+        "*.keystore",
+        "*.ppk",
+        "*.kdbx",
+        "*.gpg",
+    ),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.tfstate*", "*.tfvars*", "*.kubeconfig", "kubeconfig"),
+    *(
+        ".netrc*",
+        "_netrc",
+        ".npmrc",
+        ".yarnrc",
+        ".yarnrc.yml",
+        ".pypirc",
+        ".pgpass",
+        "pgpass.conf",
+        ".my.cnf",
+        ".htpasswd",
+    ),
+    *(".dockercfg", ".git-credentials", "credentials", "credentials*.json", "client_secret*.json", "secrets.*"),
+    *("service-account*.json", "service_account*.json", "application_default_credentials.json", ".terraformrc"),
+    *(".vault-token", ".vault_pass*", ".mylogin.cnf", ".s3cfg", ".boto", ".databrickscfg", ".sentryclirc", ".msmtprc"),
+    *(".curlrc", "_curlrc", ".wgetrc", ".ftpconfig", "sftp-config.json", "rclone.conf", ".fetchmailrc", ".renviron"),
+    *("*.keychain", "*.keychain-db", "*.keytab", "krb5cc_*", "*.ovpn", "*.wallet", "wallet.dat", "shadow", "gshadow"),
+    # What was typed, passwords included.
+    *("*_history", ".*history", "*.history", ".dbshell", ".rhistory", ".viminfo"),
+)
+NEVER_PATHS = (
+    *(".docker/config.json", "docker/config.json", ".m2/settings*.xml", ".cargo/credentials*", ".gem/credentials"),
+    *(
+        "gh/hosts.yml",
+        "hub/config*",
+        ".composer/auth.json",
+        ".netlify/config.json",
+        ".vercel/auth.json",
+        "doctl/config.yaml",
+    ),
+    *(
+        ".ngrok2/ngrok.yml",
+        "ngrok/ngrok.yml",
+        ".subversion/auth",
+        "fish/fish_history",
+        ".local/share/keyrings",
+        "op/config",
+    ),
+)
+"""A folder and a file in it, where neither name alone tells."""
 
 
 def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
@@ -50,7 +103,9 @@ def sendable(paths: Iterable[str], globs: Sequence[str] = ()) -> Iterator[str]:
             parts = above.split("/")
             prefixes = ["/".join(parts[:n]) for n in range(1, len(parts) + 1)] if whole else []
             hidden[above] = any(map(folders.match, parts)) or any(whole.match(one) for one in prefixes if whole)
-        if not (hidden[above] or files.match(name) or folders.match(name) or (whole and whole.match(plain))):
+        if hidden[above] or files.match(name) or folders.match(name) or (whole and whole.match(plain)):
+            continue
+        if not PAIRS.match(f"{above.rpartition('/')[2]}/{name}"):
             yield path
 
 
@@ -65,6 +120,9 @@ def _never(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re
 
 def _any(globs: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{translate(glob)})" for glob in globs))
+
+
+PAIRS = _any(NEVER_PATHS)
 
 
 def confine(path: str, root: str) -> str | None:
@@ -133,7 +191,7 @@ class WorkingTree:
         """Whether a folder above the file is a link, so that another file is at this path than git has there."""
         parent = (self.top / name).parent
         if parent not in self._behind_link:
-            self._behind_link[parent] = parent.resolve() != parent
+            self._behind_link[parent] = real(parent) != parent
         return self._behind_link[parent]
 
     def read(self, name: str) -> FileBytes | Unread | None:

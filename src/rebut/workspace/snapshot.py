@@ -10,6 +10,7 @@ from typing import Any, Literal, cast, get_args
 
 from rebut.core import event_loop
 from rebut.core.errors import RecordError, UsageError
+from rebut.core.files import real
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, clean_name, decode, is_never_sent
@@ -97,7 +98,7 @@ def _below(top: Path, root: Path) -> str:
 
 
 def _relative(top: Path, root: Path, path: str) -> str:
-    place = (root / path).resolve()
+    place = real(root / path)
     if not place.exists():
         raise UsageError(f"there is no file or folder {path!r} to use as context", "Name one in the workspace.")
     if not place.is_relative_to(top):

@@ -30,6 +30,11 @@ MOST = 60
 INSTALL = "Run `pip install 'rebut[lint]'`."
 REPLACE = "Put the fix in place of the cited lines."
 ACTION = "Fix it, or explain in the code why it is right."
+SILENCED = {
+    "": "",
+    "before": " A comment there silences the rule, and did so before this change.",
+    "by this change": " This change brings in a comment that silences the rule, so the comment lowers nothing.",
+}
 DIFFS = (".diff", ".patch")
 LOOSE = "the text of a diff, whose files are not here"
 
@@ -141,7 +146,7 @@ def _raised(one: LinterFinding, changed: Changed) -> Json:
     line = cited(one, changed.added)
     first, last = (fix.first, fix.last) if fix else (line, line)
     place = f"{changed.path}:{first}" + (f"-{last}" if last > first else "")
-    silenced = " A comment there silences the rule." if one.silenced else ""
+    silenced = SILENCED[one.silenced]
     return {
         "text": f"{one.message.rstrip('.')} ({one.tool} {one.rule}).{silenced}",
         "severity": one.severity,

@@ -6,10 +6,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from posixpath import normpath
+from typing import Literal
 
 from rebut.backends.json_path import at, fits
 from rebut.backends.linters.tables import Analyser, Grade
@@ -17,6 +18,7 @@ from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.types import Changed
 
+Silenced = Literal["", "before", "by this change"]
 NO_RULE = "syntax"
 _LONGEST = 400
 
@@ -38,15 +40,13 @@ class LinterFinding:
     help: str = ""
     edits: tuple[Edit, ...] = ()
 
-    @property
-    def silenced(self) -> bool:
-        """Whether a comment on that line silences the rule."""
-        reader = next(a for a in self.file.readers if a.name == self.tool)
-        return bool(reader.silenced) and re.search(reader.silenced, self.file.lines[self.line - 1]) is not None
+    silenced: Silenced = ""
+    """Whether a comment there silences the rule, and whose comment that is."""
 
     @property
     def severity(self) -> str:
-        return "P3" if self.silenced else self.grade.severity
+        # A change could silence every finding about itself. A comment that was there before, was reviewed before.
+        return "P3" if self.silenced == "before" else self.grade.severity
 
 
 def read(
@@ -272,8 +272,76 @@ def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change
             stand.append(one)
         else:
             outside += 1
-    ordered = sorted(stand, key=lambda c: (c.severity, c.file.path, c.line, c.tool, c.rule, c.message))
+    known = SilencedLines(change)
+    marked = [replace(one, silenced=known.of(one)) for one in stand]
+    ordered = sorted(marked, key=lambda c: (c.severity, c.file.path, c.line, c.tool, c.rule, c.message))
     return Sifted(tuple(ordered), len(after) - len(stand) - outside, outside)
+
+
+class SilencedLines:
+    """Which comments that silence an analyser were there before the change.
+
+    Such a comment counts if the base had it together with the line that it is about, here or in another changed file:
+    code that was only moved keeps what its reviewers accepted. Below or beside a comment that stays, other code is new.
+    """
+
+    def __init__(self, change: Sequence[Changed]) -> None:
+        self._left = Counter[tuple[str, str]]()
+        self._added = {number: changed.added for number, changed in enumerate(change, 1)}
+        for changed in change:
+            self._left.update(_pairs((changed.before or "").split("\n")))
+            # What stays in its place is not there to be moved.
+            stays = (changed.after or "").split("\n")
+            written = {n for first, last in changed.added for n in range(first, last + 1)}
+            self._left.subtract(pair for n, pair in enumerate(_pairs(stays), 1) if n not in written)
+
+    def of(self, one: LinterFinding) -> Silenced:
+        reader = next(a for a in one.file.readers if a.name == one.tool)
+        places = _comments(one, reader.silenced) if reader.silenced else []
+        if not places:
+            return ""
+        written = self._added[one.file.number]
+        for line in places:
+            pair = _pair(one.file.lines, max(line, one.line))
+            if not any(first <= n <= last for first, last in written for n in (line, one.line)):
+                return "before"
+            if self._left[pair] > 0:
+                self._left[pair] -= 1
+                return "before"
+        return "by this change"
+
+
+def _comments(one: LinterFinding, silenced: str) -> list[int]:
+    """The lines with a comment that silences this rule: those of the finding, and a comment alone on the line above."""
+    lines = one.file.lines
+    above = one.first - 1
+    own = [n for n in range(one.first, one.last + 1) if _silences(silenced, lines[n - 1], one.rule)]
+    if above >= 1 and ALONE.match(lines[above - 1]) and _silences(silenced, lines[above - 1], one.rule):
+        own.append(above)
+    return own
+
+
+ALONE = re.compile(r"\s*(?:#|//|/\*|<!--|--|;)")
+NAMED_RULE = re.compile(r"\b[A-Z]{1,5}\d{2,5}\b|(?<=[\[,=\s])@?[a-z]+\d*(?:[-/][a-z\d]+)+")
+
+
+def _silences(silenced: str, line: str, rule: str) -> bool:
+    """Whether a comment in this line silences the rule: it names no rule at all, or this one."""
+    found = re.search(silenced, line)
+    if found is None:
+        return False
+    named = NAMED_RULE.findall(line[found.end() :].removeprefix("-next-line").removeprefix("-line"))
+    return not named or any(name in rule or name.rpartition("/")[2] in rule for name in named)
+
+
+def _pairs(lines: Sequence[str]) -> list[tuple[str, str]]:
+    return [_pair(lines, n) for n in range(1, len(lines) + 1)]
+
+
+def _pair(lines: Sequence[str], line: int) -> tuple[str, str]:
+    """A line, and the line above it if that is a comment alone, both without their white space."""
+    above = lines[line - 2] if line > 1 and ALONE.match(lines[line - 2]) else ""
+    return " ".join(above.split()), " ".join(lines[line - 1].split())
 
 
 def _touched(one: LinterFinding, added: Sequence[tuple[int, int]]) -> bool:

@@ -109,7 +109,7 @@ class Analyser:
     masks: Regex = ""
     """Comments with which the reviewed text could silence it, if it has no flag against that."""
     silenced: Regex = ""
-    """How such a comment looks: a finding on its line is reported with the lowest severity."""
+    """How such a comment looks. One that was there before the change lowers a finding to the lowest severity."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 120.0
     install: str = ""
     version_args: tuple[str, ...] = ("--version",)

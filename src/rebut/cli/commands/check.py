@@ -71,15 +71,13 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
 
 
 def _text(file: str) -> tuple[str, str, Path | None]:
+    from rebut.core import files
     from rebut.core.errors import UsageError
 
-    name, base = ("standard input", None) if file == "-" else (file, Path(file).resolve().parent)
+    name, base = ("standard input", None) if file == "-" else (file, Path(os.path.realpath(file)).parent)
     try:
-        if base is None:
-            data = sys.stdin.buffer.read(LARGEST + 1)
-        else:
-            with Path(file).open("rb") as source:
-                data = source.read(LARGEST + 1)
+        most = LARGEST + 1
+        data = sys.stdin.buffer.read(most) if base is None else files.read(Path(file), most, pipes=True)
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from error
     if len(data) > LARGEST:  # the rest would go unchecked

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rebut.core.json_value import Json
+from rebut.core.text import inline
 from rebut.domain.review_result import ReviewResult
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.cross.settings import FOLDER
@@ -48,15 +49,15 @@ def artifact(target: Target) -> str:
     """`artifact.md`: the artifact as the user gave it."""
     parts = [target.text.rstrip("\n")] if target.text else []
     if target.diff:
-        fence = "`" * max(3, 1 + max((len(run) for run in _ticks(target.diff)), default=0))
-        parts.append(f"{fence}diff\n{target.diff.rstrip(chr(10))}\n{fence}")
+        parts.append(_fenced(target.diff, "diff"))
     elif target.changes:
-        parts += [f"## {c.path}\n\n{c.after}" for c in target.changes if c.after is not None]
+        parts += [f"## {inline(c.path)}\n\n{_fenced(c.after)}" for c in target.changes if c.after is not None]
     return "\n\n".join(parts) + "\n"
 
 
-def _ticks(text: str) -> list[str]:
-    return re.findall(r"`+", text)
+def _fenced(text: str, kind: str = "") -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    return f"{fence}{kind}\n{text.rstrip(chr(10))}\n{fence}"
 
 
 def inputs(record: Record) -> dict[int, str]:

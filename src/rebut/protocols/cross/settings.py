@@ -119,7 +119,7 @@ def claim(settings: Settings, now: datetime, pid: int) -> str:
         except FileExistsError:
             now += timedelta(seconds=1)
             continue
-        except OSError:
+        except (OSError, RuntimeError):
             return name  # reported when its files cannot be written
         return name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.core.text import squeeze, tame
+from rebut.core.text import inline, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, distinct
 from rebut.domain.render import Vocabulary, bullets, section
@@ -125,15 +125,16 @@ def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, note
 
 def without_verdict(debate: Debate, rounds: int, why: str) -> str:
     head, left = _head(debate, debate.ledger, rounds), points(debate.ledger)
-    return f"{head}\n\n### Verdict\n\nNone: {why}.\n\n### Points at issue\n\n{left}\n"
+    return f"{head}\n\n### Verdict\n\nNone: {inline(why)}.\n\n### Points at issue\n\n{tame(left)}\n"
 
 
 def _head(debate: Debate, ledger: Ledger, rounds: int) -> str:
-    rows = [f"**Topic**: {squeeze(debate.topic)}"]
+    rows = [f"**Topic**: {inline(debate.topic)}"]
     for role in ("proposer", "challenger"):
         who = debate.seat(role)
         fallback = f", answered by its fallback {debate.stand_in(who)}" if debate.stand_in(who) else ""
-        rows.append(f"**{role.capitalize()}**: {who.label} ({who.spec.model or 'default model'}){fallback}")
+        model = who.spec.model or "default model"
+        rows.append(f"**{role.capitalize()}**: {inline(f'{who.label} ({model}){fallback}')}")
     planned = debate.planned(debate.settings.rounds)
     rows.append(f"**Rounds**: {rounds}" + ("" if rounds == planned else f" of {planned}"))
     rows.append(f"**Rigor**: Two positions compared under adversarial rules. The program checked: {checked(ledger)}")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rebut.core.json_value import Json
-from rebut.core.text import tame
+from rebut.core.text import inline, tame
+from rebut.domain.render import cell
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.panel.render import turn
 from rebut.record.events import Fact
@@ -29,7 +30,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
     for call in record.calls.values():
         n, step, seat = _parts(call.key)
         if n and step in STEPS and seat in names:
-            head = f"# Round {n}: {names[seat][1]}\n\n"
+            head = f"# Round {n}: {inline(names[seat][1])}\n\n"
             out.append(Artifact(f"{folder}/rounds/r{n:03}_{names[seat][0]}.md", head + _said(call, ended) + "\n"))
     out.append(Artifact(f"{folder}/transcript.md", _transcript(ended, names)))
     out.append(Artifact(f"{folder}/state.json", json.dumps(_state(ended, state), indent=2, ensure_ascii=False) + "\n"))
@@ -96,25 +97,37 @@ def _state(ended: Ended, state: Mapping[str, Any]) -> dict[str, Any]:
 
 def _context(ended: Ended, state: Mapping[str, Any]) -> str:
     opened = ended.record.opened
-    rows = ["# Context", "", "## Topic", "", tame(opened.topic), "", f"**Domain:** {state.get('domain', '')}", ""]
+    rows = [
+        "# Context",
+        "",
+        "## Topic",
+        "",
+        tame(opened.topic),
+        "",
+        f"**Domain:** {inline(str(state.get('domain', '')))}",
+        "",
+    ]
     rows += ["## Panel", "", "| seat | lens | model | persona |", "|---|---|---|---|"]
     rows += [
-        f"| {row['seat']} | – | {row['spec']} | – |"
+        f"| {row['seat']} | – | {cell(row['spec'])} | – |"
         for row in opened.seats
         if not str(row["seat"]).startswith("challenger")
     ]
-    rows += [f"| {c['seat']} | {c['lens']} | {c['model']} | {c['persona_file']} |" for c in _challengers(state)]
+    rows += [
+        f"| {c['seat']} | {cell(c['lens'])} | {cell(c['model'])} | {cell(c['persona_file'])} |"
+        for c in _challengers(state)
+    ]
     rows += ["", f"At most {ended.planned} rounds; at least {ended.settings.min_challengers} must answer.", ""]
     rows += ["## Files", ""]
     fact = ended.record.facts.get("context")
     given = fact.value.get("files") if fact and isinstance(fact.value, dict) else None
     files = [str(f.get("path", "")) for f in given if isinstance(f, dict)] if isinstance(given, list) else []
-    rows += [f"- {path}" for path in files] or ["No files were given."]
+    rows += [f"- {inline(path)}" for path in files] or ["No files were given."]
     return "\n".join(rows) + "\n"
 
 
 def _transcript(ended: Ended, names: Mapping[str, tuple[str, str]]) -> str:
-    rows, heading = [f"# {tame(ended.record.opened.topic)}"], ""
+    rows, heading = [f"# {inline(ended.record.opened.topic)}"], ""
     titles = {"opening": "Opening", "remarks": "Minor remarks", "assumptions": "Assumptions", "preflight": ""}
     for call in ended.record.calls.values():
         scope = call.key.rpartition("/")[0]
@@ -125,7 +138,7 @@ def _transcript(ended: Ended, names: Mapping[str, tuple[str, str]]) -> str:
         if title != heading:
             heading = title
             rows.append(f"## {title}")
-        rows.append(f"### {names[seat][1] if seat in names else 'Lead'}: {step}\n\n{_said(call, ended)}")
+        rows.append(f"### {inline(names[seat][1]) if seat in names else 'Lead'}: {step}\n\n{_said(call, ended)}")
     if ended.outcome:
         rows.append(ended.outcome.final.strip())
     elif ended.error:
@@ -136,11 +149,15 @@ def _transcript(ended: Ended, names: Mapping[str, tuple[str, str]]) -> str:
 def _said(call: Call, ended: Ended) -> str:
     n, step, seat = _parts(call.key)
     if call.answered:
-        broken = "".join(f"\n\n> rule broken after one send-back: {c}" for c in call.answered.complaints)
+        broken = "".join(f"\n\n> rule broken after one send-back: {inline(c)}" for c in call.answered.complaints)
         return turn(step, call.answered.value, ended.ledger, seat, n or (1 if step == "address" else 0)) + broken
     if call.failed and call.failed.failure == "bad reply" and call.unread:
         return f"**Verdict:** unknown. The reply could not be read, and is kept as received:\n\n{tame(call.unread)}"
-    return f"**No answer:** {call.failed.failure}, {call.failed.message}" if call.failed else "**Not answered yet.**"
+    return (
+        f"**No answer:** {call.failed.failure}, {inline(call.failed.message)}"
+        if call.failed
+        else "**Not answered yet.**"
+    )
 
 
 def _parts(key: str) -> tuple[int, str, str]:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from rebut.core.json_value import Json
-from rebut.core.text import squeeze, tame
+from rebut.core.text import inline, squeeze, tame
 from rebut.domain.ledger import Ledger, Slip, distinct
 from rebut.domain.outcome import DecisionNotes, Outcome
+from rebut.domain.render import cell
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
 from rebut.protocols.panel.state import Challenger, PanelState, Position
@@ -86,7 +87,7 @@ def partial(debate: Debate) -> Outcome:
         basis=f"round {rounds}"
         if rounds
         else _before_round_1(bool(said), len(challenges), len(debate.seats("challenger"))),
-        final=f"## Position so far\n\n{tame(position) or 'none yet'}\n\n## Open points\n\n{left}\n",
+        final=f"## Position so far\n\n{tame(position) or 'none yet'}\n\n## Open points\n\n{tame(left)}\n",
         data={"position": position, "round": rounds},
     )
 
@@ -177,7 +178,7 @@ def _consensus(state: PanelState, ledger: Ledger) -> list[str]:
             seen = f", v{c.validated}" + (
                 " of v" + str(state.position.version) if c.validated < state.position.version else ""
             )
-            rows.append(f"- ✅ {c.shown}{seen}: {squeeze(c.summary) or 'no summary given'}")
+            rows.append(f"- ✅ {c.shown}{seen}: {inline(c.summary) or 'no summary given'}")
         else:
             rows.append(f"- ❌ {c.shown}: {_absent(c)}")
     return ["  \n".join(head), "\n".join(rows), _changed(state, ledger)]
@@ -195,12 +196,12 @@ def _tradeoff(debate: Debate, state: PanelState) -> list[str]:
         word = {"agree": "AGREE", "minor": "AGREE", "dissent": "DISAGREE", "unknown": "UNKNOWN"}.get(
             c.stand, "NO ANSWER"
         )
-        said = f"v{c.validated}: {squeeze(c.summary)}" if c.content else f"{c.strength}: {squeeze(c.concern)}"
+        said = f"v{c.validated}: {inline(c.summary)}" if c.content else f"{c.strength}: {inline(c.concern)}"
         if c.stand == "dissent" and c.why:
             said += f" (no answer in the last round: {c.why})"
         rows.append(f"- {c.shown}: {word} - {_absent(c) if c in state.missing else said}")
     names = ", ".join(c.shown for c in state.dissenters)
-    core = squeeze(state.core) or f"{names} did not accept the position"
+    core = inline(state.core) or f"{names} did not accept the position"
     table = ["**Assumptions exposed:**", "", "| Assumption | Held by | Denied by |", "|---|---|---|"]
     for row in state.mapped:
         if isinstance(row, dict):
@@ -217,13 +218,13 @@ def _cruxes(state: PanelState) -> list[str]:
         if not isinstance(g, dict):
             continue
         rows.append(
-            f"- {g['party']}: the other side would be right, it says: {squeeze(str(g['other_right'])) or 'never'}"
+            f"- {g['party']}: the other side would be right, it says: {inline(str(g['other_right'])) or 'never'}"
         )
         for x in g["cruxes"] if isinstance(g["cruxes"], list) else ():
             if isinstance(x, dict):
                 mark = "[ ] " if x["checkable"] else ""
-                how = f" (find out: {squeeze(str(x['how']))})" if x["how"] else ""
-                rows.append(f"  - {mark}{squeeze(str(x['question']))}{how}")
+                how = f" (find out: {inline(str(x['how']))})" if x["how"] else ""
+                rows.append(f"  - {mark}{inline(str(x['question']))}{how}")
     return ["**What would change minds:**\n" + "\n".join(rows)] if rows else []
 
 
@@ -240,7 +241,7 @@ def _changed(state: PanelState, ledger: Ledger) -> str:
                     else "accepted in part"
                 )
                 own = [one for one in distinct(p.wordings) if one.by == c.seat] or [p]
-                rows += [f"- {c.lens}: {p.id} {squeeze(one.text)} ({part})" for one in own]
+                rows += [f"- {c.lens}: {p.id} {inline(one.text)} ({part})" for one in own]
     return "**What changed:**\n" + "\n".join(rows or ["- nothing: no critique was accepted"])
 
 
@@ -248,8 +249,8 @@ def _trail(state: PanelState, ledger: Ledger) -> list[str]:
     rows = ["**Position history:**"]
     for p in state.positions:
         when = "opening" if not p.after else f"after round {p.after}"
-        rows.append(f"- v{p.version} ({when}): {squeeze(p.text)}")
-        rows += [f"  └── Changed because: {c.lens} raised {c.point}: {squeeze(c.text)}" for c in p.causes]
+        rows.append(f"- v{p.version} ({when}): {inline(p.text)}")
+        rows += [f"  └── Changed because: {c.lens} raised {c.point}: {inline(c.text)}" for c in p.causes]
         if p.unexplained:
             rows.append("  └── Changed, and no point was named as the cause")
     kept = held(state, ledger)
@@ -261,7 +262,7 @@ def _trail(state: PanelState, ledger: Ledger) -> list[str]:
     checks.append(f"- unsupported: {', '.join(map(str, bare)) or 'none'}")
     parts = ["\n".join(rows), "**Held to evidence:**\n" + "\n".join(checks)]
     if state.notes:
-        parts.append("**Notes:**\n" + "\n".join(f"- {squeeze(n)}" for n in state.notes))
+        parts.append("**Notes:**\n" + "\n".join(f"- {inline(n)}" for n in state.notes))
     return parts
 
 
@@ -271,9 +272,9 @@ def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = [("validated", f"{len(state.validated)} of {of} perspectives")]
     for c in state.challengers:
         if c.content:
-            rows.append(("", f"{c.shown} v{c.validated}: {squeeze(c.summary)}"))
+            rows.append(("", f"{c.shown} v{c.validated}: {inline(c.summary)}"))
         else:
-            said = _absent(c) if c in state.missing else f"{c.strength}, {squeeze(c.concern)}"
+            said = _absent(c) if c in state.missing else f"{c.strength}, {inline(c.concern)}"
             rows.append(("", f"{c.shown} not: {said}"))
     rows.append(("position", f"v{state.position.version}, confidence {confidence(state)}"))
     if found := flips(ledger):
@@ -285,7 +286,7 @@ def _absent(c: Challenger) -> str:
     return (
         "gave an answer that could not be read"
         if c.stand == "unknown"
-        else f"did not answer ({squeeze(c.why) or 'not asked'})"
+        else f"did not answer ({inline(c.why) or 'not asked'})"
     )
 
 
@@ -300,7 +301,7 @@ def _rows_of(rows: Json) -> Sequence[Json]:
 
 def _cell(value: Json) -> str:
     text = ", ".join(str(v) for v in value) if isinstance(value, list) else str(value)
-    return squeeze(text).replace("|", "\\|")
+    return cell(text)
 
 
 # was it worth it: the first position and how many accepted it at once, and what the rounds changed
@@ -328,7 +329,7 @@ def worth(state: PanelState, ledger: Ledger, caveat: str = "") -> Worth:
 
 def _moved(positions: Sequence[Position]) -> list[str]:
     """The last version, if it differs from the first, with the points that the lead named as causes."""
-    if squeeze(positions[0].text) == squeeze(positions[-1].text):
+    if inline(positions[0].text) == inline(positions[-1].text):
         return []
     causes = list(dict.fromkeys(c.point for p in positions for c in p.causes))
     return [f"position moved to v{positions[-1].version}, by {', '.join(causes) or 'no named point'}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rebut.core.text import squeeze, tame
+from rebut.core.text import inline, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.render import Vocabulary, bullets, section
@@ -61,25 +61,29 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
     moves = [m for m in ledger.answers if m.by == seat and m.round == n]
     parts: list[str] = []
     if step == "position":
-        parts += [tame(str(value.get("position", ""))), f"**Confidence:** {str(value.get('confidence', '')).upper()}"]
-        parts.append("**Reasoning:**\n\n" + ledgers.claims(c for c in ledger.claims if c.by == seat))
+        parts += [
+            tame(str(value.get("position", ""))),
+            f"**Confidence:** {inline(str(value.get('confidence', ''))).upper()}",
+        ]
+        parts.append("**Reasoning:**\n\n" + tame(ledgers.claims(c for c in ledger.claims if c.by == seat)))
         parts += [_bold("Weaknesses", value.get("weaknesses")), _bold("Assumptions", value.get("assumptions"))]
     elif step == "challenge":
-        said = f"**Verdict:** {value.get('verdict', '')}, objections {value.get('objection_strength', '')}"
+        verdict = f"{value.get('verdict', '')}, objections {value.get('objection_strength', '')}"
+        said = f"**Verdict:** {inline(verdict)}"
         parts += [
             said,
             tame(str(value.get("summary", ""))),
-            made,
+            tame(made),
             _examined(value.get("examined")),
         ]
     elif step in ("confront", "address"):
-        parts += [ledgers.moves(moves, WORDS)]
+        parts += [tame(ledgers.moves(moves, WORDS))]
         if step == "confront":
             parts += [f"**Position now:**\n\n{tame(str(value.get('position', '')))}", _changes(value.get("changes"))]
-            parts.append(f"**Confidence:** {str(value.get('confidence', '')).upper()}")
+            parts.append(f"**Confidence:** {inline(str(value.get('confidence', ''))).upper()}")
     elif step == "rebuttal":
-        parts += [f"**Answer:** {value.get('answer', '')}", tame(str(value.get("summary", "")))]
-        parts += [ledgers.moves(moves, WORDS), made, _examined(value.get("examined"))]
+        parts += [f"**Answer:** {inline(str(value.get('answer', '')))}", tame(str(value.get("summary", "")))]
+        parts += [tame(ledgers.moves(moves, WORDS)), tame(made), _examined(value.get("examined"))]
     elif step == "grounds":
         parts += [f"**Why:** {tame(str(value.get('why', '')))}"]
         parts += [f"**What would make the other side right:** {tame(str(value.get('other_right', '')))}"]

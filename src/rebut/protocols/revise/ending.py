@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import counted
+from rebut.core.text import counted, inline
 from rebut.domain.ledger import Ledger, Point, Severity
 from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth, fates
@@ -164,7 +164,7 @@ def partial(debate: Debate) -> Outcome:
     )
     drafted = sum(1 for key in debate.answers if key.startswith("r0/draft"))
     basis = f"round {done}" if done else counted(drafted, "draft") if drafted else "nothing yet"
-    still = [f"- {p.id}: {p.words()}" for p in debate.ledger.open]
+    still = [f"- {p.id}: {inline(p.words())}" for p in debate.ledger.open]
     return Outcome(
         kind="partial",
         heading=f"NO {settings.stage.upper()} YET, {of_rounds(done, debate.planned(settings.rounds))}",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from rebut.core.frozen import frozen
-from rebut.core.text import cut, squeeze
+from rebut.core.text import cut, inline, squeeze
 from rebut.protocols.revise.render import places, tally
 from rebut.protocols.revise.settings import PLAN, REVIEW, STAGES, Stage
 from rebut.protocols.revise.state import Critiqued, Revised, ReviseState, RoundSoFar
@@ -25,8 +25,12 @@ class LogNames:
     reasons: bool = True
     """Whether to say why an author failed: providers' messages do not belong in a prompt."""
 
+    def said(self, text: str) -> str:
+        """Words of others in one line; in a prompt they are between fences and need no escapes."""
+        return inline(text) if self.reasons else squeeze(text)
+
     def failed(self, why: str) -> str:
-        return f"failed ({squeeze(why)})" if self.reasons else "failed"
+        return f"failed ({inline(why)})" if self.reasons else "failed"
 
 
 def document(state: ReviseState, naming: LogNames) -> str:
@@ -75,14 +79,14 @@ def _round(state: ReviseState, played: RoundSoFar, naming: LogNames) -> list[str
             rows.append(f"- {head}: {naming.failed(why)}")
     for by, name in enumerate(naming.authors):
         if made := played.revisions.get(by):
-            rows.append(f"- {name} revision: {naming.path(made.version.path)} (changes: {_changes(made)})")
+            rows.append(f"- {name} revision: {naming.path(made.version.path)} (changes: {naming.said(_changes(made))})")
             notes += [f"{name} revision, accepted as it is: {complaint}" for complaint in made.complaints]
         elif why := played.failed.get(("revision", by)):
             rows.append(f"- {name} revision: {naming.failed(why)}")
     if played.complete:
         found = f"converged — {played.convergence}" if played.convergence else "not converged"
         rows.append(f"- Convergence check: {found}")
-    return rows + [f"- Note: {squeeze(note)}" for note in notes]
+    return rows + [f"- Note: {naming.said(note)}" for note in notes]
 
 
 def counts(done: Critiqued) -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator
 
+from rebut.core import files
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import link_below
 from rebut.core.frozen import frozen
@@ -151,7 +152,7 @@ def home(workspace: Path, top: Path) -> Path:
 
 def read(file: Path) -> Preferences:
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        text = files.read(file).decode("utf-8-sig")
     except FileNotFoundError:
         return Preferences()
     except (OSError, UnicodeDecodeError) as error:
@@ -165,6 +166,8 @@ def read(file: Path) -> Preferences:
         raise ConfigError(f"{file}, line {error.lineno}: {error.msg}", "Fix the file; nothing was started.") from error
     except RecursionError as error:
         raise ConfigError(f"{file} is nested too deeply", "Fix the file; nothing was started.") from error
+    except ValueError as error:  # a number with thousands of digits
+        raise ConfigError(f"{file}: {error}", "Fix the file; nothing was started.") from error
     table = data.get("preferences", {}) if isinstance(data, dict) else None
     if not isinstance(table, dict):
         where = _line(text, "preferences") if isinstance(data, dict) else 1

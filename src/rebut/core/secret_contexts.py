@@ -1,0 +1,695 @@
+"""Values that their surroundings give away: the name before them, a header, a URL, a command, a connection string.
+
+Every rule finds where a value could be, in one pass over the text, and a condition on the value alone decides whether
+it is a secret. A rule looks at a bounded number of characters after each place where it begins, and rules that need
+more (the options of a command) go through the text once and remember what came before. So the time is linear.
+
+How much a value has to look like a secret depends on how clearly the place says that it is one. `password = "hunter"`
+says it; `connect("host", "hunter")` does not, so that a value there needs a digit or a mark.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from rebut.core import secret_patterns
+from rebut.core.secret_patterns import Span, Words
+
+MASKS = "\x01-\x08\x0e-\x1b\ue000-\uf8ff"
+"""Characters of which one stands for each placeholder while a text is searched, as a range inside `[…]`."""
+
+# What is a name. ------------------------------------------------------------------------------------------------------
+
+KEYS = (
+    *("api", "access", "auth", "private", "secret", "account", "signing", "encryption", "master", "license", "aes"),
+    *("consumer", "storage", "deploy", "webhook", "subscription", "shared", "crypt", "crypto", "hmac", "client", "app"),
+    *("session", "service", "admin", "server", "ssh", "cipher", "decryption", "write", "root", "sas", "function"),
+    *("application", "project", "security", "jwt", "rsa", "ingest", "integration", "instrumentation", "sdk", "tls."),
+)
+"""What makes a secret of the `key` after it. Others, as in `primary_key` or `cache_key`, name something public."""
+PASSES = ("_", "-", ".", "'", '"', "require", "store", "key", "auth", "smtp", "db", "ssh", "become", "/", "root")
+OWNERS = ("_", "-", "bind", "root", "user", "admin", "db", "ldap")
+SHORT_NAMES = frozenset(("key", "pass", "pw", "psk"))
+WORD = (
+    r"passw(?:or[dt]|d)|passphrase|passcode|pwd|kennwort|secret|token|credentials?|creds|mnemonic|masterauth"
+    r"|client-key-data|requirepass"
+)
+TAIL = (
+    r"(?:[_-]?\d{1,3}|[_-]?(?:prod|production|staging|dev|test|live|value|primary|secondary|base64|base|string|text"
+    r"|hex|b64|plain|raw|default|old|new))?"
+)
+TYPED = ("passw", "passp", "passc", "pwd", "pass", "pw", "psk", "kennwort", "masterauth", "requirepass", "mnemonic")
+"""Names of what people choose: it may be a plain word. A token without a single digit is rather the name of one."""
+
+# Between a name and its value. ----------------------------------------------------------------------------------------
+
+CLOSE = r"\\?[\"'`]?(?:\[\d{0,5}\]|[\]})])?[\"'`]?"
+TYPE = r"(?:&'[a-z]{1,12} )?[\w.\[\]|<>&*:? ]{1,60}+(?<![ =])[ ]?"
+SIGNS = (
+    # `=`, `:=`, `.=`, `||=`, `=>`, `<-`, and a type before them: `x: str =`, `x string =`, `x { get; set; } =`
+    r"(?P<assign>(?:[:?!+.*~&|^-]|\|\||\?\?)?={1,3}>?|<{1,2}-(?!-)|->"
+    r"|:[ ]{0,4}(?:&'[a-z]{1,12} )?[\w.\[\]|<>&*? ]{1,60}+=(?![=>])"
+    r"|(?<=[ \t])(?:as )?[\w.*\[\]]{2,24}+(?:\(\d{1,5}\))? {0,4}:?=(?![=>])|\{[a-z; ]{3,24}+\} {0,2}=)"
+    # `x: `, also in YAML with the value in a block below it
+    r"|(?P<colon>:(?!:)-?(?:[ \t]{0,4}[>|][+-]?[ \t]{0,4}(?=\n))?)"
+    # `"x", "value": `, `name: x⏎ value: `, `variable "x" {⏎ default = `
+    r"|(?P<pair>[,{]?\s{0,40}+(?:[\"']?\w{1,20}+[\"']?\s{0,4}[:=]\s{0,4}[\"']?[\w-]{1,40}+[\"']?,?\s{0,40}+)??(?<!\w)[\"']?"
+    r"(?:parameter)?(?:value|default|content)[\"']?\s{0,4}[:=])"
+    # `<x>…</x>`, `name="x">…</property>`, `<key>x</key><string>…</string>`
+    r"|(?P<element>/?>(?:\s{0,40}<\w{1,12}>)?|</\w{1,12}>\s{0,40}<\w{1,12}>)"
+    # `get("X", …)`, `get("X") or …`, `X ?? …`, `${X:-…}`
+    r"|(?P<other>,|\|\||\?\?|\?:|or(?= )|\.unwrap_or(?:_else)?\((?:\|_?\|)?|\.fetch\()"
+    r"|(?P<call>[({](?![)}]))"
+    r"|(?P<cell>\|(?!\|)|(?:for [\w -]{1,40}+)?(?<= )is:? (?=[\"'`]))"
+    r"|(?P<space>(?<=[ \t])(?=[\"'@]|[^\s\"'`,;()\[\]{}<>=]{0,80}?\d))"
+)
+NEAR = r"(?:(?= ?[\"']?(?P<near>[\w.!%^*~+/=-]{8,100}+)(?:[\"']|\s|;|$)))?"
+"""A value of the plainest kind, which needs no further look at what is around it."""
+NAMES = (
+    *("passw(?:or[dt]|d)", "passphrase", "passcode", "pwd", "kennwort", "secret", "token", "credentials?", "creds"),
+    *("mnemonic", "masterauth", "client-key-data", "requirepass", "key", "pass", "pw", "psk"),
+)
+NAME_GATES = ("pass", "pwd", "pw", "psk", "secret", "token", "cred", "key", "kennwort", "mnemonic", "masterauth")
+LINKED = tuple(re.compile(rf"{name}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){NEAR}") for name in NAMES)
+"""A name and what links it to a value, looked for in lower case.
+
+One pattern for each name: a search for a pattern that begins with plain characters takes almost no time.
+"""
+
+# Values. --------------------------------------------------------------------------------------------------------------
+
+WRAP = (
+    r"(?:[ \t]{0,40}+(?:\\?\n[ \t+-]{0,40}+)?)"
+    r"(?P<wrap>(?:(?:new[ ]|[&*%])?(?:\[\])?[\w.:-]{0,40}+[(\[{<]{1,2}[ \t]{0,8}+(?:\n[ \t+-]{0,40}+)?){0,2}+)"
+    r"(?:ConvertTo-SecureString[ ](?:-String[ ])?)?"
+)
+BEFORE_TEXT = r"(?i:[rbfuns]{1,2}|@|\$)?"
+QUOTED = (
+    rf"(?:{BEFORE_TEXT}(?P<open>\"\"\"|'''|[\"'`])(?P<quoted>(?:\\.|(?!(?P=open))[^\\\n])++)(?P=open)"
+    r"|\\(?P<mark>[\"'])(?P<escaped>[^\"'\\\n]++)\\(?P=mark))"
+)
+IN_BARE = rf"[^\s\"'`,;&|(){{}}\[\]<>\\{MASKS}]"
+BARE = rf"(?P<bare>{IN_BARE}{{6,}}+)"
+MARKED = rf"(?=[^\s\d!@#%^*+=~?$\"'`,;&|(){{}}\[\]<>]{{0,80}}+[\d!@#%^*+=~?$]){BARE}"
+MARKED_QUOTED = QUOTED.replace("(?P<quoted>", r"(?P<quoted>(?=[^\"'`\n\d!@#%^&*?+=~$]{0,100}+[\d!@#%^&*?+=~$])")
+ANY_VALUE = re.compile(rf"{WRAP}(?:{QUOTED}|{BARE})")
+MARKED_VALUE = re.compile(rf"{WRAP}(?:{QUOTED}|{MARKED})")
+QUOTED_VALUE = re.compile(rf"{WRAP}(?:{MARKED_QUOTED}|(?P<bare>(?!)))")
+PLAIN_OR_QUOTED = re.compile(rf"{WRAP}(?:{MARKED_QUOTED}|{MARKED})")
+IN_ELEMENT = re.compile(r"\s{0,40}(?P<bare>[^<>\s]{5,}+)\s{0,40}</")
+VALUES = {
+    "assign": MARKED_VALUE,
+    "colon": MARKED_VALUE,
+    "space": PLAIN_OR_QUOTED,
+    "pair": MARKED_VALUE,
+    "call": QUOTED_VALUE,
+    "other": QUOTED_VALUE,
+    "cell": MARKED_VALUE,
+    "element": IN_ELEMENT,
+}
+"""What may follow each kind of link."""
+FAR = 64
+ENOUGH = 400
+"""Characters of a value by which it is judged."""
+REST = re.compile(r"[^\s\"'`]{5,}+(?=\s|$)")
+MADE = re.compile(
+    r"(?i:string|str|secret|some|byte|bytes|b64decode|fromhex|buffer\.from|literal|field|owned|new\b|^[(\[{<]+$|^$|from|env)"
+)
+"""Calls that make a value of their text. Others look something up by it, and what they are given is a name."""
+LOOKS_UP = re.compile(r"(?i:get(?!env)|read|fetch|load|find|look|ask|prompt|input|pop|resolve)")
+
+FILLER = """
+    a abc access admin an any api apikey app auth authorization bar base basic baz bearer bool boolean bytes change
+    changeme client credential credentials csrf current db default demo disabled dummy empty enabled enter env
+    example expired fake false field file foo foobar from get hash header here hidden id input insert int integer
+    invalid is key label literal me missing mock my name new nil no none not null number oauth object of old optional or
+    param pass passphrase passwd password path placeholder private put pwd query redacted ref refresh removed
+    replace replaceme required sample secret secrets session set some str string temp test testing text the this to
+    todo token tokens true type undefined unknown unset url use user username valid value var variable visible wrong
+    x y yes you your
+"""
+FILLERS = frozenset(FILLER.split())
+TECHNICAL = re.compile(
+    r"(?i:base(?:16|32|58|64)|b64|utf_?(?:8|16|32)|sha_?\d+|md[45]|oauth2?|x509|ed25519|u?int\d+|v\d)"
+)
+TEMPLATE = re.compile(r"\$[({]|\{\{|\{[A-Za-z_][\w.!:]*\}|%\(|%[sdr](?![0-9a-fA-F])|<[^>]*>|^%\w+%$|^\{\}$|^\.\.\.|…")
+VARIABLE = re.compile(r"\$[A-Za-z_]\w*$")
+MARK = re.compile(r"[!@#^*+=~%&?$]")
+PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
+GLUE = """
+    a an and any are as at be by can do enter for from have if in is it must no not of on or please so that the this to
+    was we will with you your
+"""
+FUNCTION_WORDS = frozenset(GLUE.split())
+
+
+def found(text: str, words: Words) -> Iterator[Span]:
+    """Where values are that their surroundings give away."""
+    low = _lowered(text)
+    for named in secret_patterns.named(text, low, words):
+        value = named["value"][:ENOUGH]
+        if (random_looking(value) or secret_patterns.mixed(value) or value.isdigit()) and not is_filler(value):
+            yield named.span("value")
+    yield from _after_names(text, low, words)
+    yield from _commands(text)
+    for gates, rule in RULES:
+        if any(gate in words.low for gate in gates):
+            yield from rule(text, low)
+
+
+# Names and values. ----------------------------------------------------------------------------------------------------
+
+
+def _after_names(text: str, low: str, words: Words) -> Iterator[Span]:
+    if not any(gate in words.low for gate in NAME_GATES):
+        return
+    for name, pattern in zip(NAMES, LINKED, strict=True):
+        typed, clear = name.startswith(TYPED), name not in SHORT_NAMES
+        done = 0
+        for link in pattern.finditer(low):
+            start = link.start()
+            if start < done:
+                continue
+            if link["near"] and (link["assign"] or link["colon"]):
+                first, last = link.span("near")
+                quoted = text[first - 1] in "\"'"
+                if _is_near(text[first:last], typed, quoted) and (clear or _is_name(name, text, low, link)):
+                    yield first, last
+                    continue
+            how = link.lastgroup or ""
+            if how == "near":
+                how = next(kind for kind in VALUES if link[kind] is not None)
+            after = link.end(how)
+            # `PASSWORD=word` and `;Password=word` are settings; elsewhere a word without digits and marks is a name.
+            pattern_of = (
+                ANY_VALUE
+                if how == "assign" and (text[start].isupper() or text[start - 1 : start] == ";")
+                else VALUES[how]
+            )
+            value = pattern_of.match(text, after)
+            if value is None:
+                continue
+            if value.end() - after > FAR:
+                done = value.end()  # names inside a long value would be followed by most of it again, each of them
+            if (clear or _is_name(name, text, low, link)) and (span := _judged(text, low, link, value, how, typed)):
+                yield span
+
+
+def _is_name(name: str, text: str, low: str, link: re.Match[str]) -> bool:
+    """Whether a short word is the name of a secret: what is before it decides."""
+    at = link.start()
+    if name == "key":
+        before = low[max(0, at - 17) : at]
+        return before.endswith(KEYS) or (before[-1:] in ("_", "-", ".") and before[:-1].endswith(KEYS))
+    if text[at].isupper() and text[at + 1 : at + 2].islower() and text[max(0, at - 1) : at].islower():
+        return True  # a word of its own in `userPass`
+    if name == "pass" and (link["assign"] or link["colon"]) and not low[max(0, at - 1) : at].isalnum():
+        return True
+    owners = PASSES if name == "pass" else OWNERS
+    return low[max(0, at - 7) : at].endswith(owners) or (name != "pass" and not low[max(0, at - 1) : at].isalnum())
+
+
+def _judged(text: str, low: str, link: re.Match[str], value: re.Match[str], how: str, typed: bool) -> Span | None:
+    """Where the secret is, if the value is one in this place."""
+    bare = value["bare"]
+    if how == "element":
+        bare = bare[:ENOUGH]
+        return value.span("bare") if not is_filler(bare) and (typed or random_looking(bare)) else None
+    if bare is not None:
+        return _bare(text, low, link, value, how, typed)
+    group = "quoted" if value["quoted"] is not None else "escaped"
+    secret = value[group][:ENOUGH]
+    wrap = value["wrap"]
+    is_made = not wrap or (MADE.search(wrap) is not None and LOOKS_UP.search(wrap) is None)
+    if how in ("assign", "colon", "pair") and is_made:
+        good = _plain(secret, typed)
+    elif how in ("call", "space"):
+        good = is_made and _marked(secret, typed)
+    elif how == "other":
+        # `set("API_TOKEN", "…")`. In a list of names the next name follows the comma in the same way.
+        good = _marked(secret, typed) and (
+            link["other"] != "," or _is_argument(text, link.start(), secret) or _is_scattered(secret)
+        )
+    else:
+        good = _strong(secret)
+    return value.span(group) if good else None
+
+
+def _bare(text: str, low: str, link: re.Match[str], value: re.Match[str], how: str, typed: bool) -> Span | None:
+    """A value without quotes. What stands before its name on the line tells code from configuration."""
+    if value["wrap"] not in LITERALS:
+        return None
+    start, end = value.span("bare")
+    bare = value["bare"].rstrip(".:")
+    if bare.startswith("$"):
+        return None
+    if bare.startswith("pass:"):  # as openssl takes it
+        start, bare = start + 5, bare[5:]
+    # A call or an index is code. It is looked at here since a pattern that fails on it would start again inside.
+    is_code = text[end : end + 1] in ("(", "[", "{")
+    sign = link[how]
+    if how == "assign" and sign == "=" and start == link.end(how) and text[link.start() : link.end(how)].isupper():
+        # `DB_PASSWORD=…` in a file of settings: all of the line is the value.
+        rest = REST.match(text, start)
+        whole = rest[0] if rest else bare
+        if (
+            "(" not in whole
+            and (typed or random_looking(whole))
+            and not is_filler(whole)
+            and ENVIRONMENT.fullmatch(_before(low, link))
+        ):
+            return start, start + len(whole)
+    length, bare = len(bare), bare[:ENOUGH]
+    if is_code or is_filler(bare):
+        return None
+    good = _strong(bare) if how == "cell" else _is_likely(bare, typed)
+    if how == "assign" and not good:
+        good = typed and sign == "=" and _in_connection(text, link.start())
+    elif how == "space" and good:
+        before = _before(low, link)
+        last = text[end : end + 1] in ("", "\n")
+        good = COMMAND_BEFORE.search(before) is not None or (last and LINE_START.fullmatch(before) is not None)
+    return (start, start + length) if good else None
+
+
+def _before(low: str, link: re.Match[str]) -> str:
+    """The line up to the name, if it is not long."""
+    at = link.start()
+    return low[max(low.rfind("\n", max(0, at - 80), at) + 1, at - 80, 0) : at]
+
+
+def _in_connection(text: str, at: int) -> bool:
+    """`Server=…;Password=…`: between pairs of a connection string even a plain word is a password."""
+    return CONNECTION.search(text, max(0, at - 60), at) is not None
+
+
+LITERALS = ("", "q{", "qq{", "q(", "%q(", "%Q(", "%w[", "%q{")
+"""Nothing, or how Perl and Ruby open a text without quotes."""
+ENVIRONMENT = re.compile(r"[ \t+\-\"'#]*(?:(?:export|set|env|arg|environment=\"?|-e|--env|setx)[ \t]+)?[a-z0-9_]*")
+CONNECTION = re.compile(r"[A-Za-z ]{2,20}=[^;&\"'\n]{1,40};[A-Za-z ]{0,12}\Z")
+COMMAND_BEFORE = re.compile(
+    r"(?:\benv|\barg|setx|setenv|\bset(?: -\w+){0,2}|define|param|header|\bput|config set(?: \S{1,80})?|configure set"
+    r"|export|enable|login \S{1,60}|login \S{1,60}\n[ \t]*)[ \t]+[\w.:/-]*$|--?[\w-]*$"
+)
+LINE_START = re.compile(r"[ \t+\-]*[\w.-]*")
+
+
+def _is_scattered(value: str) -> bool:
+    """Digits all over it, as in no name."""
+    return len(value) >= 16 and len(re.findall(r"\d+", value)) >= 4 and not re.search(r"[:/ ]", value)
+
+
+def _is_argument(text: str, at: int, value: str) -> bool:
+    before = text[max(0, at - 64) : at]
+    return (
+        re.search(r"\([ ]?[\"':][\w.-]*$", before) is not None and ":" not in value and not value.endswith(("=", "_"))
+    )
+
+
+# What makes a secret of a value. --------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def _plain(value: str, typed: bool) -> bool:
+    """The place says clearly that this is a secret."""
+    if typed:
+        return len(value) >= 5 and (not is_filler(value) or is_phrase(value))
+    return len(value) >= 8 and (random_looking(value) or len(value) >= 20) and not is_filler(value)
+
+
+@lru_cache(maxsize=4096)
+def _is_near(value: str, typed: bool, quoted: bool) -> bool:
+    if quoted:
+        return _plain(value, typed)
+    return value[-1] not in ".:" and random_looking(value) and not is_filler(value)
+
+
+@lru_cache(maxsize=4096)
+def _marked(value: str, typed: bool) -> bool:
+    """The place leaves a doubt: a digit or a mark is needed."""
+    if typed and _typed_mark(value):
+        return not is_filler(value)
+    return len(value) >= 8 and random_looking(value) and not is_filler(value)
+
+
+@lru_cache(maxsize=4096)
+def _is_likely(value: str, typed: bool) -> bool:
+    return (len(value) >= 8 and random_looking(value)) or (typed and _typed_mark(value))
+
+
+@lru_cache(maxsize=4096)
+def _strong(value: str) -> bool:
+    """The place says little."""
+    return len(value) >= 8 and random_looking(value) and _typed_mark(value) and not is_filler(value)
+
+
+@lru_cache(maxsize=4096)
+def _typed_mark(value: str) -> bool:
+    """A letter, and a digit or mark, as people put them into passwords."""
+    letters = sum(c.isalpha() for c in value)
+    if len(value) < 6 or letters < 2 or "(" in value or "://" in value or TECHNICAL.fullmatch(value):
+        return False
+    return any(c.isdigit() for c in value) or MARK.search(value) is not None
+
+
+@lru_cache(maxsize=4096)
+def is_filler(value: str) -> bool:
+    """Whether a value is not a secret but a stand-in: a template, a name, a path, `changeme`, or our placeholder."""
+    if MASKED.search(value) or TEMPLATE.search(value) or re.search(r"\s", value):
+        return True
+    if variable := VARIABLE.search(value):
+        # `$NAME` is a variable; after something else it is more likely the end of a password.
+        value = value[: variable.start()]
+        if len(value) < 4:
+            return True
+    if len(set(value)) <= 2 or CONSTANT.fullmatch(value) or "://" in value:
+        return True
+    if value.startswith(("/", "./", "../", "~/")) and len(value) != 40:
+        return True
+    words = PARTS.findall(value)
+    return bool(words) and all(w.lower() in FILLERS for w in words) and not MARK.search(value)
+
+
+CONSTANT = re.compile(
+    r"[%@]?[A-Z][A-Z0-9]*_[A-Z0-9_]*[.,:]?|0x[0-9a-fA-F]{1,16}[uUlL,]*|\d+(?:\.\d+)+|(?:[A-Z][a-z]+-)+[A-Z][a-z]+"
+)
+"""The name of a constant or header, a number or a version."""
+MASKED = re.compile(f"[{MASKS}]")
+
+
+def is_phrase(value: str) -> bool:
+    """Words picked at random, as in `correct horse battery staple`: none of them holds a sentence together."""
+    words = value.split(" ")
+    return 4 <= len(words) <= 24 and all(
+        w.isalpha() and w.islower() and w not in FUNCTION_WORDS | FILLERS for w in words
+    )
+
+
+@lru_cache(maxsize=4096)
+def random_looking(value: str) -> bool:
+    """Unlike an identifier: a letter follows a digit, or there are many digits, the usual technical names excepted."""
+    rest = TECHNICAL.sub("", value)
+    letters = sum(c.isalpha() for c in rest)
+    return letters > 0 and (re.search(r"\d[A-Za-z]", rest) is not None or sum(c.isdigit() for c in rest) >= 4)
+
+
+@lru_cache(maxsize=4096)
+def is_basic(value: str) -> bool:
+    """A user and a password in base64, as HTTP and Docker write them."""
+    try:
+        plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        return False
+    return ":" in plain[1:] and plain.isprintable()
+
+
+def _lowered(text: str) -> str:
+    """In lower case, each character in its place: a few have a longer small form and are left as they are."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
+
+
+# Rules that look at more than one place. ------------------------------------------------------------------------------
+
+Rule = Callable[[str, str], Iterator[Span]]
+
+COOKIES = tuple(
+    re.compile(rf"{word}\\?[\"']?[:,= ]{{0,2}}\s{{0,4}}\\?[\"']?(?P<pairs>[^\n\"']{{8,}}+)")
+    for word in ("cookie", "-b ")
+)
+PAIR = re.compile(r"[\w.-]{1,40}=(?P<value>[\w%.+/~=-]{16,}+)")
+LOGIN = re.compile(r"[\w.-]{1,40}:(?P<value>[^\s\"'`@/:]{5,64})$")
+PGPASS = re.compile(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>\S{5,128})$", re.M)
+VALUE_FIRST = re.compile(
+    r"value[\"']?\s{0,4}[:=]\s{0,4}@?(?P<open>[\"'])(?P<value>[^\"'\n]{8,200}+)(?P=open)[^\"'{}\n]{1,24}"
+    r"(?:[\"']?(?:name|key)[\"']?\s{0,2}[:=]\s{0,2})?@?[\"'](?P<name>[\w.-]{2,40})[\"']"
+)
+INSERT = re.compile(r"insert into \S{1,80} ?\((?P<names>[^()]{1,400}+)\) ?values ?\((?P<values>[^()]{1,800}+)\)")
+ITEM = re.compile(r"[^,'\"]*(?:'(?P<value>[^'\n]*)')?[^,]*(?:,|$)")
+SECRET_NAME = re.compile(rf"(?:{WORD}|(?:{'|'.join(re.escape(k) for k in KEYS)})[_.-]?key)")
+OPTION = re.compile(
+    rf"--(?:[a-z]{{1,20}}-){{0,3}}(?:{WORD}|(?:{'|'.join(re.escape(k) for k in KEYS)})-?key){TAIL}"
+    rf"[ \t=]{{1,8}}(?:{QUOTED}|{BARE})"
+)
+
+
+def _cookies(text: str, low: str) -> Iterator[Span]:
+    for pattern in COOKIES:
+        for cookie in pattern.finditer(low):
+            for m in PAIR.finditer(text, cookie.start("pairs"), cookie.end("pairs")):
+                if _long(m["value"][:ENOUGH]):
+                    yield m.span("value")
+
+
+def _logins(text: str, low: str) -> Iterator[Span]:
+    """`user:password@tcp(…)`, as Go's drivers for databases write it."""
+    for mark in ("@tcp(", "@unix("):
+        at = text.find(mark)
+        while at >= 0:
+            m = LOGIN.search(text, max(0, at - 106), at)
+            if m and _of_person(m["value"]):
+                yield m.span("value")
+            at = text.find(mark, at + 1)
+
+
+def _password_lines(text: str, low: str) -> Iterator[Span]:
+    yield from (m.span("value") for m in PGPASS.finditer(text) if _loose(m["value"]))
+
+
+def _values_first(text: str, low: str) -> Iterator[Span]:
+    """`{"value": "…", "name": "DB_PASSWORD"}`."""
+    for m in VALUE_FIRST.finditer(low):
+        start, end = m.span("value")
+        if SECRET_NAME.search(m["name"]) and _loose(text[start:end]):
+            yield start, end
+
+
+def _inserts(text: str, low: str) -> Iterator[Span]:
+    """`INSERT INTO users (name, password) VALUES ('ann', '…')`."""
+    for m in INSERT.finditer(low):
+        first = m.start("values")
+        values = ITEM.finditer(text, first, m.end("values"))
+        for name, value in zip(m["names"].split(","), values, strict=False):
+            if value["value"] and SECRET_NAME.search(name) and _loose(value["value"]):
+                yield value.span("value")
+
+
+def _options(text: str, low: str) -> Iterator[Span]:
+    """`--api-token …`."""
+    for m in OPTION.finditer(text):
+        group = "bare" if m["bare"] else "quoted" if m["quoted"] else "escaped"
+        value = m[group][:ENOUGH]
+        if _loose(value) or (group != "bare" and _plain(value, True)):
+            yield m.span(group)
+
+
+# Commands with options whose meaning depends on the command. ----------------------------------------------------------
+
+COMMANDS = {
+    "-p": "mysql mysqldump mysqladmin mariadb sshpass docker podman az twine mongo mongosh mongodump psexec useradd "
+    "7z 7za unrar plink pscp",
+    "-P": "sqlcmd bcp zip unzip mosquitto_pub mosquitto_sub",
+    "-a": "redis-cli",
+    "-w": "ldapsearch ldapadd ldapmodify ldappasswd",
+    "-u": "curl",
+    "--user": "curl",
+    "-U": "smbclient curl",
+    "-storepass": "keytool jarsigner",
+    "-keypass": "keytool jarsigner",
+    "/pass:": "cmdkey",
+    "<<<": "gh docker vault",
+}
+"""Each option, and the commands to which it gives a password or a user with a password."""
+TAKES = {option: frozenset(names.split()) for option, names in COMMANDS.items()}
+COMMAND = re.compile(rf"(?<![\w./-])(?:{'|'.join(sorted({c for names in TAKES.values() for c in names}))})(?![\w-])")
+GIVEN = tuple(
+    re.compile(rf"{re.escape(option)}(?<=\s{re.escape(option)})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)")
+    for option in COMMANDS
+)
+
+
+def _commands(text: str) -> Iterator[Span]:
+    """`mysql -p…`, `curl -u user:…`. Each line is searched once for commands, however many options it has."""
+    given = [
+        (m.start(), option, m)
+        for option, pattern in zip(COMMANDS, GIVEN, strict=True)
+        if option in text
+        for m in pattern.finditer(text)
+    ]
+    if not given or not COMMAND.search(text):
+        return
+    done, command = 0, ""
+    for at, option, m in sorted(given, key=lambda one: one[0]):
+        line = _line_start(text, done, at)
+        if line > done:
+            command = ""
+        for word in COMMAND.finditer(text, max(line, done), at):
+            command = word[0]
+        done = at
+        if command in TAKES[option] and (span := _given(option, command, m)):
+            yield span
+
+
+def _line_start(text: str, floor: int, at: int) -> int:
+    """Where the command begins: a line end after a backslash belongs to it."""
+    line = text.rfind("\n", floor, at)
+    while line > floor and text[line - 1] == "\\":
+        line = text.rfind("\n", floor, line)
+    return max(line + 1, floor)
+
+
+def _given(option: str, command: str, m: re.Match[str]) -> Span | None:
+    value, (start, end) = m["value"][:ENOUGH], m.span("value")
+    if option in ("-u", "--user", "-U"):
+        _, sign, secret = value.partition("%" if command == "smbclient" else ":")
+        return (start + len(value) - len(secret), end) if sign and len(secret) >= 3 and not is_filler(secret) else None
+    return (start, end) if _loose(value) else None
+
+
+# Rules that begin with a word or sign of their own. -------------------------------------------------------------------
+
+Good = Callable[[str], bool]
+
+
+def _rule(beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = False) -> tuple[tuple[str, ...], Rule]:
+    """A rule whose matches begin with one of these texts. The value is the group `value`.
+
+    One pattern for each beginning, since a search for plain characters is many times faster than for alternatives.
+    """
+    patterns = tuple((b, re.compile(re.escape(b) + rest, re.M)) for b in beginnings)
+
+    def spans(text: str, low: str) -> Iterator[Span]:
+        where = text if exact else low
+        for beginning, pattern in patterns:
+            if beginning in where:
+                for m in pattern.finditer(where):
+                    start, end = m.span("value")
+                    if good(text[start : min(end, start + ENOUGH)]):
+                        yield start, end
+
+    return tuple(beginning.lower().split()[0] for beginning in beginnings), spans
+
+
+def _not_filler(value: str) -> bool:
+    return not is_filler(value)
+
+
+def _long(value: str) -> bool:
+    return random_looking(value) and secret_patterns.dense(value) and not is_filler(value)
+
+
+def _is_session(value: str) -> bool:
+    return _is_scattered(value) and not is_filler(value)
+
+
+def _of_person(value: str) -> bool:
+    return _typed_mark(value) and not is_filler(value) and FILE_LIKE.search(value) is None
+
+
+def _loose(value: str) -> bool:
+    return _marked(value, True)
+
+
+FILE_LIKE = re.compile(r"[\s/\\]|\.\w{2,4}$")
+SCHEME = r"(?:\s{1,8}|[ ]?[\"'][ ]?\+[ ]?[\"'])"
+AFTER_HEADER = r"\\?[\"']?[\])]?\s{0,8}[:=, ]\s{0,8}(?:f?\\?[\"'])?"
+TWO_TEXTS = r"(?:[\w.]{1,40}, ?){0,3}(?:[\"'][^\"'\n]{0,120}+[\"'][ ]{0,2},[ ]{0,2}){1,2}(?:some\()?"
+RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
+    # Headers and cookies
+    _rule(
+        ("authorization",),
+        rf"{AFTER_HEADER}(?:bearer|basic|token|apikey|api-token|bot|key){SCHEME}(?P<value>[\w.~+/=:-]{{8,}}+)",
+        _not_filler,
+    ),
+    _rule(
+        ("authorization",), r"\\?[\"']?: digest [^\n]{0,200}?response=[\"']?(?P<value>[\w.~+/=:-]{8,}+)", _not_filler
+    ),
+    _rule(
+        ("authorization",),
+        rf"(?<![a-z]authorization){AFTER_HEADER}(?P<value>[\w.~+/=:-]{{16,}}+)",
+        lambda value: random_looking(value) and not is_filler(value),
+    ),
+    _rule(
+        ("bearer",),
+        r"(?:_auth\([\"']|\s{1,8})(?P<value>[\w.~+/=-]{16,}+)",
+        lambda value: secret_patterns.dense(value) and not is_filler(value),
+    ),
+    _rule(("basic",), r"\s{1,8}(?P<value>[\w+/=-]{8,}+)", is_basic),
+    _rule(("auth",), r"[\"']?[ ]{0,4}[:= ][ ]{0,4}[\"']?(?P<value>[\w+/=-]{8,}+)", is_basic),
+    _rule(
+        ("sess", "sid", "csrf", "xsrf"),
+        r"(?<![a-z]sid)(?:ion)?(?:[_-]?(?:id|key|token))?\\?[\"']?\s{0,4}[:=,]\s{0,4}\\?[\"']?(?P<value>[\w%.+/~-]{20,}+)",
+        _is_session,
+    ),
+    # URLs
+    _rule(("://",), r"[^\s/?#:@\"'<>]{0,256}+:(?P<value>[^\s/\"'<>`]{1,512})@(?=[\w\[$%{<])", _not_filler, exact=True),
+    _rule(("://",), r"(?P<value>[^\s/?#:@\"'<>]{12,256}+)(?::[^\s/\"'<>`]{0,512})?@(?=[\w\[$%{<])", _long, exact=True),
+    _rule(
+        (*("?key=", "?sig=", "?auth=", "?code=", "&key=", "&sig=", "&auth=", "&code="), "signature="),
+        r"(?P<value>[\w%+/.~-]{16,}+)",
+        _long,
+    ),
+    _rule((":thin:",), r"[\w.-]{1,40}/(?P<value>[^\s\"'`@/]{5,64})@", _of_person, exact=True),
+    # Calls that take a user and a password
+    _rule(
+        ("auth", "login", "connect"),
+        rf"[a-z_]{{0,7}}=?[ ]?\([ ]?{TWO_TEXTS}(?P<open>[\"'])(?P<value>[^\"'\n]{{6,64}}+)(?P=open)",
+        _of_person,
+    ),
+    _rule(
+        ("credential", "pdo", "addlogin"),
+        rf"s?[ ]?\(?[ ]?{TWO_TEXTS}(?P<open>[\"'])(?P<value>[^\"'\n]{{6,64}}+)(?P=open)",
+        _of_person,
+    ),
+    _rule(("userpwd",), r"[\"']?,[ ]?[\"'][^:\"'\n]{1,64}:(?P<value>[^\"'\n]{5,64})[\"']", _of_person),
+    # SQL
+    _rule(("identified ",), r"(?:with \S{1,40} )?by (?P<open>[\"'])(?P<value>[^\s\"';]{5,128}+)(?P=open)", _not_filler),
+    _rule(("identified ",), r"(?:with \S{1,40} )?by (?P<value>[^\s\"';]{5,128}+)", _loose),
+    # Files of passwords, forms and phrases
+    _rule(("login",), r"\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<value>\S{1,256})", _not_filler, exact=True),
+    _rule(
+        ("AKIA", "ASIA"),
+        r"[A-Z0-9]{16}[\"']?[\s,:;|]{1,8}[\"']?(?P<value>[\w/+]{40})(?![\w/+])",
+        _not_filler,
+        exact=True,
+    ),
+    _rule(
+        ("phrase", "mnemonic"),
+        r"[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?(?P<value>[a-z]{2,12}(?: [a-z]{2,12}){3,23})(?![a-z ])",
+        is_phrase,
+    ),
+    _rule(
+        ('type="password"', "type='password'"), r"[^<>\n]{0,80}?value=[\"'](?P<value>[^\"'\n]{5,128})[\"']", _not_filler
+    ),
+    # Options of commands that say what they are
+    _rule(("securestring ",), r"(?:-string )?[\"'](?P<value>[^\s\"']{6,128}+)[\"']", _loose),
+    _rule(("pass:",), r"(?P<value>[^\s\"'`,;]{6,128}+)", _loose),
+    _rule(("net use ",), r"\S{1,80}[ ]{1,8}(?P<value>[^\s/*]{5,128}+)[ ]{1,8}/user", _loose),
+    _rule(("htpasswd -",), r"\w{0,8}b\w{0,8}[ ]{1,8}\S{1,80}[ ]{1,8}\S{1,60}[ ]{1,8}(?P<value>\S{5,128}+)", _loose),
+    _rule(
+        ("add_user ", "snmp-server community ", "vault login ", "alias set "),
+        r"(?:(?!login)[\w.-]{1,40}[ ]{1,8}(?:http\S{1,80}[ ]{1,8}[\w.-]{1,40}[ ]{1,8})?)?"
+        r"(?P<value>[^\s\"'-][^\s\"']{5,127}+)",
+        _loose,
+    ),
+    _rule(("sqlplus ",), r"\S{1,40}/(?P<value>[^\s/@]{5,64})@", _loose),
+    _rule(('send "',), r"(?P<value>[^\"\\\n]{6,64}+)\\[rn]\"", _loose),
+    _rule((" on >",), r"(?P<value>[^\s>\"']{6,64}+)[ ]{1,8}~\*", _loose),
+    _rule(
+        ("echo ",),
+        r"[\"']?(?:[\w.-]{1,40}:)?(?P<value>[^\s\"'|]{6,128}+)[\"']?[ ]{0,8}"
+        r"(?:\|[ ]{0,8}(?:sudo[ ]{1,8}-s|chpasswd|docker|passwd)|>{1,2}[ ]{0,8}\S{0,80}?(?:token|secret|passw|\.key))",
+        _loose,
+    ),
+    (("cookie", "-b"), _cookies),
+    (("@tcp(", "@unix("), _logins),
+    ((":5432:", ":5433:", ":6432:", ":*:"), _password_lines),
+    (("value",), _values_first),
+    (("insert",), _inserts),
+    (("--",), _options),
+)
+"""Each with the words of which one has to be there, in lower case and without spaces."""

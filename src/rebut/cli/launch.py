@@ -86,9 +86,7 @@ def launch(
     def act_of(**changes: Any) -> Act:
         async def act(setup: Setup) -> Outcome:
             made = await plan(setup, **changes)
-            outcome = await gating.prepare(setup, made) if gating else None
-            if gating and any(gating.asked.values()):
-                made = replace(made, asked=gating.asked)
+            made, outcome = await gating.prepare(setup, made) if gating else (made, None)
             try:
                 outcome = outcome or await start(made, setup.environment)
             except RebutError as error:
@@ -104,16 +102,19 @@ def launch(
         return act
 
     if again:
+        from rebut.domain.gate_policy import Wish
+
         if gating and gating.apply:
             raise UsageError(
                 "--apply and --repeat cannot be combined", "Repeat it first, then run it once with --apply."
             )
-        if gating and gating.wanted:
+        if gating and (flag := gating.judging):
             raise UsageError(
-                f"{gating.wanted} and --repeat cannot be combined: each run is a separate review",
+                f"{flag} and --repeat cannot be combined: each run is a separate review",
                 "No model was called. Run it once, or judge each run with `rebut gate ID`.",
             )
-        runs, gating = again, None  # each run is a separate review: not reused, and not judged by a gate
+        runs = again  # each run is a separate review: not reused, and not judged by a gate
+        gating = replace(gating, flags=Wish(), sarif=None, github=False, again=True, quiet=True) if gating else None
         return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
     judge = gating.judge if gating else None
     code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)

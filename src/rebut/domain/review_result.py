@@ -177,12 +177,15 @@ class ReviewResult:
                 counts[why] = counts.get(why, 0) + 1
         return ", ".join(f"{n} {why}" for why, n in counts.items())
 
-    def markdown(self) -> str:
-        """Everything, for `summary.md`."""
+    def markdown(self, heading: str = "") -> str:
+        """Everything, for `summary.md`; with the heading of the outcome where that says more than the decision."""
         content = self.content[:LONGEST_CONTENT]
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", content)), default=0))
         body = [*self._where(), *(["", f"{fence}markdown", content.rstrip("\n"), fence] if content else [])]
-        return "\n".join(self._rows(body, self.findings, "")) + "\n"
+        rows = self._rows(body, self.findings, "")
+        if heading and heading != self.decision.upper():
+            rows.insert(rows.index(f"- {self.decision}") + 1, f"- {heading}")
+        return "\n".join(rows) + "\n"
 
     def screen(self, *, width: int, everything: bool = False) -> str:
         """The same for a terminal: at most five P1 and P2, and one line for what is hidden."""

@@ -41,7 +41,13 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # resume reads it, too
         for fact in decisions(old) if plan.decided else ():
             journal.write(fact)
-        for name in ("snapshot", "target", "context", "keys"):  # the keys last: with them the fork can be resumed
+        for name in (
+            "snapshot",
+            "target",
+            "unread_ok",
+            "context",
+            "keys",
+        ):  # the keys last: with them the fork can be resumed
             if name in old.facts:
                 journal.write(old.facts[name])
         await journal.sync()

@@ -81,6 +81,8 @@ class Plan:
     """The key with which the target was redacted. The session uses it too, so that a secret has one placeholder."""
     asked: Mapping[str, Json] = field(default_factory=dict)
     """What to do with the outcome, recorded for resume. The debate itself never reads it."""
+    unread_ok: Sequence[str] = ()
+    """Paths of the target that may stay unread without making the outcome inconclusive."""
     checked: bool = False
     """Whether the protocol has already checked the plan."""
     searched: bool = False

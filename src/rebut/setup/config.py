@@ -28,6 +28,7 @@ from rebut.setup.config_files import (
     UserTables,
     Wire,
     both_files,
+    gate_wish,
     never_in,
 )
 
@@ -169,7 +170,7 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
         repo_allow=None if repo_allow is None else tuple(repo_allow),
         never=never_in(user, repo),
         seats=_seats(user.get("seats", {}), path.name),
-        gate=Wish(**user.get("gate", {})),
+        gate=gate_wish(user),
         notices=tuple(notices),
         faults=faults,
     )

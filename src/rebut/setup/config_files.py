@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
 from rebut.core.errors import ConfigError
+from rebut.domain.gate_policy import Wish
 
 REPO_FILE = "rebut.toml"
 LARGEST_FILE = 1_000_000
@@ -25,7 +26,7 @@ class RepoTables(TypedDict, total=False):
 
     limits: dict[str, float]
     egress: Egress
-    gate: dict[str, str]
+    gate: dict[str, Any]
 
 
 class UserTables(RepoTables, total=False):
@@ -62,6 +63,12 @@ def both_files(
     path = named or user_path(env)
     repo = repository_file(read(workspace / REPO_FILE, needed=False))
     return path, user_file(path, needed=named is not None or bool(env.get("REBUT_CONFIG"))), repo
+
+
+def gate_wish(tables: RepoTables) -> Wish:
+    """What a file sets for a gate."""
+    table = dict(tables.get("gate", {}))
+    return Wish(**{**table, "unread_ok": tuple(table.get("unread_ok", ()))})
 
 
 def never_in(user: UserTables, repo: RepoTables) -> tuple[str, ...]:

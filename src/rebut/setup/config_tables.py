@@ -46,6 +46,7 @@ class GateTable(StrictTable):
     fail_on: Literal["P1", "P2", "P3"] | None = None
     on_inconclusive: Literal["fail", "pass"] | None = None
     dismissals: Literal["all", "shared", "none"] | None = None
+    unread_ok: list[str] = []
 
 
 class RepoFile(StrictTable):

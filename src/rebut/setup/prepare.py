@@ -145,6 +145,7 @@ class Setup:
             target=target,
             most_rounds=self._most_rounds,
             redaction=options.redaction,
+            unread_ok=self.config.gate.unread_ok,
             searched=target is not None and (target, options.redaction) == self._resolved,
         )
         if made.check:

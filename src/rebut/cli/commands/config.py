@@ -71,7 +71,7 @@ def config_command(what: str, as_json: bool) -> int:
 
 def _set(table: Any) -> dict[str, Any]:
     """The values that are set in a table of the config."""
-    return {f.name: value for f in fields(table) if (value := getattr(table, f.name)) is not None}
+    return {f.name: value for f in fields(table) if (value := getattr(table, f.name)) not in (None, ())}
 
 
 def _allowed(found: Config) -> list[str] | None:

@@ -17,6 +17,7 @@ from rebut.cli.options import (
     common,
     gate_options,
     given_scope,
+    inconclusive_option,
     pairs,
     scope_options,
     shown,
@@ -149,16 +150,19 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
 )
 @click.option("--strategy", metavar="NAME", help="debate; or synthesize (plans), single (reviews). [debate]")
 @click.option("--baseline", is_flag=True, help="Also merge the first drafts, to compare (one more call).")
+@inconclusive_option
 @click.option("--show-names", is_flag=True, help="Show the authors each other's names. [hidden]")
 @click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
 @common
-def revise_command(stage: str, topic: str, **named: Any) -> int:
+def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named: Any) -> int:
     """Two authors write, critique each other and revise; then both texts are merged into one plan or one review.
 
     TOPIC is what to plan, or what a review should look at; - reads it from standard input. If .kiln/config.json
     exists, it decides whether a stage is debated.
     """
+    from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import launch
+    from rebut.domain.gate_policy import Wish
 
     scope = given_scope(named)
     wanted: Wanted | None = None
@@ -173,7 +177,8 @@ def revise_command(stage: str, topic: str, **named: Any) -> int:
     named["author"] = list(named["author"])
     named["stage"] = stage
     how = shown(named)
-    return launch("revise", topic_of(topic), named, **how, wanted=wanted)
+    gating = Gating(Wish(on_inconclusive=on_inconclusive), again=True, quiet=how["quiet"] or how["as_json"])
+    return launch("revise", topic_of(topic), named, **how, wanted=wanted, gating=gating)
 
 
 @click.command("panel", cls=Many)

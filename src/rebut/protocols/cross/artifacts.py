@@ -36,7 +36,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
             files[f"artifact-v{version['version']}.patch"] = patch_of(version)
     if made:
         files["decision.json"] = _json(decision(ended, made, versions))
-        files["summary.md"] = made.markdown()
+        files["summary.md"] = made.markdown(ended.outcome.heading if ended.outcome else "ABORTED")
         patch = patch_of(versions[-1]) if versions else ""
         if patch and made.decision in ("Compromise", "Accept Opposite"):
             files["final.patch"] = patch

@@ -104,7 +104,7 @@ def _speakers(record: Record) -> dict[str, str]:
         seat = str(row["seat"])
         one = ModelSpec.parse(record.stand_in(seat) or str(row["spec"]))
         if one.provider != "human":
-            out[seat] = one.identity
+            out[seat] = record.model(str(one))
     return out
 
 

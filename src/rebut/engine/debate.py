@@ -211,6 +211,10 @@ class Debate:
         """Every answer on record so far by its key, for the partial outcome at a deadline."""
         return {key: c.answered.value for key, c in self._runtime.record.calls.items() if c.answered}
 
+    def same_model(self, one: Participant, other: Participant) -> bool:
+        """Whether two seats were given one model, under whatever names."""
+        return self._runtime.record.model(str(one.spec)) == self._runtime.record.model(str(other.spec))
+
     def stand_in(self, who: Participant) -> str:
         """The fallback that answers for a seat; empty while its own model does."""
         return self._runtime.record.stand_in(who.seat)

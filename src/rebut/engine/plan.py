@@ -71,6 +71,8 @@ class Plan:
     limits: Limits = Limits()
     context: Sequence[str] = ()
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
+    one_model: Mapping[str, str] = field(default_factory=dict)
+    """Names of a model → the name under which it counts, where two names mean one model."""
     notes: Sequence[str] = ()
     target: Target | None = None
     decided: bool = True
@@ -134,6 +136,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
         limits=plan.limits.to_json(),
         aliases=(alias,) if alias else (),
         forked_from=parent,
+        one_model=dict(plan.one_model),
     )
 
 

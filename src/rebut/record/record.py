@@ -12,6 +12,7 @@ from datetime import datetime
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.core.types import ModelSpec
 from rebut.record.events import Amended, Answered, Asked, Attempt, Closed, Fact, Failed, Line, Opened, Resumed, Wrote
 
 IN_ROUND = re.compile(r"r[1-9]\d*/")
@@ -162,6 +163,11 @@ class Record:
         """Notes from before the first call."""
         fact = self.facts.get("notes")
         return [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
+
+    def model(self, spec: str) -> str:
+        """The model that a spec means, whatever the effort or the name: two names may mean one model."""
+        identity = ModelSpec.parse(spec).identity
+        return self.opened.one_model.get(identity, identity)
 
     def stand_in(self, seat: str) -> str:
         """The fallback that answered for a seat; empty while its own model did."""

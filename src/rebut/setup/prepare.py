@@ -141,6 +141,7 @@ class Setup:
             limits=limits,
             context=[self._inside(path) for path in ([context] if isinstance(context, str | Path) else context)],
             fallbacks=seats.fallbacks,
+            one_model=seats.one_model,
             notes=(*seats.notes, *notices, *lowered, *(target.notes if target else ()), *self.config.notices),
             target=target,
             most_rounds=self._most_rounds,
@@ -251,7 +252,7 @@ class Setup:
         models = {p.seat: str(p.spec) for p in before}
         named = {seat: [str(s) for s in more] for seat, more in fallbacks.items()}
         named = {s: more for s, more in named.items() if s not in made.stand_ins or more != [models[made.stand_ins[s]]]}
-        allow_same_model = bool(changes.get("allow_same_model")) or is_self_debate(before, made)
+        allow_same_model = bool(changes.get("allow_same_model")) or is_self_debate(record, before, made)
         assignment = SeatAssignment(made, self.config, self.connect)
         seats = assignment.fill(specs, fallbacks=named, allow_same_model=allow_same_model)
         kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
@@ -268,6 +269,7 @@ class Setup:
             workspace=Path(was.workspace),
             limits=limits,
             fallbacks=seats.fallbacks,
+            one_model=seats.one_model,
             notes=(*seats.notes, *self.lowered({**asked_for, "rounds": changes.get("rounds")}), *self.config.notices),
             decided="rounds" not in changes,
             most_rounds=self._most_rounds,

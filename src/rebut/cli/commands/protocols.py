@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.argument("topic")
 @click.option("--proposer", type=SPEC, help="The model that takes a position.")
 @click.option("--challenger", type=SPEC, help="The model that attacks it; not the proposer's model.")
-@click.option("--judge", type=SPEC, help="The model that decides. [the proposer's, in a new conversation]")
+@click.option("--judge", type=SPEC, help="The model that decides. [a third family, else the proposer's]")
 @click.option("--rounds", type=int, metavar="1–5", help="Rounds of challenge and defense. [2]")
 @click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
 @click.option("--model-proposer", metavar="MODEL", help="Replace the model in the proposer's spec.")
@@ -141,7 +141,7 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
 @click.argument("stage", metavar="plan|review", type=click.Choice(["plan", "review"]))
 @click.argument("topic", required=False, default="")
 @click.option("--author", type=SPEC, multiple=True, help="A model that writes; give two. NAME=SPEC sets its file name.")
-@click.option("--synthesizer", type=SPEC, help="The model that merges both. [the first author's, new conversation]")
+@click.option("--synthesizer", type=SPEC, help="The model that merges both. [a third family, else the first author's]")
 @click.option("--scope", metavar="SCOPE", default="", help=f"What to review: {SCOPES}. [uncommitted]")
 @scope_options
 @click.option("--rounds", type=int, metavar="1–3", help="Maximum rounds of critique and revision. [2]")
@@ -185,7 +185,7 @@ def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named:
 @click.argument("topic")
 @click.option("--lead", type=SPEC, help="The model that takes a position and defends it.")
 @click.option("--challenger", type=SPEC, multiple=True, help="A model that attacks it; repeat for more.")
-@click.option("--judge", type=SPEC, help="The model that writes personas and rules. [the lead's]")
+@click.option("--judge", type=SPEC, help="The model that writes personas and rules. [a third family, else the lead's]")
 @click.option(
     "--max-rounds", "rounds", type=int, metavar="1–10", help="Maximum rounds, the first challenge included. [5]"
 )

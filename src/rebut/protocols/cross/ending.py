@@ -111,8 +111,7 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
 
 def _reviews_itself(debate: Debate) -> bool:
     """Whether critic and author are the same model, as when only one is available."""
-    critic = debate.seat("critic").spec.identity
-    return any(author.spec.identity == critic for author in debate.seats("author"))
+    return any(debate.same_model(debate.seat("critic"), author) for author in debate.seats("author"))
 
 
 def partial(debate: Debate) -> Outcome:

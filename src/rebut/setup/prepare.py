@@ -247,11 +247,16 @@ class Setup:
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *there)}}
         settings = settings_of(made, values)
         made = made.with_settings(settings)
+        # A seat that only the old settings wanted, such as the person of a manual review, is not in the fork.
+        gone = load(was.source or was.protocol).with_settings(settings_of(made, was.settings)).models
+        gone = {seat: text for seat, text in gone.items() if seat not in made.models and seat not in changes}
+        specs = {seat: spec for seat, spec in specs.items() if gone.get(seat) != str(spec)}
         specs |= {seat: ModelSpec.parse(text) for seat, text in made.models.items() if seat not in specs}
         # A stand-in that the user did not name follows the seat whose model it is.
         models = {p.seat: str(p.spec) for p in before}
         named = {seat: [str(s) for s in more] for seat, more in fallbacks.items()}
         named = {s: more for s, more in named.items() if s not in made.stand_ins or more != [models[made.stand_ins[s]]]}
+        named = {seat: more for seat, more in named.items() if seat in specs or seat not in gone}
         allow_same_model = bool(changes.get("allow_same_model")) or is_self_debate(record, before, made)
         assignment = SeatAssignment(made, self.config, self.connect)
         seats = assignment.fill(specs, fallbacks=named, allow_same_model=allow_same_model)

@@ -461,9 +461,12 @@ class Debate:
             holder = folder_claims.claim(runtime.root, place, purpose, runtime.record.opened.id, shared)
         return "" if holder == runtime.record.opened.id else holder
 
-    def claimed(self, folder: str, purpose: str, *, shared: Collection[str] = ()) -> str:
-        """Which other session holds a folder for a purpose; empty if none does. Call this in `once`."""
-        found = folder_claims.holder(self._runtime.root, Path(folder), purpose, shared)
+    def claimed(self, folder: str, purpose: str, *, shared: Collection[str] = (), unfinished: bool = False) -> str:
+        """Which other session holds a folder for a purpose; empty if none does. Call this in `once`.
+
+        With `unfinished`, no session that has ended counts.
+        """
+        found = folder_claims.holder(self._runtime.root, Path(folder), purpose, shared, unfinished=unfinished)
         return "" if found == self._runtime.record.opened.id else found
 
     @property

@@ -22,7 +22,7 @@ from rebut.core.frozen import frozen
 from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
-from rebut.domain.limits import RANGES
+from rebut.domain.limits import RANGES, clamped
 from rebut.setup.config_files import (
     REPO_FILE,
     UserTables,
@@ -180,11 +180,7 @@ def _clamped(limits: Mapping[str, float], file: str, notices: list[str]) -> dict
     """The limits that a file sets, within the permitted ranges."""
     values = dict(limits)
     for name, value in limits.items():
-        low, high = RANGES[name]
-        if not low <= value <= high:
-            # A NaN fails every comparison and becomes the lowest value, which is the safe side.
-            values[name] = used = high if value > high else low
-            notices.append(f"{file}: limits.{name} = {value:g} is outside {low:g} to {high:g}; {used:g} is used.")
+        values[name] = clamped(f"{file}: limits.{name}", value, *RANGES[name], notices)
     return values
 
 

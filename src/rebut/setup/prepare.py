@@ -15,7 +15,7 @@ from rebut.core.errors import PriceUnknown, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.types import ModelSpec, Sampling
-from rebut.domain.limits import RANGES, Limits
+from rebut.domain.limits import RANGES, Limits, clamped
 from rebut.engine.plan import OWN_OUTPUT, Environment, Plan, participants
 from rebut.engine.protocol import Preparation, Protocol, load
 from rebut.engine.runtime import Control
@@ -127,7 +127,7 @@ class Setup:
         made = load(protocol)
         given, wanted, notices = self._prepared(made, named)
         lowered = self.lowered({**(options.limits or {}), "rounds": wanted.get("rounds")})
-        settings = self._settings(made, wanted)
+        settings, clamped = self._settings(made, wanted)
         made = made.with_settings(settings)
         target, context = options.target, options.context
         limits = self._limits(options, made.limits(settings) if made.limits else {})
@@ -142,7 +142,7 @@ class Setup:
             context=[self._inside(path) for path in ([context] if isinstance(context, str | Path) else context)],
             fallbacks=seats.fallbacks,
             one_model=seats.one_model,
-            notes=(*seats.notes, *notices, *lowered, *(target.notes if target else ()), *self.config.notices),
+            notes=(*seats.notes, *notices, *clamped, *lowered, *(target.notes if target else ()), *self.config.notices),
             target=target,
             most_rounds=self._most_rounds,
             redaction=options.redaction,
@@ -168,15 +168,18 @@ class Setup:
         found, notices = protocol.prepare(asked)
         return given, {**wanted, **found}, notices
 
-    def _settings(self, protocol: Protocol, wanted: Mapping[str, Any]) -> Any:
-        """The settings of a protocol. Rounds come from the user, else from the config, and are capped by the latter."""
-        values = dict(wanted)
+    def _settings(self, protocol: Protocol, wanted: Mapping[str, Any]) -> tuple[Any, list[str]]:
+        """The settings of a protocol, and notices on values of the config that it cannot have.
+
+        Rounds come from the user, else from the config, and are capped by the latter.
+        """
+        values, notices = dict(wanted), list[str]()
         if "rounds" in protocol.settings.model_fields:
             if isinstance(wanted.get("rounds"), int):
                 values["rounds"] = int(self.config.capped("rounds", wanted["rounds"]))
             elif "rounds" not in wanted and (usual := self.config.limits.get("rounds")):
-                values["rounds"] = usual
-        return settings_of(protocol, values)
+                values["rounds"] = int(_within(protocol, "rounds", usual, "limits.rounds", notices))
+        return settings_of(protocol, values), notices
 
     def _seats(self, protocol: Protocol, given: Given, options: DebateOptions, effort: str) -> Seats:
         attended = self.rehearsal or (sys.stdin is not None and sys.stdin.isatty())
@@ -231,7 +234,7 @@ class Setup:
 
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
         """The plan of a recorded session, with the changes of a fork."""
-        changes = {k: v for k, v in (changes or {}).items() if v not in (None, "", (), False)}
+        changes = {k: v for k, v in (changes or {}).items() if v is not False and v not in (None, "", ())}
         was = record.opened
         made = load(was.source or was.protocol)
         before, fallbacks = participants(record)
@@ -364,6 +367,19 @@ class Setup:
                 )
 
 
+def _within(protocol: Protocol, name: str, value: float, source: str, notices: list[str]) -> float:
+    """A value of the config within the range of a protocol's setting; a notice says where it was changed."""
+    bounds = bounds_of(protocol, name)
+    low, high = bounds.get("ge", value), bounds.get("le", value)
+    return clamped(f"{source} of your config, for {protocol.name},", value, low, high, notices)
+
+
+def bounds_of(protocol: Protocol, name: str) -> dict[str, Any]:
+    """The least (`ge`) and the largest value (`le`) of a setting, as far as it has them."""
+    field = protocol.settings.model_fields.get(name)
+    return {k: getattr(m, k) for m in (field.metadata if field else ()) for k in ("ge", "le") if hasattr(m, k)}
+
+
 def settings_of(protocol: Protocol, values: Mapping[str, Any]) -> Any:
     from pydantic import ValidationError
 
@@ -376,8 +392,7 @@ def settings_of(protocol: Protocol, values: Mapping[str, Any]) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
-        field = protocol.settings.model_fields.get(name)
-        bounds = {k: getattr(m, k) for m in (field.metadata if field else ()) for k in ("ge", "le") if hasattr(m, k)}
+        bounds = bounds_of(protocol, name)
         if set(bounds) == {"ge", "le"}:
             raise UsageError(f"{name} must be {bounds['ge']} to {bounds['le']}, got {first['input']}") from error
         raise UsageError(f"{name}: {first['msg']}, got {first['input']!r}") from error

@@ -198,7 +198,8 @@ def fork_command(
     changes = {"limits": given_limits(named), **named}
     changes |= dict(pairs(seat, "--seat", "ROLE=SPEC")) | dict(pairs(settings, "--set", "NAME=VALUE"))
 
-    if not again and not dry_run and not any(value for name, value in changes.items() if name != "allow_same_model"):
+    changed = [name for name, value in changes.items() if value not in (None, (), {}) and name != "allow_same_model"]
+    if not again and not dry_run and not changed:
         _must_ask(id)
 
     async def act(setup: Setup) -> Outcome:

@@ -36,6 +36,7 @@ class UserTables(RepoTables, total=False):
     tools: dict[str, dict[str, object]]
     analysers: dict[str, dict[str, object]]
     seats: dict[str, str | list[str]]
+    protocols: dict[str, dict[str, Any]]
 
 
 def user_path(env: Mapping[str, str]) -> Path:

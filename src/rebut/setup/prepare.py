@@ -15,7 +15,7 @@ from rebut.core.errors import PriceUnknown, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.types import ModelSpec, Sampling
-from rebut.domain.limits import RANGES, Limits, clamped
+from rebut.domain.limits import RANGES, Limits
 from rebut.engine.plan import OWN_OUTPUT, Environment, Plan, participants
 from rebut.engine.protocol import Preparation, Protocol, load
 from rebut.engine.runtime import Control
@@ -25,6 +25,7 @@ from rebut.record.record import Record
 from rebut.setup import config as configs
 from rebut.setup.config_files import REPO_FILE
 from rebut.setup.connect import Custom, connector
+from rebut.setup.defaults import bounds_of, defaults, within
 from rebut.setup.seats import Given, SeatAssignment, Seats, check_effort, is_self_debate, only_seats
 from rebut.workspace.targets.target import headline
 
@@ -126,12 +127,14 @@ class Setup:
         options = DebateOptions(**{one.name: named.pop(one.name) for one in fields(DebateOptions) if one.name in named})
         made = load(protocol)
         given, wanted, notices = self._prepared(made, named)
+        usual = defaults(self.config, made)
         lowered = self.lowered({**(options.limits or {}), "rounds": wanted.get("rounds")})
-        settings, clamped = self._settings(made, wanted)
+        settings, clamped = self._settings(made, wanted, usual.settings)
         made = made.with_settings(settings)
         target, context = options.target, options.context
-        limits = self._limits(options, made.limits(settings) if made.limits else {})
-        seats = self._seats(made, {**made.models, **given}, options, str(wanted.get("effort") or ""))
+        limits = self._limits(options, made.limits(settings) if made.limits else {}, usual.limits)
+        effort = str(wanted.get("effort") or usual.settings.get("effort") or "")
+        seats = self._seats(made, {**made.models, **given}, options, effort, usual.seats)
         plan = Plan(
             protocol=made,
             topic=topic or (headline(target) if target else ""),
@@ -142,7 +145,15 @@ class Setup:
             context=[self._inside(path) for path in ([context] if isinstance(context, str | Path) else context)],
             fallbacks=seats.fallbacks,
             one_model=seats.one_model,
-            notes=(*seats.notes, *notices, *clamped, *lowered, *(target.notes if target else ()), *self.config.notices),
+            notes=(
+                *seats.notes,
+                *notices,
+                *usual.notices,
+                *clamped,
+                *lowered,
+                *(target.notes if target else ()),
+                *self.config.notices,
+            ),
             target=target,
             most_rounds=self._most_rounds,
             redaction=options.redaction,
@@ -168,22 +179,34 @@ class Setup:
         found, notices = protocol.prepare(asked)
         return given, {**wanted, **found}, notices
 
-    def _settings(self, protocol: Protocol, wanted: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    def _settings(
+        self, protocol: Protocol, wanted: Mapping[str, Any], of_config: Mapping[str, Any]
+    ) -> tuple[Any, list[str]]:
         """The settings of a protocol, and notices on values of the config that it cannot have.
 
-        Rounds come from the user, else from the config, and are capped by the latter.
+        They come from the user, else from the config; rounds are capped by the repository.
         """
-        values, notices = dict(wanted), list[str]()
+        wanted, notices = {**of_config, **wanted}, list[str]()
+        values = dict(wanted)
         if "rounds" in protocol.settings.model_fields:
             if isinstance(wanted.get("rounds"), int):
                 values["rounds"] = int(self.config.capped("rounds", wanted["rounds"]))
             elif "rounds" not in wanted and (usual := self.config.limits.get("rounds")):
-                values["rounds"] = int(_within(protocol, "rounds", usual, "limits.rounds", notices))
+                source = f"limits.rounds of your config, for {protocol.name},"
+                values["rounds"] = within(protocol, "rounds", usual, source, notices)
         return settings_of(protocol, values), notices
 
-    def _seats(self, protocol: Protocol, given: Given, options: DebateOptions, effort: str) -> Seats:
+    def _seats(
+        self,
+        protocol: Protocol,
+        given: Given,
+        options: DebateOptions,
+        effort: str,
+        usual: Mapping[str, tuple[ModelSpec, ...]],
+    ) -> Seats:
         attended = self.rehearsal or (sys.stdin is not None and sys.stdin.isatty())
-        assignment = SeatAssignment(protocol, self.config, self.connect, attended=attended, find=self._find)
+        config = replace(self.config, seats={**self.config.seats, **usual}) if usual else self.config
+        assignment = SeatAssignment(protocol, config, self.connect, attended=attended, find=self._find)
         seats = assignment.assign(
             given,
             effort=effort,
@@ -292,11 +315,13 @@ class Setup:
         most = self.config.ceilings.get("rounds")
         return None if most is None else int(most)
 
-    def _limits(self, options: DebateOptions, of_protocol: Mapping[str, float]) -> Limits:
+    def _limits(
+        self, options: DebateOptions, of_protocol: Mapping[str, float], of_config: Mapping[str, float]
+    ) -> Limits:
         """The user's limits, else the config's, else the protocol's; all lowered to what the repository permits."""
         given = {**(options.usual_limits or {}), **(options.limits or {})}
         mine = {name: value for name, value in self.config.limits.items() if name in Limits.__dataclass_fields__}
-        chosen = {"timeout": Limits().timeout, **of_protocol, **mine, **self.permitted_limits(given)}
+        chosen = {"timeout": Limits().timeout, **of_protocol, **mine, **of_config, **self.permitted_limits(given)}
         return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items()})
 
     def permitted_limits(self, given: Mapping[str, float | None]) -> dict[str, float]:
@@ -365,19 +390,6 @@ class Setup:
                     f"the price of {spec} ({seat}) is not known, so --max-usd cannot be kept",
                     "Add --max-tokens N, which can be kept.",
                 )
-
-
-def _within(protocol: Protocol, name: str, value: float, source: str, notices: list[str]) -> float:
-    """A value of the config within the range of a protocol's setting; a notice says where it was changed."""
-    bounds = bounds_of(protocol, name)
-    low, high = bounds.get("ge", value), bounds.get("le", value)
-    return clamped(f"{source} of your config, for {protocol.name},", value, low, high, notices)
-
-
-def bounds_of(protocol: Protocol, name: str) -> dict[str, Any]:
-    """The least (`ge`) and the largest value (`le`) of a setting, as far as it has them."""
-    field = protocol.settings.model_fields.get(name)
-    return {k: getattr(m, k) for m in (field.metadata if field else ()) for k in ("ge", "le") if hasattr(m, k)}
 
 
 def settings_of(protocol: Protocol, values: Mapping[str, Any]) -> Any:

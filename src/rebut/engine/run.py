@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut.core.errors import Aborted, DeadlineReached, ParticipantFailed, ProtocolError, TooFewReplies
+from rebut.core.errors import Aborted, DeadlineReached, Interrupted, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.core.text import cut
 from rebut.domain.ledger import NOTHING_KEPT, Move
 from rebut.domain.outcome import Outcome, so_far
@@ -67,6 +67,11 @@ async def _to_the_end(runtime: Runtime, plan: Plan) -> Outcome:
         await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, outcome=partial))
         await runtime.sync()
         return partial
+    except (Interrupted, asyncio.CancelledError):
+        known = plan.protocol.partial(debate).data if plan.protocol.partial and runtime.record.answers else {}
+        await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, so_far=known))
+        await runtime.sync()
+        raise
     except (ParticipantFailed, TooFewReplies, Aborted) as error:
         for note in await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, error=error)):
             error.add_note(note)

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 @click.option("--challenger", type=SPEC, help="The model that attacks it; not the proposer's model.")
 @click.option("--judge", type=SPEC, help="The model that decides. [a third family, else the proposer's]")
 @click.option("--rounds", type=int, metavar="1–5", help="Rounds of challenge and defense. [2]")
+@click.option(
+    "--all-rounds", is_flag=True, help="Hold every round, even if no point is open any more. Only duel has this flag."
+)
 @click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
 @click.option("--model-proposer", metavar="MODEL", help="Replace the model in the proposer's spec.")
 @click.option("--model-challenger", metavar="MODEL", help="Replace the model in the challenger's spec.")
@@ -47,6 +50,7 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
     from rebut.cli.launch import launch
 
     how = shown(named)
+    named["all_rounds"] = named["all_rounds"] or None
     named["models"] = {"proposer": model_proposer or "", "challenger": model_challenger or ""}
     return launch("duel", topic_of(topic), named, **how)
 

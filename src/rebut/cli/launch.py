@@ -382,7 +382,9 @@ def _write(file: int | None, row: dict[str, object]) -> None:
 def settled(wanted: Wanted) -> Wanted:
     """What is wanted, with its kind decided. Only the kind of a text can be unclear."""
     given = (wanted.content, wanted.artifact_file, wanted.stdin, wanted.context_file, wanted.from_transcript)
-    if wanted.target != "auto" or not any(given):
+    if wanted.target == "auto" and not wanted.scope and not any(given):
+        wanted = offered(wanted)
+    if wanted.target != "auto" or not any((*given, wanted.from_transcript)):
         return wanted
     target, _ = asyncio.run(Setup(rehearsal=True).resolve(wanted))
     from rebut.workspace.targets.resolve import question, unanswerable
@@ -393,6 +395,34 @@ def settled(wanted: Wanted) -> Wanted:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise unanswerable(target)
     return replace(wanted, target=_ask(asked))
+
+
+def offered(wanted: Wanted) -> Wanted:
+    """Where nothing was given and nothing has changed: the last message of an assistant, if the user wants it (J14)."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return wanted
+    from rebut.workspace.targets.transcripts import last_said
+
+    setup = Setup(rehearsal=True)
+    try:
+        message = last_said(setup.workspace, setup.env)
+    except UsageError:
+        return wanted
+    try:
+        asyncio.run(setup.resolve(wanted))
+        return wanted  # there is a change to review
+    except UsageError as nothing:
+        from rebut.cli.screen.hotkeys import one_key
+        from rebut.core.text import clean, cut, squeeze
+
+        first = cut(squeeze(clean(message.text)), 100)
+        say(f"\n  {nothing.message}", sys.stderr)
+        said = f"The last message of {message.tool} in this folder: “{first}”"
+        say(folded(f"  {said}", sys.stderr, 2), sys.stderr)
+        say("  Enter or y reviews it; any other key stops.", sys.stderr)
+        if one_key() not in ("\r", "\n", "y", "Y"):
+            raise
+        return replace(wanted, from_transcript=True)
 
 
 def _ask(asked: TargetQuestion) -> str:

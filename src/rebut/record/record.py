@@ -174,6 +174,20 @@ class Record:
         fact = self.facts.get(f"fallback@{seat}")
         return str(fact.value["spec"]) if fact and isinstance(fact.value, dict) else ""
 
+    def answered_by(self, spec: str, seat: str = "") -> list[Attempt]:
+        """The replies that a model gave, of one seat or of all."""
+        return [
+            attempt
+            for call in self.calls.values()
+            for asked, attempt in call.returned
+            if asked and asked.spec == spec and attempt.outcome == "ok" and seat in ("", seat_of(call.key))
+        ]
+
+    def spoke_for(self, seat: str) -> str:
+        """The fallback that has answered for a seat at least once; empty if none has."""
+        spec = self.stand_in(seat)
+        return spec if spec and self.answered_by(spec, seat) else ""
+
     @property
     def answers(self) -> int:
         return sum(1 for c in self.calls.values() if c.answered)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from bench import said
 from bench.table import Row
 
 RUNS = 5
+SESSIONS = 5_000
 PLAN = '# Plan\n\nThe timeout is in `app.py:1` "timeout = 30".\n'
 DUEL = {
     "pro": {"r1/opening@proposer": {"json": said.opening()}, "r2/defense@proposer": {"json": said.defense(2)}},
@@ -39,10 +41,14 @@ def rows() -> list[Row]:
         }
         _cpu([*rebut, *duel], folder)  # from here on the bytecode is there, and a session to list
         floor = _best([sys.executable, "-c", "pass"], folder)
-        return [
+        rows = [
             Row(f"CPU of {name}, beside python -c pass", _best([*rebut, *words], folder), "ms", floor, target)
             for name, (words, target) in commands.items()
         ]
+        _multiply(folder / "state/sessions", SESSIONS)
+        listing = _best([*rebut, "list"], folder)
+        many = f"CPU of rebut list, {SESSIONS:,} sessions, beside python -c pass"
+        return [*rows, Row(many, listing, "ms", floor, 70)]
 
 
 def _workspace(folder: Path) -> list[str]:
@@ -52,6 +58,15 @@ def _workspace(folder: Path) -> list[str]:
     for name, answers in DUEL.items():
         (folder / f"{name}.json").write_text(json.dumps({"model": name, "family": name, "answers": answers}))
     return ["--proposer", "scripted:pro.json", "--challenger", "scripted:con.json", "--judge", "scripted:judge.json"]
+
+
+def _multiply(home: Path, count: int) -> None:
+    """Copies of the session that is there."""
+    one = next(home.iterdir())
+    for n in range(count):
+        name = "".join("abcdefghij"[int(digit)] for digit in f"{n:08}")
+        (home / name).mkdir()
+        shutil.copy(one / "journal.jsonl", home / name)
 
 
 def _best(command: Sequence[str], folder: Path) -> float:

@@ -1,7 +1,8 @@
-"""A stand-in for a command-line tool on PATH: does what the plan in FAKE_TOOL says, and notes down how it was called.
+"""A stand-in for a command-line tool on PATH: does what the plan in LC_FAKE_TOOL says, and notes how it was called.
 
 Run as a program it reproduces the ways of the real ones, each seen in a test of that tool: answers as an object, an
 array or lines, errors on stderr or dressed as an answer, paths in the prompt that are read, children that stay behind.
+Its variables begin with LC_ because rebut passes few of the user's variables to a tool, among them those of the locale.
 """
 
 from __future__ import annotations
@@ -120,10 +121,10 @@ def written(name: str, value: object) -> str:
 LAUNCHER = """#!/bin/sh
 for last; do :; done
 case "$last" in
-  --version) echo "{name} ${{FAKE_VERSION:-999.0.0}} (a fake)"; exit ;;
-  --help) echo "${{FAKE_HELP-{flags}}}"; exit ;;
-  status) test -z "$FAKE_LOGGED_OUT"; exit ;;
-  list) test -n "$FAKE_LOGGED_OUT" || echo "1 credentials"; exit ;;
+  --version) echo "{name} ${{LC_FAKE_VERSION:-999.0.0}} (a fake)"; exit ;;
+  --help) echo "${{LC_FAKE_HELP-{flags}}}"; exit ;;
+  status) test -z "$LC_FAKE_LOGGED_OUT"; exit ;;
+  list) test -n "$LC_FAKE_LOGGED_OUT" || echo "1 credentials"; exit ;;
 esac
 exec {python} -IS {file} {name} "$@"
 """
@@ -155,17 +156,18 @@ def log_in(home: Path) -> None:
 
 
 def main() -> None:
-    name, plan = sys.argv[1], json.loads(os.environ.get("FAKE_TOOL", "{}"))
+    name, plan = sys.argv[1], json.loads(os.environ.get("LC_FAKE_TOOL", "{}"))
     if plan.get("deaf"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "orphan" in plan:
         # It notes down when it comes to its own end, which it should not live to see.
         sleeper = ["/bin/sh", "-c", f"sleep 30; touch {plan['orphan']}.ended"]
-        Path(plan["orphan"]).write_text(str(subprocess.Popen(sleeper).pid))
+        alone = {"start_new_session": True} if plan.get("alone") else {}
+        Path(plan["orphan"]).write_text(str(subprocess.Popen(sleeper, **alone).pid))
     if plan.get("stdin") == "closed":
         os.close(0)
     prompt = "" if "stdin" in plan else sys.stdin.buffer.read().decode()
-    if log := os.environ.get("FAKE_LOG"):
+    if log := os.environ.get("LC_FAKE_LOG"):
         seen = {p.relative_to(Path.cwd()).as_posix(): p.read_text() for p in Path.cwd().rglob("*") if p.is_file()}
         laid = {p.name: p.read_text() for p in Path.cwd().parent.glob("files/**/*") if p.is_file()}
         note = {"argv": sys.argv[2:], "env": dict(os.environ), "cwd": str(Path.cwd()), "prompt": prompt}

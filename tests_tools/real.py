@@ -62,7 +62,10 @@ TOOLS = {
         "@openai/codex@0.166.0",
         "gpt-5.5",
         {"LOOP_KEY": KEY},
-        {"extra_args": ["-c", 'model_provider="loop"', "-c", f"model_providers.loop={_LOOP}"]},
+        {
+            "extra_args": ["-c", 'model_provider="loop"', "-c", f"model_providers.loop={_LOOP}"],
+            "extra_env": ["LOOP_KEY"],
+        },
         shell="exec_command",
         login={".codex/auth.json": {"OPENAI_API_KEY": KEY}},
     ),

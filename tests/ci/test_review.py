@@ -87,7 +87,9 @@ def test_something_new_where_a_settled_point_stood_is_a_point_of_its_own() -> No
 def test_a_point_pressed_again_keeps_its_new_words_and_its_graver_severity() -> None:  # C10
     here = (Evidence("./a.py:10", mark="located"),)
     ledger = Ledger("D").add([Point("slow", "challenger", 1, "P3", "correctness", here)])
-    ledger = ledger.add([Point("it loses data", "challenger", 2, "P1", "correctness", (Evidence("a.py:10"),))])
+    ledger = ledger.add(
+        [Point("it loses data", "challenger", 2, "P1", "correctness", (Evidence("a.py:10"),), same_as="D1")]
+    )
     assert [(p.id, p.severity) for p in ledger.points] == [("D1", "P1")]
     assert [m.reason for m in ledger.moves] == ["it loses data"] and ledger.status("D1") == "unresolved"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -174,6 +175,25 @@ def test_the_topic_can_come_from_standard_input(workspace: Path, tmp_path: Path)
     )
     assert done.returncode == 0, done.stderr
     assert sessions.load(sessions.find(sessions.home(), "last")).opened.topic == "Is it safe?[31m"
+
+
+def test_the_newest_thirty_sessions_are_listed_and_the_rest_counted(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # C13
+    assert rebut(*a_duel(tmp_path, "--quiet")) == 0
+    [one] = sessions.sessions(sessions.home())
+    for n in range(39):
+        shutil.copytree(one.folder, one.folder.with_name(f"copy{n:04}".translate(str.maketrans("01", "xy"))))
+    capsys.readouterr()
+    assert rebut("list") == 0
+    *rows, last = capsys.readouterr().out.splitlines()
+    assert len(rows) == 30 and last == "10 older sessions are not listed; --number 40 lists them all"
+    assert rebut("list", "--number", "40") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 40
+    assert rebut("list", "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)) == 40
+    assert rebut("list", "-n", "2", "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2
 
 
 def test_sessions_are_listed_shown_exported_replayed_and_verified(

@@ -73,3 +73,40 @@ def test_at_a_terminal_it_shows_what_and_asks(two: list[str], workspace: Path, s
     code, screen = at_a_terminal(["delete", two[0]], dict(os.environ), workspace, talk)
     assert code == 0 and len(ids()) == left, screen
     assert ("nothing was deleted" in screen) == (left == 2)
+
+
+def test_a_link_among_the_sessions_is_named_and_left_alone(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    home = sessions.home()
+    (home / "linkaaaa").symlink_to(home / two[0])
+    assert enter(["delete", "linkaaaa", "--yes"]) == 2  # C13
+    assert "is a link to" in capsys.readouterr().err
+    assert (home / "linkaaaa").is_symlink() and (home / two[0]).is_dir()
+
+
+def test_no_lock_is_made_through_a_link(two: list[str], tmp_path: Path) -> None:
+    folder = sessions.home() / two[0]
+    (folder / "lock").unlink(missing_ok=True)
+    (folder / "lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(rebut.RebutError):
+        Journal.open(folder)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_home_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C16
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 12345, 12345)
+    monkeypatch.setenv("REBUT_HOME", str(theirs))
+    assert enter(["list"]) == 2
+    assert "belongs to another user" in capsys.readouterr().err and list(theirs.iterdir()) == []
+
+
+def test_an_export_is_not_written_through_a_link(
+    two: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out.md").symlink_to(tmp_path / "elsewhere.md")
+    assert enter(["export", two[0], "-o", str(tmp_path / "out.md"), "--force"]) == 2
+    assert "is a link" in capsys.readouterr().err and not (tmp_path / "elsewhere.md").exists()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -23,7 +25,8 @@ from rebut.domain.ledger import (
     from_json,
     ledger_from_json,
     ledger_to_json,
-    same,
+    overlap,
+    similar,
     to_json,
 )
 
@@ -85,7 +88,97 @@ def test_a_repeated_point_that_names_an_unknown_id_is_unmatched_and_never_new() 
     )
 
 
-# one point, two voices
+# one issue, two voices
+
+
+def test_words_are_never_replaced_by_those_of_another_on_the_same_lines() -> None:
+    said = [point(f"flaw {n}", f"critic.{n}", evidence=(HERE,)) for n in (1, 2, 3)]
+    wide = point("everything", "critic.4", evidence=(Evidence("src/a.py:1-99"),))
+    ledger = with_entries(*said, wide)
+    assert [(p.id, p.text, p.voices) for p in ledger.points] == [
+        ("D1", "flaw 1", ("critic.1",)),
+        ("D2", "flaw 2", ("critic.2",)),
+        ("D3", "flaw 3", ("critic.3",)),
+        ("D4", "everything", ("critic.4",)),
+    ]  # C10
+    assert similar(ledger.points)["D4"] == ["D1", "D2", "D3"], "a hint, and no more"
+
+
+@pytest.mark.parametrize("again", ["it breaks", "It  breaks.", " IT BREAKS!", "it\nbreaks …"])
+@pytest.mark.parametrize(
+    "place", ["src/a.py:10-20", "./src/a.py:20-30", "src/a.py", "https://example.org/a", "c0d4cc5"]
+)
+def test_the_same_words_about_the_same_place_are_one_issue_with_both_texts(again: str, place: str) -> None:
+    second = point(again, "judge", severity="P1", evidence=(Evidence(place),), category="security")
+    ledger = with_entries(point(evidence=(HERE,)), point("other"), second)
+    assert [p.id for p in ledger.points] == ["D1", "D2"]  # C10
+    one = ledger.points[0]
+    assert (one.text, one.voices, one.severity) == ("it breaks", ("challenger", "judge"), "P1")
+    assert [(w.id, w.text, w.by, w.severity) for w in one.said] == [
+        ("D1", "it breaks", "challenger", "P2"),
+        ("D1", again, "judge", "P1"),
+    ]
+    assert one.words() == f"it breaks [the same by judge in round 1: {again}]"
+    assert ledger.status("D1") == "raised" and not ledger.moves, "in the same round nothing was answered yet"
+    assert [p.text for p in ledger.raised_by("judge", 1)] == [again]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"about": "author.1"}, {"about": "author.2"}),
+        ({"about": "C1"}, {"about": "C2"}),
+        ({"evidence": (HERE,)}, {"evidence": (Evidence("src/a.py:21"),)}),
+        ({"evidence": (HERE,)}, {"evidence": (THERE,)}),
+        ({"evidence": (Evidence("§ Cost"),)}, {"evidence": (Evidence("§ Goal"),)}),
+    ],
+)
+def test_the_same_words_about_another_document_claim_or_place_are_another_point(first: Any, second: Any) -> None:
+    ledger = with_entries(point(**first), point(by="critic.2", **second))
+    assert [p.voices for p in ledger.points] == [("challenger",), ("critic.2",)]  # C10
+
+
+def test_one_author_means_the_same_words_once_for_each_place() -> None:
+    said = [point("unused import", evidence=(Evidence(f"src/a.py:{n}"),)) for n in (1, 2, 2)]
+    later = [point("unused import", round=2, evidence=(Evidence(f"src/a.py:{n}"),)) for n in (2, 1)]
+    ledger = with_entries(*said, *later)
+    assert [(p.id, len(p.wordings)) for p in ledger.points] == [("D1", 2), ("D2", 3)]  # C10
+    assert [(m.point, m.round) for m in ledger.moves] == [("D2", 2), ("D1", 2)]
+
+
+def test_no_words_are_not_the_same_words() -> None:
+    assert len(with_entries(point("", "a"), point(" ", "b"), point("…", "c")).points) == 3
+
+
+def test_a_point_never_joins_one_of_another_document_even_if_it_says_so() -> None:
+    about = with_entries(point(about="author.1"), point("also", "author.1", about="author.2", same_as="D1"))
+    assert [(p.id, p.text) for p in about.points] == [("D1", "it breaks"), ("D2", "also")]  # C10
+    claims = with_entries(
+        Claim("a", "proposer", 1),
+        Claim("b", "proposer", 1),
+        point(about="C1"),
+        point("also", about="C2", round=2, same_as="D1"),
+    )
+    assert [p.id for p in claims.points] == ["D1"], "claims are parts of one case"
+
+
+def test_what_is_raised_again_is_pressed_in_its_own_words_and_listed_once() -> None:
+    ledger = with_entries(point(), move("defend"), point("it still breaks", round=3, same_as="D1", evidence=(THERE,)))
+    assert ledger.status("D1") == "unresolved"  # C10
+    assert [m.kind for m in ledger.answers] == ["defend"] and [m.kind for m in ledger.moves] == ["defend", "maintain"]
+    assert ledger.points[0].words() == "it breaks [the same by challenger in round 3: it still breaks]"
+    assert ledger.marks() == {"located": 1}
+    before = ledger.upto(2)
+    assert before.points == with_entries(point()).points, "what came later is not there yet"
+
+
+def test_an_objection_that_repeats_nothing_stays_unmatched_whatever_gets_its_id() -> None:
+    lost = Move("D1", "maintain", "critic.2", 1, "as D1 says", objection=True)
+    ledger = with_entries(point(), lost)
+    assert ledger.unplaced == (lost,) and ledger.moves == ()  # C10
+
+
+# version 1 of the rules, for sessions that were opened with it
 
 
 @pytest.mark.parametrize(
@@ -104,13 +197,15 @@ def test_a_repeated_point_that_names_an_unknown_id_is_unmatched_and_never_new() 
         ("", "correctness", False),
     ],
 )
-def test_two_raise_the_same_when_path_lines_and_category_agree(place: str, category: str, joined: bool) -> None:
+def test_version_1_joins_points_whose_path_lines_and_category_agree(place: str, category: str, joined: bool) -> None:
     first = point("off by one", "critic.1", evidence=(HERE,))
     second = point("wrong bound", "critic.2", category=category, evidence=(Evidence(place),))
-    ledger = with_entries(first, second)
+    ledger = Ledger("D", version=1).add([first, second])
     assert len(ledger.points) == (1 if joined else 2)  # C10
     assert ledger.points[0].voices == (("critic.1", "critic.2") if joined else ("critic.1",))
     assert (Evidence(place) in ledger.points[0].evidence) is joined
+    assert len(with_entries(first, second).points) == 2
+    assert [w.text for p in ledger.points for w in p.wordings] == ["off by one", "wrong bound"], "no words are lost"
 
 
 def test_the_same_words_elsewhere_are_another_point() -> None:
@@ -141,7 +236,9 @@ def test_one_author_with_two_flaws_on_the_same_lines_keeps_both() -> None:
 
 
 def test_an_author_who_raises_the_same_again_in_a_later_round_raises_nothing_new() -> None:
-    ledger = with_entries(point(evidence=(HERE,)), point("still", round=2, evidence=(HERE, THERE)))
+    again = point("still", round=2, evidence=(HERE, THERE), same_as="D1")
+    ledger = with_entries(point(evidence=(HERE,)), again)
+    assert Ledger("D", version=1).add([point(evidence=(HERE,)), replace(again, same_as="")]).points[0].round == 1
     [one] = ledger.points
     assert (one.voices, one.round, one.evidence) == (("challenger",), 1, (HERE, THERE))  # C10
 
@@ -369,8 +466,29 @@ def test_conceded_stays_conceded_until_its_author_brings_new_evidence(said: list
 
 @calm
 @given(points, points)
-def test_sameness_is_symmetric_and_never_by_words(a: Point, b: Point) -> None:
-    assert same(a, b) is same(b, a)  # C10
-    if same(a, b):
-        assert a.category == b.category != ""
-        assert same(point("quite other words", category=a.category, evidence=a.evidence), b)
+def test_overlap_is_symmetric_and_never_by_words(a: Point, b: Point) -> None:
+    assert overlap(a, b) is overlap(b, a)  # C10
+    if overlap(a, b):
+        assert overlap(point("quite other words", evidence=a.evidence), b)
+
+
+@calm
+@given(entries)
+def test_every_point_is_in_the_ledger_in_its_own_words_under_its_speaker(said: list[Entry]) -> None:
+    ledger = with_entries(*said)
+    kept = Counter((w.text, w.by, w.round, w.about, w.evidence) for p in ledger.points for w in p.wordings)
+    lost = Counter((m.reason, m.by, m.round, m.evidence) for m in ledger.unplaced)
+    raised = [e for e in said if isinstance(e, Point)]
+    assert len(raised) == kept.total() + lost.total()  # C10
+    for one in raised:
+        mine = (one.text, one.by, one.round)
+        assert (*mine, one.about, one.evidence) in kept or (*mine, one.evidence) in lost
+
+
+@calm
+@given(entries)
+def test_points_of_one_issue_were_said_to_be_the_same_or_have_the_same_words(said: list[Entry]) -> None:
+    for issue in with_entries(*said).points:
+        for n, one in enumerate(issue.said[1:], 1):
+            plain = {" ".join(w.text.split()).casefold().rstrip(" .,;:!?…") for w in issue.said[:n]}
+            assert one.same_as == issue.id or " ".join(one.text.split()).casefold().rstrip(" .,;:!?…") in plain  # C10

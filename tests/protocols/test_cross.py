@@ -362,7 +362,7 @@ def test_a_citation_of_a_later_version_is_checked_against_that_version(shop: Pat
         "r1/critique@critic": crosses.proposal(text),
         "r1/judgement@judge": crosses.judgement("C"),
         "r1/version.text@judge": crosses.text(crosses.PROPOSAL.replace("not needed", "needed")),
-        "r2/critique@critic": crosses.proposal(text | {"category": "other"}),
+        "r2/critique@critic": crosses.proposal(text | {"text": "Who pays for the replica?"}),
         "r2/judgement@judge": crosses.judgement("A", {"F2": "valid P2"}),
     }
     outcome = crosses.review(shop, said, Wanted("proposal", content=crosses.PROPOSAL))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import crosses
@@ -51,8 +52,12 @@ QUIET = ledger(point(1, line=1))
         (ledger(point(2, line=2), weighed("F1", "valid", "P3", 2)), 2, 5, "C", "quiet"),
         (ledger(point(2, line=2), weighed("F1", "invalid", "P1", 2)), 2, 5, "D", "quiet"),
         (ledger(point(2, "P3", line=2), weighed("F1", "valid", "P2", 2)), 2, 5, "C", ""),
-        # raised again in other words at the same place: not new
+        # raised again in the same words at the same place: not new; in other words: new
         (ledger(point(1, line=1), point(2, line=1), point(3, line=1)), 3, 5, "", "quiet"),
+        (ledger(point(1, line=1), replace(point(3, line=1), text="it leaks")), 3, 5, "", ""),
+        # a round stays what it was when it is weighed otherwise later
+        (ledger(point(2, line=2), weighed("F1", "valid", "P1", 2), weighed("F1", "invalid", "P1", 3)), 3, 5, "D", ""),
+        (ledger(point(2, line=2), weighed("F1", "valid", "P1", 2), weighed("F1", "valid", "P3", 3)), 3, 5, "C", ""),
         # the same words elsewhere: new
         (ledger(point(1, line=1), point(3, line=90)), 3, 5, "", ""),
     ],
@@ -155,6 +160,16 @@ def test_a_finding_that_a_version_mended_is_resolved_and_what_comes_there_later_
     assert [p.id for p in held.add([point(3, line=5)]).points] == ["F1", "F2"]
     again = held.add([Point("back", "critic", 3, "P1", "correctness", same_as="F1")])
     assert again.status("F1") == "unresolved" and len(again.points) == 1
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_what_the_judge_raises_again_itself_is_valid(n: int) -> None:  # J9 C10
+    again = Point("it breaks in the second call", "judge", n, "P1", "correctness", same_as="F1")
+    for entries in ([weighed("F1", "invalid")], [weighed("F1", "missing evidence")], []):
+        held = ledger(point(), *entries, again)
+        assert review_result.ruling(held, held.points[0]) == "valid"
+    later = ledger(point(), again, weighed("F1", "invalid", n=3))
+    assert review_result.ruling(later, later.points[0]) == "invalid"
 
 
 @pytest.mark.parametrize(

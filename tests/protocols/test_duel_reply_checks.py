@@ -223,9 +223,15 @@ FAULTS = [
     (FOLLOW_UP, duels.follow_up(2, ALL_RULED), "name a new weakness, or certify an earlier point"),
     (
         FOLLOW_UP,
-        duels.follow_up(2, ALL_RULED, [duels.flaw("The replica, once more.", 1)]),
+        duels.follow_up(2, ALL_RULED, [duels.flaw("The replica, once more.", 1, same_as="D1")]),
         "name a new weakness, or certify an earlier point",
     ),
+    (
+        FOLLOW_UP,
+        duels.follow_up(2, ALL_RULED, [duels.flaw("no replica:  a failover loses every session", 1)]),
+        "name a new weakness, or certify an earlier point",
+    ),
+    (FOLLOW_UP, duels.follow_up(2, ALL_RULED, [duels.flaw("New.", 9, same_as="D9")]), "there is no point D9"),
     (
         FOLLOW_UP,
         duels.follow_up(2, {}) | {"rulings": [{"id": "D2", "ruling": "resolved", "reason": "fine", "evidence": []}]},
@@ -298,12 +304,15 @@ def test_the_checks_are_pure_functions_of_reply_and_ledger() -> None:
         assert check(reply) == check(reply) != []  # D3
 
 
-@pytest.mark.parametrize(("status", "is_new"), [("resolve", True), ("withdraw", True), ("maintain", False)])
-def test_a_flaw_where_an_earlier_one_was_settled_is_a_new_weakness(status: MoveKind, is_new: bool) -> None:
+@pytest.mark.parametrize(("status", "again_is_new"), [("resolve", True), ("withdraw", True), ("maintain", False)])
+def test_a_flaw_in_other_words_is_a_new_weakness_and_in_the_same_words_if_that_was_settled(
+    status: MoveKind, again_is_new: bool
+) -> None:
     point = Point("No replica.", "challenger", 1, category="correctness", evidence=(Evidence("src/session.py:1"),))
     ledger = Ledger("D").add([point, Move("D1", status, "challenger", 2, "as shown")])
-    reply = FollowUp.model_validate(duels.follow_up(3, {"D1": "unresolved"}, [duels.flaw("The replica lags.", 1)]))
-    assert (reply_checks.follow_up(ledger)(reply) == []) is is_new  # D3
+    for text, is_new in (("The replica lags.", True), ("No  replica", again_is_new)):
+        reply = FollowUp.model_validate(duels.follow_up(3, {"D1": "unresolved"}, [duels.flaw(text, 1)]))
+        assert (reply_checks.follow_up(ledger)(reply) == []) is is_new, text  # D3
 
 
 # D4: context

@@ -357,13 +357,14 @@ def test_points_carry_marks_and_everybody_sees_them(hold: Hold) -> None:  # C11
 
 
 def test_two_who_raise_the_same_make_one_point_with_two_voices(hold: Hold) -> None:  # C10
-    said = round_one(objects("One node."), objects("A lone node.", "moderate", 3, "Operator"), agree("Adversary"))
+    said = round_one(objects("One node."), objects("one  node", "moderate", 3, "Operator"), agree("Adversary"))
     said["r2/confront@lead"] = confront({"B1": "accept"})
     said["r2/rebuttal@challenger.1"] = rebut({"B1": "accept"})
     said["r2/rebuttal@challenger.2"] = rebut({"B1": "accept"})
     outcome = hold(said)
     assert [p.voices for p in outcome.ledger.points] == [("challenger.1", "challenger.2")]
-    assert "Changed because: Architect and Operator raised B1" in outcome.final
+    words = "One node. [the same by Operator in round 1: one node]"
+    assert f"Changed because: Architect and Operator raised B1: {words}" in outcome.final
 
 
 # assumptions

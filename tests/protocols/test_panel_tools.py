@@ -40,7 +40,12 @@ class Shop:
         self.log.mkdir()
         self.bin = panel_tool.install(self.root / "bin", *TOOLS)
         probes = " ".join(flag for tool in load({}).values() for flag in tool.probe)
-        self.env = {**os.environ, "PATH": f"{self.bin}:/usr/bin:/bin", "FAKE_LOG": str(self.log), "FAKE_HELP": probes}
+        self.env = {
+            **os.environ,
+            "PATH": f"{self.bin}:/usr/bin:/bin",
+            "LC_FAKE_LOG": str(self.log),
+            "LC_FAKE_HELP": probes,
+        }
         self.env["XDG_CACHE_HOME"] = str(self.root / "cache")
 
     def hold(self, *tools: str, **more: Any) -> Outcome:
@@ -108,7 +113,7 @@ def test_a_tool_whose_lockdown_turns_the_file_off_is_given_it_another_way(shop: 
 
 
 def test_a_tool_that_does_not_read_its_file_is_told_in_the_prompt(shop: Shop) -> None:  # H1 H3
-    outcome = shop.hold("gemini", "codex", env={"FAKE_DEAF": "gemini"})
+    outcome = shop.hold("gemini", "codex", env={"LC_FAKE_DEAF": "gemini"})
     assert outcome.heading == "CONSENSUS"
     [deaf], [other] = shop.challenges("gemini"), shop.challenges("codex")
     assert "# The Architect" in deaf["prompt"] and "# The Operator" not in other["prompt"]
@@ -121,7 +126,7 @@ def test_a_tool_that_does_not_read_its_file_is_told_in_the_prompt(shop: Shop) ->
 
 
 def test_every_tool_is_tried_before_it_is_counted_on(shop: Shop) -> None:  # H3
-    outcome = shop.hold("gemini", "codex", "qwen", env={"FAKE_DEAD": "codex"})
+    outcome = shop.hold("gemini", "codex", "qwen", env={"LC_FAKE_DEAD": "codex"})
     assert outcome.heading == "PARTIAL CONSENSUS (2 of 3)" and shop.challenges("codex") == []
     assert any(re.search(r"Operator \(Codex\) cannot be reached: auth", note) for note in outcome.notes)
     assert "❌ Operator (Codex): did not answer (auth" in outcome.final
@@ -129,7 +134,7 @@ def test_every_tool_is_tried_before_it_is_counted_on(shop: Shop) -> None:  # H3
 
 def test_when_nobody_can_be_reached_nothing_is_asked_and_the_doctor_is_named(shop: Shop) -> None:  # H3
     with pytest.raises(Aborted, match="too few challengers can be reached") as caught:
-        shop.hold("gemini", "codex", env={"FAKE_DEAD": "gemini codex"})
+        shop.hold("gemini", "codex", env={"LC_FAKE_DEAD": "gemini codex"})
     assert "rebut doctor" in caught.value.hint
     assert not any("lead" in key or "judge" in key for key in record().calls)
     outcome = asyncio.run(door.resume("last", env=shop.env))  # they logged in

@@ -86,7 +86,8 @@ def test_sections_that_changed_are_counted_white_space_aside() -> None:
 
 
 def point(by: int, kind: str = "weakness", severity: str = "P1", round: int = 1, same_as: str = "") -> Point:
-    return Point("t", f"author.{by}", round, severity, f"{kind}: x", about="", same_as=same_as)  # type: ignore[arg-type]
+    text = f"a {kind} that author {by} sees in round {round}"
+    return Point(text, f"author.{by}", round, severity, f"{kind}: x", about="", same_as=same_as)  # type: ignore[arg-type]
 
 
 def again(severity: str) -> Move:

@@ -197,7 +197,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "config.toml").write_text(NOWHERE)
     monkeypatch.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    monkeypatch.setenv("FAKE_TOOL", json.dumps({"expand": True}))  # gives its prompt back, with the word in it
+    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"expand": True}))  # gives its prompt back, with the word in it
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -213,11 +213,28 @@ def test_two_families_that_answer_give_a_table_and_code_0(
     assert "making 2 small calls" in err, "what it costs is said before"
 
 
+def test_the_keys_that_a_tool_does_not_get_are_listed(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C9 C16
+    fake_tool.install(machine / "bin", "claude", "codex")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-1")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-2")
+    enter(["doctor", "--offline", "claude", "codex"])
+    out = capsys.readouterr().out
+    rows = {line.partition(": ")[0].strip(): line for line in out.splitlines() if "not passed to" in line}
+    assert "AWS_SECRET_ACCESS_KEY" in rows["not passed to claude"]
+    assert "ANTHROPIC_API_KEY" not in rows["not passed to claude"]
+    assert "ANTHROPIC_API_KEY" in rows["not passed to codex"]
+    assert "secret-1" not in out and "secret-2" not in out
+    enter(["doctor", "--offline", "--json", "claude"])
+    assert "AWS_SECRET_ACCESS_KEY" in json.loads(capsys.readouterr().out)["providers"][0]["withheld"]
+
+
 def test_one_that_is_not_logged_in_leaves_one_family_and_code_3(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # H13 C17
     fake_tool.install(machine / "bin", "claude")
-    monkeypatch.setenv("FAKE_TOOL", json.dumps({"out": "", "err": "Not logged in\n", "exit": 1}))
+    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"out": "", "err": "Not logged in\n", "exit": 1}))
     assert enter(["doctor", "--json"]) == 3
     row = json.loads(capsys.readouterr().out)["providers"][0]
     assert row["login"] is False and "log in" in row["advice"]
@@ -242,13 +259,13 @@ def test_deep_shows_whether_each_tool_reads_its_context_file(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # H13, H3
     fake_tool.install(machine / "bin", "claude", "codex")
-    monkeypatch.setenv("FAKE_TOOL", json.dumps({"obeys": True}))
+    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"obeys": True}))
     assert enter(["doctor", "--deep"]) == 0
     out, err = capsys.readouterr()
     assert "CLAUDE.md, read" in out and "AGENTS.md, read" in out
     assert "passed: schema reply, non-ASCII, 200 kB prompt, context file" in out
     assert "making 10 small calls" in err
-    monkeypatch.setenv("FAKE_TOOL", json.dumps({"obeys": True, "blind": True}))
+    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"obeys": True, "blind": True}))
     assert enter(["doctor", "--deep", "--json"]) == 0, "it can debate; its persona must go into the prompt"
     for row in json.loads(capsys.readouterr().out)["providers"]:
         assert [c["name"] for c in row["checks"] if not c["passed"]] == ["context file"]
@@ -261,7 +278,7 @@ def test_a_tool_that_shows_no_login_is_tried_all_the_same(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # H13
     fake_tool.install(machine / "bin", "claude")
-    monkeypatch.setenv("FAKE_LOGGED_OUT", "1")
+    monkeypatch.setenv("LC_FAKE_LOGGED_OUT", "1")
     assert enter(["doctor", "--json"]) == 3
     row = json.loads(capsys.readouterr().out)["providers"][0]
     assert row["can_debate"] and row["login"] is True and "rebut does not choose it itself" in row["problem"]

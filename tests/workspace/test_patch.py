@@ -192,11 +192,31 @@ def test_all_of_a_patch_is_applied_or_nothing(shop: Path) -> None:  # J10
     more = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-b = 1\n+b = 2\n"
     # README.md is a file, so that there can be no folder of that name.
     more += "--- /dev/null\n+++ b/README.md/x.py\n@@ -0,0 +1 @@\n+x = 1\n"
-    code, said = cross(shop, "--apply", patch=crosses.PATCH + more)
+    code, said = cross(shop, "--apply", "--apply-also", "README.md/x.py", patch=crosses.PATCH + more)
     assert code == 3 and "unable to write file 'README.md/x.py'" in " ".join(said.split())
     assert "ACCEPT OPPOSITE" in said, "the review is shown all the same"
     assert (shop / "api/orders.py").read_text() == crosses.AFTER and (shop / "b.py").read_text() == "b = 1\n"
     assert sorted(path.name for path in (shop / "api").iterdir()) == ["orders.py"], "nothing is left lying about"
+
+
+@pytest.mark.parametrize("name", ["other.py", "tests/conftest.py"])
+def test_only_files_of_the_reviewed_change_are_written_unless_named(shop: Path, name: str) -> None:  # J10
+    more = f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x = 1\n"
+    code, said = cross(shop, "--apply", patch=crosses.PATCH + more)
+    assert code == 3 and f"the patch changes {name}, which is not part of" in " ".join(said.split())
+    assert (shop / "api/orders.py").read_text() == crosses.AFTER and not (shop / name).exists()
+    code, said = cross(shop, "--again", "--apply", "--apply-also", name, patch=crosses.PATCH + more)
+    assert code == 0 and (shop / name).read_text() == "x = 1\n", said
+
+
+@pytest.mark.parametrize("name", ["rebut.toml", ".rebut/dismissals.jsonl", ".github/workflows/ci.yml", ".GitHub/x.yml"])
+def test_a_file_that_decides_what_is_checked_is_never_written_unless_named(shop: Path, name: str) -> None:  # J10 C16
+    (shop / name).parent.mkdir(exist_ok=True, parents=True)
+    (shop / name).write_text("# a\n")  # part of the reviewed change
+    more = f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-# a\n+# b\n"
+    code, said = cross(shop, "--apply", patch=crosses.PATCH + more)
+    assert code != 0 and (shop / name).read_text() == "# a\n", said
+    assert (shop / "api/orders.py").read_text() == crosses.AFTER
 
 
 def test_a_file_with_a_byte_order_mark_is_patched_and_keeps_it(shop: Path) -> None:  # J10

@@ -11,7 +11,9 @@ import pytest
 from repositories import commit, git, lines, look, redact, small
 
 from rebut.core.errors import RecordError, UsageError
-from rebut.workspace.file_reader import is_never_sent
+from rebut.workspace import snapshot
+from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, is_never_sent
+from rebut.workspace.git import Git
 from rebut.workspace.snapshot import Snapshot, take
 from rebut.workspace.tree import LiveView, Missing, Read, Text, UnreadableFile, View
 
@@ -376,3 +378,42 @@ def test_context_is_named_from_the_top_whichever_folder_the_user_stands_in(repo:
     # C15
     taken = asyncio.run(take(repo / "src", tmp_path / "keep", redact, include=["cache.py", "../README.md"]))
     assert taken.included == ("src/cache.py", "README.md")
+
+
+def test_untracked_files_beyond_the_cap_are_not_read(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "MOST_FILES", 3)
+    for n in range(20):
+        (repo / f"new{n:02}.txt").write_text("text\n")
+    seen: list[str] = []
+    read = WorkingTree.read
+
+    def noted(self: WorkingTree, name: str) -> FileBytes | Unread | None:
+        seen.append(name)
+        return read(self, name)
+
+    monkeypatch.setattr(WorkingTree, "read", noted)
+    taken = asyncio.run(snapshot.take(repo, tmp_path / "kept", str))
+    assert len(taken.copies) == 3 and len(seen) == 3 and len(taken.skipped) == 3 and not taken.complete
+
+
+def test_a_commit_that_many_citations_name_is_looked_up_once(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    found = Git.object
+
+    async def noted(self: Git, name: str, cap: int) -> bytes | int | None:
+        asked.append(name)
+        return await found(self, name, cap)
+
+    monkeypatch.setattr(Git, "object", noted)
+
+    async def main() -> None:
+        view = LiveView(repo, str)
+        for _ in range(5):
+            assert not await view.commit_exists("abcdef1")
+            assert await view.commit_exists("HEAD")
+        await view.close()
+
+    asyncio.run(main())
+    assert asked == ["abcdef1^{commit}", "HEAD^{commit}"]

@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shlex
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rebut.core.errors import RebutError
@@ -23,9 +25,9 @@ from rebut.record.record import Record
 from rebut.workspace import exact_patch
 from rebut.workspace.diff import touched
 from rebut.workspace.exact_patch import FileOnDisk, NotExact, rewritten
-from rebut.workspace.git import Git, GitFailed, off
+from rebut.workspace.git import Git, GitFailed, installed, off
 from rebut.workspace.patch import NO_GIT, exact, try_patch
-from rebut.workspace.targets.target import target_of
+from rebut.workspace.targets.target import Target, target_of
 from rebut.workspace.tree import DebatedVersions, Overlay, Text
 
 NO_ATTRIBUTES = "core.attributesFile=/dev/null"
@@ -45,6 +47,30 @@ def final_patch(outcome: Outcome) -> str:
     return outcome.review.patch or (str(last.get("patch", "")) if isinstance(last, dict) else "")
 
 
+PROTECTED = (
+    *("rebut.toml", ".rebut/*", ".env*", "*/.env*", ".github/*", ".gitlab-ci.yml", ".circleci/*", ".buildkite/*"),
+    *("Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml", ".pre-commit-config.yaml"),
+    *(".husky/*", ".git", ".git/*", ".gitmodules", ".gitattributes"),
+)
+"""Files that decide what is checked, what is run and what is secret: a patch changes one only if the user named it."""
+
+
+def refuse_others(names: Iterable[str], target: Target | None, named: Collection[str]) -> None:
+    """Raise NotApplied if a patch changes a file that was not reviewed, or a protected one, and that is not `named`."""
+    changes = target.changes if target else ()
+    reviewed = {path for c in changes for path in (c.path, c.old_path) if path}
+    if target and target.scope.startswith("file:"):
+        named = {*named, target.scope.removeprefix("file:")}
+    for name in names:
+        advice = f"Look at final.patch. If you want that: --apply-also {shlex.quote(name)}."
+        if name in named:
+            continue
+        if name not in reviewed:
+            raise NotApplied(f"the patch changes {name}, which is not part of the reviewed change", advice)
+        if any(fnmatchcase(name.casefold(), glob.casefold()) for glob in PROTECTED):
+            raise NotApplied(f"the patch changes {name}, which decides what is checked or run", advice)
+
+
 async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
     """Whether the working tree has the changes of the final patch: it can be reversed."""
     top = repository(Path(record.opened.workspace))
@@ -56,13 +82,18 @@ async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
     return bool(now) and not (await try_patch(_seen(now, redactor, top), patch, reverse=True)).complaint
 
 
-async def apply(patch: str, record: Record, folder: Path, environment: Environment) -> tuple[str, ...]:
-    """Apply a patch to the working tree, all of it or nothing; returns the changed files."""
+async def apply(
+    patch: str, record: Record, folder: Path, environment: Environment, also: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Apply a patch to the working tree, all of it or nothing; returns the changed files.
+
+    It may change the reviewed files, except for protected ones, and those in `also`.
+    """
     top = repository(Path(record.opened.workspace))
     redactor = redactor_of(record, environment.known_secrets)
-    sides = DebatedVersions.of(
-        view_of(record, folder, environment), target_of(record), redactor.door, str(top), environment.never
-    )
+    target = target_of(record)
+    refuse_others(touched(patch), target, also)
+    sides = DebatedVersions.of(view_of(record, folder, environment), target, redactor.door, str(top), environment.never)
     if sides.opened is None:
         raise NotApplied("no copy of the reviewed files was kept, so the patch cannot be checked against them")
     now = await _current_files(patch, top, redactor)
@@ -103,7 +134,7 @@ def _seen(files: Mapping[str, FileOnDisk | None], redactor: Redactor, top: Path)
 async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
     """Let git apply the patch. If that fails half-way, such as on a full disk, the old files are restored."""
     git = await Git.open(top)
-    exe = shutil.which("git")
+    exe = installed()
     if git is None:
         if exe is None:
             raise NotApplied(NO_GIT)

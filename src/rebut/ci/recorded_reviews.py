@@ -103,8 +103,8 @@ def find(root: Path, plan: Plan) -> Record | None:
     if unread_files(plan.target.left_out, plan.unread_ok).doubtful:
         return None  # it would be inconclusive
     wanted, about = _asked(plan, root), _about(plan.target)
-    for found in sessions.sessions(root):
-        if sessions.is_here(found, plan.workspace) and _same(found, wanted):
+    for found in sessions.of_workspace(root, plan.workspace):
+        if _same(found, wanted):
             record = sessions.load(found.folder)
             target, outcome = target_of(record), outcome_of(record)
             whole = outcome is not None and outcome.conclusive and outcome.complete

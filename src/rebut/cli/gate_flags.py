@@ -50,6 +50,10 @@ class Gating:
     again: bool = False
     apply: bool = False
     """Apply the final version to the working tree."""
+    force: bool = False
+    """Apply it even if the review is inconclusive."""
+    also: tuple[str, ...] = ()
+    """Files that it may change besides those of the reviewed change."""
     applied: bool = False
     """The final version was applied, so the findings that it fixes no longer count."""
     held: GateGrounds = field(default_factory=GateGrounds)
@@ -83,6 +87,8 @@ class Gating:
             "sarif": str(self.sarif.absolute()) if self.sarif else None,
             "github": self.github,
             "apply": self.apply,
+            "force": self.force,
+            "also": list(self.also),
         }
 
     async def read_recorded(self, setup: Setup, record: Record, *, quiet: bool) -> None:
@@ -101,6 +107,8 @@ class Gating:
         self.target = reviewed_target(record)
         self.sarif = Path(recorded["sarif"]) if recorded["sarif"] else None
         self.github, self.apply = bool(asked.get("github")) and not quiet, bool(asked.get("apply"))
+        also = asked.get("also")
+        self.force, self.also = bool(asked.get("force")), tuple(map(str, also if isinstance(also, list) else ()))
         where = Path(record.opened.workspace)
         try:
             self.held = await gate.grounds(where, setup.environment.root, self.target, setup.config, self.flags)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from rebut.cli.output import as_json
 from rebut.core.text import cut
+from rebut.domain.ledger import Point, distinct
 from rebut.domain.outcome import Outcome, Seated
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.worth import Worth
@@ -94,6 +95,7 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
                     "severity": p.severity,
                     "status": ledger.final_status(p.id),
                     "text": text("points", p.text, ITEM),
+                    **({"said": [_wording(one, text) for one in distinct(p.said)]} if p.said else {}),
                 }
                 # What is dropped is at the end: points that are settled, and the less severe.
                 for p in sorted(ledger.points, key=lambda p: (ledger.final_status(p.id) in SETTLED, p.severity or "~"))
@@ -120,6 +122,11 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
     if not outcome.complete and outcome.session:
         full["resume"] = f"rebut resume {outcome.session}"
     return full
+
+
+def _wording(point: Point, text: Callable[[str, str, int], str]) -> dict[str, object]:
+    """A point of an issue that was raised more than once."""
+    return {"by": point.by, "round": point.round, "text": text("points", point.text, ITEM)}
 
 
 def _worth(worth: Worth) -> dict[str, Any]:

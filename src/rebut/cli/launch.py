@@ -95,7 +95,7 @@ def launch(
                 raise
             if not (gating and gating.apply):
                 return outcome
-            done = await applied(setup, outcome, refused)
+            done = await applied(setup, outcome, refused, gating)
             gating.applied = done.notes[-1].startswith(APPLIED)
             return done
 
@@ -154,16 +154,20 @@ def repeated(named: dict[str, Any]) -> Repeat | None:
     return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
 
 
-async def applied(setup: Setup, outcome: Outcome, refused: list[str]) -> Outcome:
+async def applied(setup: Setup, outcome: Outcome, refused: list[str], gating: Gating) -> Outcome:
     """Apply the final patch; the outcome has a note on the result, and a refusal is also in `refused`."""
     from rebut.ci.apply import NotApplied, apply, final_patch
 
     patch = final_patch(outcome)
     if not patch:
         return outcome.filled(notes=(*outcome.notes, "there is no final patch, so nothing was applied"))
+    if not (outcome.conclusive or gating.force):
+        refused.append("inconclusive")
+        why = "not applied: the review is inconclusive. --force applies its patch nevertheless"
+        return outcome.filled(notes=(*outcome.notes, why))
     folder = setup.find(outcome.session)
     try:
-        files = await apply(patch, sessions.load(folder), folder, setup.environment)
+        files = await apply(patch, sessions.load(folder), folder, setup.environment, gating.also)
     except NotApplied as error:
         refused.append(error.message)
         return outcome.filled(notes=(*outcome.notes, f"not applied: {error.message}. {error.hint}".strip()))

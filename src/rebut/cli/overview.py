@@ -72,7 +72,7 @@ async def _debatable(here: Path) -> list[str]:
 
 
 def _last(here: Path) -> list[str]:
-    newest = next((one for one in sessions.sessions(sessions.home(os.environ)) if sessions.is_here(one, here)), None)
+    newest = next(sessions.of_workspace(sessions.home(os.environ), here), None)
     if newest is None:
         return []
     try:

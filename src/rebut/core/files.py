@@ -69,6 +69,22 @@ def _is_repository(folder: Path) -> bool:
         return False
 
 
+def link_below(top: Path, path: Path) -> Path | None:
+    """The first link among the folders and files on the way from `top` down to `path`; None if there is none.
+
+    A link in a repository was made by another person and may lead to any folder of the user. Links above `top`, such
+    as a linked home, are the user's own.
+    """
+    if not path.is_relative_to(top):
+        return None
+    place = top
+    for part in path.relative_to(top).parts:
+        place /= part
+        if place.is_symlink():
+            return place
+    return None
+
+
 def on_path(command: str, env: Mapping[str, str]) -> Path | None:
     """Where a command is, by the PATH given. Relative entries are skipped: a repository could plant a program there."""
     import shutil
@@ -76,6 +92,11 @@ def on_path(command: str, env: Mapping[str, str]) -> Path | None:
     if "/" in command:
         path = Path(command).expanduser()
         return path if path.is_absolute() and shutil.which(path) else None
-    places = [place for place in env.get("PATH", "").split(":") if place.startswith("/")]
-    found = shutil.which(command, path=":".join(places)) if places else None
+    places = absolute_path(env)
+    found = shutil.which(command, path=places) if places else None
     return Path(found) if found else None
+
+
+def absolute_path(env: Mapping[str, str]) -> str:
+    """PATH without relative entries."""
+    return ":".join(place for place in env.get("PATH", "").split(":") if place.startswith("/"))

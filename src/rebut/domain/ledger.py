@@ -2,17 +2,34 @@
 
 Ids are given here and nowhere else: claims are C1, C2 …, points take the protocol's letter (D1, F1 …). The same entries
 in the same order give the same ledger, so it is rebuilt by replay and can be read from the record alone.
+
+Words are never replaced. Two points become one issue only if the later one names the earlier one (`same_as`), or if
+their texts are the same apart from case, white space and the punctuation at the end, and they do not cite different
+places. The issue then has both texts, each with its speaker, round and citations. Points about different documents stay
+apart, and so do points that only cite the same lines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Literal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.core.text import squeeze
+
+if TYPE_CHECKING:
+    from rebut.core.citation_syntax import Place
+
+VERSION = 2
+"""The version of the rules by which points become one issue.
+
+Version 1 joined points that cite the same lines. A session that was opened with it keeps it, because its replies cite
+the ids that these rules gave.
+"""
 
 Severity = Literal["P1", "P2", "P3"]
 MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain", "mend"]
@@ -30,6 +47,7 @@ AFTER: Mapping[MoveKind, Status] = {
 }
 NOTHING_KEPT = "no workspace was kept"
 """Why a citation could not be looked up: there was nothing to look it up in."""
+OVER: frozenset[Status] = frozenset({"withdrawn", "resolved"})
 SETTLED: frozenset[Status] = frozenset({"conceded", "withdrawn", "resolved"})
 
 
@@ -76,6 +94,7 @@ class Point:
     category: str = ""
     evidence: tuple[Evidence, ...] = ()
     about: str = ""
+    """The document that it is about, or the id of a claim."""
     same_as: str = ""
     """The id of an earlier point that this one repeats, if its author says so."""
     id: str = ""
@@ -85,6 +104,21 @@ class Point:
     """What its author would do about it."""
     fix: str = ""
     """The text that should replace the lines it cites."""
+    said: tuple[Point, ...] = ()
+    """Of an issue that was raised more than once: every point that belongs to it, as it was raised, the first included.
+
+    The issue itself has the text of the first, the gravest severity, and the citations of all.
+    """
+
+    @property
+    def wordings(self) -> tuple[Point, ...]:
+        """Every point that belongs to this issue, as it was raised."""
+        return self.said or (self,)
+
+    def words(self, name: Callable[[str], str] = str) -> str:
+        """The text; of an issue that was raised more than once every text, with its speaker by `name`."""
+        first, *others = distinct(self.wordings)
+        return first.text + "".join(f" [the same by {name(p.by)} in round {p.round}: {p.text}]" for p in others)
 
     @property
     def struck(self) -> bool:
@@ -105,7 +139,7 @@ class Move:
     severity: str = ""
     """How severe the point is to the participant, where the form asks for that."""
     objection: bool = False
-    """Raised as a repetition of an earlier point that does not exist."""
+    """Raised as a repetition of an earlier point that does not exist: it is about no point."""
 
 
 @frozen
@@ -134,6 +168,8 @@ class Ledger:
     slips: tuple[Slip, ...] = ()
     noun: str = field(default="point", compare=False)
     """What the protocol calls a point, for reports."""
+    version: int = field(default=VERSION, compare=False)
+    """The version of the rules by which points become one issue."""
 
     def add(self, entries: Iterable[Entry]) -> Ledger:
         ledger = self
@@ -150,36 +186,51 @@ class Ledger:
         return ledger
 
     def _raise(self, point: Point) -> Ledger:
+        if issue := self.repeated(point):
+            return self._join(issue, point)
         if point.same_as and self.point(point.same_as) is None:
-            lost = Move(point.same_as, "maintain", point.by, point.round, point.text, point.evidence, objection=True)
-            return replace(self, unmatched=(*self.unmatched, lost))
-        for n, known in enumerate(self.points):
-            # Two points of one author in one round are two matters, even on the same lines: joining would lose one.
-            twice = point.by in known.voices and point.round == known.round
-            # A settled point stays settled: something new at the same place is a new point.
-            over = self.status(known.id) in ("resolved", "withdrawn")
-            if point.same_as == known.id or (not point.same_as and not twice and not over and same(point, known)):
-                return self._join(n, known, point)
-        new = replace(point, id=f"{self.letter}{len(self.points) + 1}", voices=(point.by,), same_as="")
+            return replace(self, unmatched=(*self.unmatched, unplaced(point)))
+        id = f"{self.letter}{len(self.points) + 1}"
+        new = replace(point, id=id, voices=(point.by,), same_as="", said=())
         return replace(self, points=(*self.points, new))
 
-    def _join(self, n: int, known: Point, point: Point) -> Ledger:
-        """The known point, raised by one more seat or again by the same one; what was said becomes a move."""
-        joined = replace(
-            known,
-            voices=known.voices if point.by in known.voices else (*known.voices, point.by),
-            severity=min(known.severity, point.severity),
-            evidence=_merged(known.evidence, point.evidence),
-            action=known.action or point.action,
-            fix=known.fix or point.fix,
-        )
-        ledger = replace(self, points=(*self.points[:n], joined, *self.points[n + 1 :]))
-        if point.by not in known.voices and point.round == known.round:
+    def repeated(self, point: Point) -> Point | None:
+        """The issue that a point would belong to; None if it is new or names a point that does not exist."""
+        named = self.point(point.same_as)
+        if self.version == 1:
+            return named if point.same_as else next((p for p in self.points if self._same_place(point, p)), None)
+        if named and not self._of_other_document(point, named):
+            return named
+        if point.same_as and not named:
+            return None
+        words = _plain(point.text)
+        said = [p for p in self.points if _plain(p.text) == words or (p.said and _is_said(words, p.said))]
+        # A settled point stays settled: what is raised after that is a new point.
+        alike = [p for p in said if words and _same_matter(point, p) and self.status(p.id) not in OVER]
+        return min(alike, key=lambda p: not overlap(point, p), default=None)
+
+    def _of_other_document(self, a: Point, b: Point) -> bool:
+        documents = {p.about for p in (a, b) if p.about and p.about not in self.ids()}
+        return len(documents) > 1
+
+    def _same_place(self, point: Point, known: Point) -> bool:
+        """Version 1: the same category and overlapping lines, whatever the words."""
+        twice = point.by in known.voices and point.round == known.round
+        over = self.status(known.id) in OVER
+        alike = bool(point.category) and point.category == known.category and overlap(point, known)
+        return alike and not twice and not over
+
+    def _join(self, issue: Point, point: Point) -> Ledger:
+        """The issue with one more point in its own words. In a later round it is also a move: the issue is pressed."""
+        said = (*issue.wordings, replace(point, id=issue.id, voices=(point.by,)))
+        points = tuple(_issue(said) if p.id == issue.id else p for p in self.points)
+        ledger = replace(self, points=points)
+        if point.round == issue.round:
             return ledger
-        return ledger._move(Move(known.id, "maintain", point.by, point.round, point.text, point.evidence))
+        return ledger._move(Move(issue.id, "maintain", point.by, point.round, point.text, point.evidence))
 
     def _move(self, move: Move) -> Ledger:
-        if self.point(move.point) is None:
+        if move.objection or self.point(move.point) is None:
             return replace(self, unmatched=(*self.unmatched, move))
         slips = self.slips
         if slip := self._slip(move):
@@ -202,7 +253,9 @@ class Ledger:
         return replace(
             self,
             claims=tuple(c for c in self.claims if c.round <= round),
-            points=tuple(p for p in self.points if p.round <= round),
+            points=tuple(
+                _issue(said) for p in self.points if (said := tuple(one for one in p.wordings if one.round <= round))
+            ),
             moves=tuple(m for m in self.moves if m.round <= round),
             unmatched=tuple(m for m in self.unmatched if m.round <= round),
             slips=tuple(s for s in self.slips if s.round <= round),
@@ -215,6 +268,16 @@ class Ledger:
 
     def point(self, id: str) -> Point | None:
         return next((p for p in self.points if p.id == id), None)
+
+    def raised_by(self, seat: str, round: int) -> list[Point]:
+        """What a seat raised in a round, in its own words and with the id of the issue that it belongs to."""
+        return [one for p in self.points for one in p.wordings if (one.by, one.round) == (seat, round)]
+
+    @property
+    def answers(self) -> tuple[Move, ...]:
+        """The moves, except that a point was raised again: its words are among those of the issue."""
+        again = {(p.id, one.by, one.round, one.text) for p in self.points for one in p.said[1:]}
+        return tuple(m for m in self.moves if (m.point, m.by, m.round, m.reason) not in again)
 
     def status(self, id: str) -> Status:
         """The status of a point after all moves on it.
@@ -257,7 +320,7 @@ class Ledger:
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         """Every citation of every participant."""
-        holders: Sequence[Claim | Point | Move] = (*self.claims, *self.points, *self.moves)
+        holders: Sequence[Claim | Point | Move] = (*self.claims, *self.points, *self.answers)
         return tuple(e for holder in holders for e in holder.evidence)
 
     def marks(self) -> dict[str, int]:
@@ -271,11 +334,104 @@ class Ledger:
         return frozenset([c.id for c in self.claims] + [p.id for p in self.points])
 
 
-def same(a: Point, b: Point) -> bool:
-    """One matter, raised twice: same path, overlapping lines, same category. Never by wording."""
-    if not a.category or a.category != b.category:
-        return False
+def unplaced(point: Point) -> Move:
+    """A point that repeats one which does not exist: never a new point."""
+    return Move(point.same_as, "maintain", point.by, point.round, point.text, point.evidence, objection=True)
+
+
+def distinct(said: Iterable[Point]) -> list[Point]:
+    """Points without those by which a seat only repeats its own words."""
+    out: dict[tuple[object, ...], Point] = {}
+    for point in said:
+        places = tuple(e.place for e in point.evidence)
+        out.setdefault((point.by, squeeze(point.text), point.action, point.fix, places), point)
+    return list(out.values())
+
+
+def overlap(a: Point, b: Point) -> bool:
+    """Whether two points cite the same lines. That makes them similar, never the same."""
     return any(_overlap(_place(x), _place(y)) for x in a.evidence for y in b.evidence)
+
+
+def similar(points: Sequence[Point]) -> dict[str, list[str]]:
+    """The ids of points that cite the same lines as another one, each with the ids of those."""
+    by_path: dict[str, list[tuple[str, tuple[str, int, int]]]] = {}
+    for point in points:
+        for place in {_place(e) for e in point.evidence}:
+            if place[1]:
+                by_path.setdefault(place[0], []).append((point.id, place))
+    out: dict[str, list[str]] = {}
+    for rows in by_path.values():
+        for id, place in rows:
+            others = (other for other, there in rows if other != id and _overlap(place, there))
+            out[id] = list(dict.fromkeys([*out.get(id, ()), *others]))
+    return {id: others for id, others in out.items() if others}
+
+
+def _issue(said: tuple[Point, ...]) -> Point:
+    """One issue out of the points that belong to it."""
+    if len(said) == 1:
+        return said[0]
+    return replace(
+        said[0],
+        voices=tuple(dict.fromkeys(p.by for p in said)),
+        severity=min(p.severity for p in said),
+        evidence=tuple(dict.fromkeys(e for p in said for e in p.evidence)),
+        action=next((p.action for p in said if p.action), ""),
+        fix=next((p.fix for p in said if p.fix), ""),
+        said=said,
+    )
+
+
+def _is_said(words: str, said: Sequence[Point]) -> bool:
+    return any(_plain(one.text) == words for one in said)
+
+
+def _same_matter(point: Point, issue: Point) -> bool:
+    """Whether a point in the words of an issue is about the same document and place."""
+    # What one author says twice in one reply is meant once for each place and category.
+    twice = [one for one in issue.wordings if (one.by, one.round) == (point.by, point.round)]
+    if any(_said_of(one) != _said_of(point) for one in twice):
+        return False
+    alike = [one for one in issue.wordings if _plain(one.text) == _plain(point.text)]
+    return not all(_elsewhere(point, one) for one in alike)
+
+
+def _said_of(point: Point) -> tuple[str, ...]:
+    return (point.category, *(e.place for e in point.evidence))
+
+
+def _elsewhere(a: Point, b: Point) -> bool:
+    """Whether two points are about different claims or documents, or cite different places in files or sections."""
+    if a.about and b.about and a.about != b.about:
+        return True
+    here, there = ([place for e in p.evidence if (place := _located(e.place))] for p in (a, b))
+    return bool(here and there) and not any(_meets(x, y) for x in here for y in there)
+
+
+@lru_cache(maxsize=4096)
+def _located(place: str) -> Place | None:
+    """Lines of a file, or a section; None for a commit, a URL and other evidence, which is not where the matter is."""
+    from rebut.core.citation_syntax import understand
+
+    found = understand(place)
+    return found if found.kind in ("file", "section") else None
+
+
+def _meets(a: Place, b: Place) -> bool:
+    same = (a.kind, a.path.removeprefix("./"), a.name.casefold()) == (
+        b.kind,
+        b.path.removeprefix("./"),
+        b.name.casefold(),
+    )
+    whole = not a.start or not b.start
+    return same and (whole or (a.start <= b.end and b.start <= a.end))
+
+
+@lru_cache(maxsize=4096)
+def _plain(text: str) -> str:
+    """The words of a text for comparison: without case, white space and the punctuation at its end."""
+    return squeeze(text).casefold().rstrip(" .,;:!?…")
 
 
 def baseless(evidence: Sequence[Evidence]) -> bool:
@@ -285,7 +441,12 @@ def baseless(evidence: Sequence[Evidence]) -> bool:
 
 
 def _place(evidence: Evidence) -> tuple[str, int, int]:
-    found = re.fullmatch(r"(.+?)(?:[:#]L?(\d+)(?:[-–]L?(\d+))?)?", evidence.place.strip(), re.S)
+    return _parsed(evidence.place)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(place: str) -> tuple[str, int, int]:
+    found = re.fullmatch(r"(.+?)(?:[:#]L?(\d+)(?:[-–]L?(\d+))?)?", place.strip(), re.S)
     if found is None:  # nothing but white space
         return "", 0, 0
     start = int((found[2] or "0")[:9])
@@ -295,10 +456,6 @@ def _place(evidence: Evidence) -> tuple[str, int, int]:
 def _overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
     # A place without lines is too wide to conclude that two points mean the same.
     return a[0] == b[0] and a[1] > 0 and b[1] > 0 and a[1] <= b[2] and b[1] <= a[2]
-
-
-def _merged(a: tuple[Evidence, ...], b: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    return (*a, *(e for e in b if e not in a))
 
 
 def with_evidence(entry: Entry) -> Entry:
@@ -328,6 +485,8 @@ def _row(entry: Entry) -> dict[str, Json]:
     row = _fields(entry)
     if not isinstance(entry, Slip):
         row["evidence"] = [_fields(e) for e in entry.evidence]
+    if isinstance(entry, Point) and entry.said:
+        row["said"] = [_row(one) for one in entry.said]
     return row
 
 
@@ -339,7 +498,7 @@ def _fields(value: Entry | Evidence) -> dict[str, Json]:
     return row
 
 
-LATER = {"Point": ("action", "fix"), "Move": ("severity",)}
+LATER = {"Point": ("action", "fix", "said"), "Move": ("severity",)}
 """Fields that older records lack: omitted where they are empty, so that an old entry has its old fingerprint."""
 
 
@@ -353,6 +512,8 @@ def from_json(data: Mapping[str, Any]) -> Entry:
     values["evidence"] = tuple(Evidence(**e) for e in values.get("evidence", ()))
     if "voices" in values:
         values["voices"] = tuple(values["voices"])
+    if "said" in values:
+        values["said"] = tuple(from_json({"entry": "point", **one}) for one in values["said"])
     return kinds[data["entry"]](**values)
 
 

@@ -3,8 +3,10 @@
 The layout is the same for every protocol. A `Vocabulary` holds a protocol's own words for severities and moves:
 
     B1 (Architect, round 1; strong, design, about C2; conceded): what is wrong — src/a.py:3 "x = 1" [found]
+       Operator, round 2, the same (strong): what is wrong, in the words of another — src/a.py:4 [located]
        Lead, round 2, accept: the reason — src/a.py:5 [located]
        note: Lead took its concession back without new evidence in round 3
+       note: B2 cites the same lines; these are separate points
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any, Literal
 
 from rebut.core.frozen import frozen
 from rebut.core.text import cut, squeeze, tame
-from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point
+from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, distinct, similar
 
 CITES_NOTHING = " (cites nothing)"
 SLIPS = {"walked back": "took its concession back without new evidence", "dropped": "dropped it without a reason"}
@@ -56,8 +58,8 @@ def claim_line(claim: Claim) -> str:
 
 
 def point_line(point: Point, words: Vocabulary = PLAIN) -> str:
-    """A point as it was raised."""
-    return _point(point, f"{words.severity(point)}, {point.category}")
+    """A point as it was raised; an issue in every wording."""
+    return "\n".join(_issue(point, f"{words.severity(point)}, {point.category}", words))
 
 
 def move_line(move: Move, words: Vocabulary = PLAIN) -> str:
@@ -88,18 +90,29 @@ def points(
     answers: Literal["none", "last", "all"] = "last",
 ) -> list[str]:
     """Points with their status and, indented below each, what was answered: nothing, the last of each seat, or all."""
-    rows = []
+    rows, alike, moves = list[str](), similar(ledger.points), ledger.answers
     for p in ledger.points if only is None else only:
-        who = f"{' and '.join(name(seat) for seat in p.voices)}, round {p.round}"
+        # A record of rebut 0.1 may have a second voice without its words.
+        who = f"{' and '.join(name(seat) for seat in ([p.by] if p.said else p.voices))}, round {p.round}"
         about = f", about {name(p.about)}" if p.about else ""
         kind = f"{words.severity(p)}, {p.category or 'no category'}{about}"
-        rows.append(_point(p, f"{who}; {kind}; {(status or ledger.status)(p.id)}"))
-        said = [m for m in ledger.moves if m.point == p.id and answers != "none"]
+        rows += _issue(p, f"{who}; {kind}; {(status or ledger.status)(p.id)}", words, name)
+        said = [m for m in moves if m.point == p.id and answers != "none"]
         for m in said if answers == "all" else {m.by: m for m in said}.values():
             rows.append(f"   {name(m.by)}, round {m.round}, {words.move(m)}: {_reason(m, words)}")
         for slip in dict.fromkeys(s for s in ledger.slips if s.point == p.id):
             rows.append(f"   note: {name(slip.by)} {SLIPS[slip.kind]} in round {slip.round}")
+        if others := alike.get(p.id):
+            cite = "cites" if len(others) == 1 else "cite"
+            rows.append(f"   note: {', '.join(others)} {cite} the same lines; these are separate points")
     return rows
+
+
+def raised_by(ledger: Ledger, seat: str, round: int, words: Vocabulary = PLAIN) -> str:
+    """What a seat raised in a round, one bullet each, with those that repeat a point which does not exist."""
+    lost = [m for m in ledger.unplaced if (m.by, m.round) == (seat, round)]
+    rows = [f"- repeats {m.point}, which does not exist: {_reason(m, words)}" for m in lost]
+    return "\n".join([*filter(None, [raised(ledger.raised_by(seat, round), words)]), *rows])
 
 
 def unmatched(ledger: Ledger, name: Callable[[str], str] = str) -> list[str]:
@@ -114,7 +127,10 @@ def table(ledger: Ledger) -> list[str]:
         rows.append(_cells(c.id, c.by, c.text, "unsupported" if c.unsupported else "", _shown(c.evidence)))
     for p in ledger.points:
         status = f"{p.severity}, {ledger.final_status(p.id)}"
-        rows.append(_cells(p.id, ", ".join(p.voices), p.text, status, _shown(p.evidence)))
+        # An issue of several wordings has a row for each; a record of rebut 0.1 may lack them.
+        for one in distinct(p.wordings):
+            who = one.by if p.said else ", ".join(p.voices)
+            rows.append(_cells(p.id, who, one.text, status, _shown(one.evidence)))
     return rows
 
 
@@ -123,10 +139,19 @@ def cell(value: object) -> str:
     return cut(str(value), LONGEST_CELL).replace("|", "\\|")
 
 
-def _point(point: Point, tags: str) -> str:
+def _issue(issue: Point, tags: str, words: Vocabulary, name: Callable[[str], str] = str) -> list[str]:
+    """A row for every wording, the first one with the id."""
+    first, *others = distinct(issue.wordings)
+    rows = [f"{issue.id} ({tags}): {_wording(first)}"]
+    for one in others:
+        rows.append(f"   {name(one.by)}, round {one.round}, the same ({words.severity(one)}): {_wording(one)}")
+    return rows
+
+
+def _wording(point: Point) -> str:
     remedy = f" To do: {squeeze(point.action)}" if point.action else ""
     remedy += f" Proposed text: {point.fix}" if point.fix else ""
-    return f"{point.id} ({tags}): {squeeze(point.text)}{evidence(point.evidence, CITES_NOTHING)}{remedy}"
+    return f"{squeeze(point.text)}{evidence(point.evidence, CITES_NOTHING)}{remedy}"
 
 
 def _reason(move: Move, words: Vocabulary) -> str:
@@ -178,10 +203,14 @@ class Row:
 
 
 class Known:
-    """What the ledger knows of an answer's parts: their ids, and the marks of their citations."""
+    """What the ledger knows of the parts of an answer: their ids, and the marks of their citations.
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ids = {squeeze(c.text): c.id for c in ledger.claims} | {squeeze(p.text): p.id for p in ledger.points}
+    Two seats may use the same words about different documents; of these, the ids of the `seat` that answered count.
+    """
+
+    def __init__(self, ledger: Ledger, seat: str = "") -> None:
+        said: list[Claim | Point] = [*ledger.claims, *(one for p in ledger.points for one in p.wordings)]
+        self._ids = {squeeze(one.text): one.id for one in sorted(said, key=lambda one: one.by == seat)}
         self._cited = {(e.place, e.quote): e for e in ledger.evidence if e.mark}
 
     def id_of(self, text: str) -> str:

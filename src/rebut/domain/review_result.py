@@ -299,9 +299,15 @@ def severity(ledger: Ledger, point: Point) -> str:
 def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
     """The judge's last ruling; what it raised itself is valid. A concession is binding (C12)."""
     word = "valid" if judge in point.voices else ""
+    own = [one for one in point.wordings if one.by == judge]
     for move in ledger.moves:
         mine = move.point == point.id and move.by == judge and move.kind in RULINGS
-        if mine and Slip("walked back", point.id, judge, move.round) not in ledger.slips:
+        if not mine or Slip("walked back", point.id, judge, move.round) in ledger.slips:
+            continue
+        # What the judge raises again itself, in this round or later, it considers valid.
+        if any(one.round >= move.round for one in own):
+            word = "valid"
+        else:
             word = "valid" if word == "valid" and move.kind == "maintain" else RULINGS[move.kind]
     return word
 
@@ -323,15 +329,15 @@ def findings_of(ledger: Ledger, *, judge: str = "judge", fixed: Collection[str] 
                 severity=severity(ledger, p),
                 raised_as=p.severity,
                 category=p.category,
-                text=p.text,
+                text=p.words(),
                 place=first.place if first else "",
                 quote=first.quote if first else "",
                 mark=first.mark if first else "",
                 marks=tuple(e.mark for e in p.evidence),
                 ruling=ruling(ledger, p, judge),
                 reason=reason(ledger, p, judge),
-                action=p.action,
-                fix=p.fix,
+                action="; ".join(dict.fromkeys(one.action for one in p.wordings if one.action)),
+                fix=p.wordings[0].fix,  # it replaces the lines of the first citation
                 status=ledger.final_status(p.id),
                 voices=p.voices,
                 round=p.round,

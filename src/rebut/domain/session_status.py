@@ -130,6 +130,7 @@ def ledger_of(record: Record) -> Ledger:
     ledger: Ledger | None = None
     for event in record.facts.values():  # each key once, with its last value: an upgrade may have made one again
         if event.key.endswith("#ledger") and isinstance(event.value, dict):
-            ledger = ledger or Ledger(str(event.value["letter"]), noun=noun_in(event.value))
+            made = Ledger(str(event.value["letter"]), noun=noun_in(event.value), version=record.opened.ledger)
+            ledger = ledger or made
             ledger = ledger.add(from_json(row) for row in event.value["entries"])  # type: ignore[union-attr,arg-type]
     return ledger or Ledger()

@@ -16,7 +16,7 @@ from rebut.core.text import as_recorded, at_the_door, fingerprint
 from rebut.core.types import LEFT, NO_MATERIAL, Material, Participant
 from rebut.domain import ledger as ledgers, prompts
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
-from rebut.domain.ledger import Claim, Entry, Ledger, Point, Slip
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
 from rebut.domain.limits import MAX_OUTPUT, shown
 from rebut.engine.ask import Check, GivenUp, Question, settle
 from rebut.engine.output_files import write_files
@@ -525,7 +525,11 @@ async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
     from rebut.evidence.marks import marked
 
     rows: list[Json] = []
+    known = runtime.ledger
     for entry in entries:
+        # Only points that were there when the question was asked can be repeated, not those of the same step.
+        if known.version > 1 and isinstance(entry, Point) and entry.same_as and known.point(entry.same_as) is None:
+            entry = ledgers.unplaced(entry)
         if not isinstance(entry, Slip):
             entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), runtime.sides))
         rows.append(ledgers.to_json(entry))
@@ -553,5 +557,7 @@ def _id(entry: Entry, before: Ledger, after: Ledger) -> str:
             if len(after.moves) > len(before.moves):
                 return after.moves[-1].point
             return next(new.id for old, new in zip(before.points, after.points, strict=True) if old != new)
+        case Move(objection=True):
+            return ""
         case _:
             return entry.point if after.point(entry.point) else ""

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from rebut.core.errors import RecordError
+from rebut.core.files import link_below, repository
 from rebut.engine.runtime import Runtime
 from rebut.record import artifacts, folder_claims
 from rebut.record.artifacts import Artifact
@@ -31,6 +32,8 @@ async def write_files(runtime: Runtime, files: Sequence[Artifact]) -> tuple[list
 
 async def _write(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, list[str]]:
     root = runtime.root
+    if link := link_below(repository(Path(runtime.record.opened.workspace)), wanted.parent):
+        return wanted, [f"{wanted} was not written: {link} is a link, which may lead anywhere"]
     try:
         with folder_claims.alone(root, wanted.parent) if one.merge else nullcontext():
             related = folder_claims.holders(root, wanted.parent) if one.merge else []

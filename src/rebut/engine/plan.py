@@ -13,6 +13,7 @@ from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import clean, slug
 from rebut.core.types import ModelSpec, Participant, Sampling
+from rebut.domain.ledger import VERSION
 from rebut.domain.limits import Limits
 from rebut.engine.protocol import Protocol
 from rebut.engine.runtime import Connection, Control
@@ -137,6 +138,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
         aliases=(alias,) if alias else (),
         forked_from=parent,
         one_model=dict(plan.one_model),
+        ledger=VERSION,
     )
 
 

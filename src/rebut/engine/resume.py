@@ -18,6 +18,7 @@ from rebut.core.process import end_orphan
 from rebut.core.process_identity import started
 from rebut.core.types import LEFT
 from rebut.domain.outcome import Outcome
+from rebut.engine.admission import admitted
 from rebut.engine.fork import parent_of
 from rebut.engine.plan import Environment, Plan
 from rebut.engine.run import run
@@ -37,6 +38,13 @@ async def resume(
     ask_left: bool = False,
 ) -> Outcome:
     """Resume a session. `raised` changes its limits; `ask_left` asks again what the user skipped."""
+    async with admitted():
+        return await _resume(plan, environment, folder, raised, ask_left)
+
+
+async def _resume(
+    plan: Plan, environment: Environment, folder: Path, raised: Mapping[str, float] | None, ask_left: bool
+) -> Outcome:
     journal = Journal.open(folder, environment.listener)
     try:
         record = journal.record

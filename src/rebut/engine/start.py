@@ -22,6 +22,7 @@ from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
 from rebut.core.text import at_the_door, slug
 from rebut.domain.outcome import Outcome
+from rebut.engine.admission import admitted
 from rebut.engine.plan import ASKED, OWN_OUTPUT, Environment, Plan, opened, sound
 from rebut.engine.protocol import FilesFolder, NewSession
 from rebut.engine.run import run
@@ -66,12 +67,22 @@ async def start(plan: Plan, environment: Environment) -> Outcome:
 @asynccontextmanager
 async def new_session(environment: Environment) -> AsyncIterator[tuple[Path, Journal]]:
     """A new session's folder and journal. The folder is removed if the debate is refused before any call."""
-    folder = await asyncio.to_thread(
-        sessions.create, environment.root
-    )  # waits for the disk; other debates continue meanwhile
-    journal = Journal.open(folder, environment.listener)
+    async with admitted():
+        # In a thread, since it waits for the disk: other debates continue meanwhile.
+        folder = await asyncio.to_thread(sessions.create, environment.root)
+        try:
+            journal = Journal.open(folder, environment.listener)
+        except RecordError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise UsageError(error.message, "No model was called.") from error
+        async with _removed_if_refused(folder, journal):
+            yield folder, journal
+
+
+@asynccontextmanager
+async def _removed_if_refused(folder: Path, journal: Journal) -> AsyncIterator[None]:
     try:
-        yield folder, journal
+        yield
     except asyncio.CancelledError:
         if "keys" not in journal.record.facts:
             shutil.rmtree(folder, ignore_errors=True)  # it could not be resumed

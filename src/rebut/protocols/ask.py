@@ -22,7 +22,7 @@ from rebut.protocols.duel.state import DuelState, Turn
 from rebut.protocols.shared import UNCONTESTED, aborted, prompt_head
 
 name = "ask"
-version = "4"
+version = "5"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"
@@ -50,6 +50,9 @@ class Comparison(Form):
     same: bool = Field(description="true only if a reader would do the same thing by following either answer")
     reason: str = Field(description="what makes them the same, or where they differ")
     recommendation: str = Field(default="", description="for the same choice: that choice, as one thing to do now")
+
+    def is_agreement(self) -> bool:
+        return self.same
 
 
 def calls(settings: Settings) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.core.types import LEFT, Participant
+from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Answer, Ask, Debate, Failure
 from rebut.engine.protocol import Preparation
@@ -100,3 +101,14 @@ def unknown(ids: Iterable[str], known: Iterable[str], noun: str = "point") -> li
     there = list(known)
     names = f"the {noun}s are {', '.join(there)}" if there else f"there is no {noun} yet"
     return [f"there is no {noun} {id}: {names}" for id in dict.fromkeys(ids) if id not in there]
+
+
+def unsound(ledger: Ledger, points: Iterable[Point], noun: str = "point") -> list[str]:
+    """A complaint for each `same_as` that names no earlier point, or one about another document."""
+    named = [point for point in points if point.same_as]
+    wrong = unknown((point.same_as for point in named), (p.id for p in ledger.points), noun)
+    for point in named:
+        issue = ledger.point(point.same_as)
+        if issue and ledger.repeated(point) != issue:
+            wrong.append(f"{issue.id} is about another document, so this is not the same: leave `same_as` empty")
+    return wrong

@@ -41,6 +41,8 @@ class Opened:
     forked_from: str = ""
     one_model: Mapping[str, str] = field(default_factory=dict)
     """Models by name → the name under which each counts, where two names mean one model."""
+    ledger: int = 1
+    """The version of the rules by which its points become one issue."""
 
 
 @frozen(kw_only=True)
@@ -194,6 +196,8 @@ class Line:
     seq: int
     at: str
     event: Event
+    ran: int | None = None
+    """Milliseconds that the process which wrote it had worked by then; None in journals of earlier versions."""
 
 
 _DEFAULTS: dict[type[Event], list[tuple[str, object]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rebut.core.errors import RecordError, UnknownSession, UsageError
@@ -33,9 +33,20 @@ def home(env: Mapping[str, str] | None = None) -> Path:
     """The folder with all sessions: `REBUT_HOME`, else the user's state folder."""
     env = os.environ if env is None else env
     if moved := env.get("REBUT_HOME"):
-        return Path(moved).expanduser() / "sessions"
+        return _owned(Path(moved).expanduser()) / "sessions"
     state = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".local" / "state")
     return Path(state) / "rebut" / "sessions"
+
+
+def _owned(folder: Path) -> Path:
+    """The folder, if it belongs to this user or to the system. Another user could change every record in it."""
+    try:
+        owner = folder.stat().st_uid
+    except OSError:
+        return folder  # it does not exist yet, or the error appears when it is used
+    if owner not in (os.geteuid(), 0):
+        raise UsageError(f"REBUT_HOME is {folder}, which belongs to another user", "Set it to a folder of your own.")
+    return folder
 
 
 def create(root: Path) -> Path:
@@ -72,7 +83,7 @@ def _sync_folder(folder: Path) -> None:
 def first_event(folder: Path) -> FoundSession | None:
     """Read only the first line: fast enough for a listing of thousands."""
     try:
-        with (folder / journal.NAME).open("rb") as file:
+        with open(os.path.join(folder, journal.NAME), "rb") as file:  # noqa: PTH118, PTH123  pathlib takes twice as long
             data = json.loads(file.readline())
         opened = from_json(data)
         return FoundSession(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
@@ -84,14 +95,20 @@ def sessions(root: Path) -> list[FoundSession]:
     """All sessions, newest first."""
     if not root.is_dir():
         return []
-    found = (first_event(folder) for folder in root.iterdir() if not folder.name.startswith("."))
+    found = (first_event(root / name) for name in os.listdir(root) if not name.startswith("."))  # noqa: PTH208
     return sorted((f for f in found if f), key=lambda f: (f.at, f.id), reverse=True)
 
 
-def is_here(found: FoundSession, folder: Path) -> bool:
-    """Whether a session was started in this workspace: the same repository, or else the same folder."""
-    there = Path(found.opened.workspace)
-    return there == folder or repository(there) == repository(folder)
+def of_workspace(root: Path, folder: Path) -> Iterator[FoundSession]:
+    """The sessions that were started in this workspace, newest first: in the same repository, or the same folder."""
+    here = repository(folder)
+    known = {str(folder): True}
+    for one in sessions(root):
+        there = one.opened.workspace
+        if there not in known:
+            known[there] = repository(Path(there)) == here
+        if known[there]:
+            yield one
 
 
 def find(root: Path, name: str, workspace: Path | None = None) -> Path:
@@ -99,13 +116,12 @@ def find(root: Path, name: str, workspace: Path | None = None) -> Path:
     exact = root / name
     if re.fullmatch(r"[a-z2-7]{8}", name) and (exact / journal.NAME).is_file():
         return exact
-    every = sessions(root)
     if name == "last":
         here = workspace or Path.cwd()
-        for one in every:
-            if is_here(one, here):
-                return one.folder
+        for one in of_workspace(root, here):
+            return one.folder
         raise UnknownSession(f"no session was started in {here}", "`rebut list --all` shows those of other folders.")
+    every = sessions(root)
     matches = [f for f in every if f.id.startswith(name)] if name else []
     if not matches:
         matches = [f for f in every if name in (f.opened.slug, *f.opened.aliases)]
@@ -133,6 +149,11 @@ def delete(folder: Path) -> None:
     import secrets
     import shutil
 
+    if folder.is_symlink():
+        where = folder.readlink()
+        raise UsageError(
+            f"{folder} is a link to {where}, not a session", "Nothing was deleted. Remove the link by hand."
+        )
     lock = journal.take_lock(folder)
     gone = folder.with_name(f".deleted-{folder.name}-{secrets.token_hex(4)}")
     try:

@@ -70,14 +70,14 @@ def _consequences(notes: DecisionNotes, outcome: Outcome | None, ledger: Ledger)
     left = {text.partition(" ")[0] for text in _unresolved(outcome)}
     for p in ledger.points:
         if p.id not in left and ledger.final_status(p.id) in ("conceded", "partly accepted"):
-            yield f"{p.id} was accepted: {p.text}"
+            yield f"{p.id} was accepted: {p.words()}"
     yield from notes.consequences
 
 
 def _dissent(notes: DecisionNotes, ledger: Ledger, outcome: Outcome | None) -> Iterable[str]:
     if notes.dissent is None:
         for p in ledger.open:
-            yield f"{p.id} ({p.severity}, {ledger.final_status(p.id)}): {p.text}"
+            yield f"{p.id} ({p.severity}, {ledger.final_status(p.id)}): {p.words()}"
     yield from notes.dissent or ()
     told = {p.id for p in ledger.open}
     for text in _unresolved(outcome):

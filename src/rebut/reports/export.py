@@ -8,14 +8,13 @@ from rebut.domain import render
 from rebut.domain.ledger import ledger_to_json
 from rebut.domain.session_status import ledger_of, outcome_of, status
 from rebut.record.events import Fact, to_json
-from rebut.record.record import Record
+from rebut.record.record import Record, seat_of
 from rebut.reports.terminal import spent, worth_markdown
 
 
 def markdown(record: Record) -> str:
     """A whole session as one Markdown document."""
     opened, outcome, ledger = record.opened, outcome_of(record), ledger_of(record)
-    known = render.Known(ledger)
     rows = [
         f"# {opened.protocol}: {cut(opened.topic, 120)}",
         "",
@@ -45,7 +44,7 @@ def markdown(record: Record) -> str:
             rows += [
                 f"### {call.key} ({call.answered.model or 'unknown model'})",
                 "",
-                render.markdown(call.answered.value, known),
+                render.markdown(call.answered.value, render.Known(ledger, seat_of(call.key))),
                 "",
             ]
             rows += [f"> still breaks a rule after being sent back: {c}" for c in call.answered.complaints]

@@ -291,10 +291,10 @@ def _absent(ledger: Ledger) -> list[tuple[str, Evidence]]:
 
 def _point(point: Point) -> str:
     if not point.evidence:
-        return f"{point.id} {point.text}"
+        return f"{point.id} {point.words()}"
     first, *others = point.evidence
     also = f"; also {_tally(e.mark for e in others)}" if others else ""
-    return f"{point.id} {point.text}  ({first.place} {first.mark}{also})"
+    return f"{point.id} {point.words()}  ({first.place} {first.mark}{also})"
 
 
 def worth_rows(worth: Worth | None, width: int) -> list[str]:

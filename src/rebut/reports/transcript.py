@@ -11,7 +11,7 @@ from rebut.domain import render
 from rebut.domain.amounts import duration, money, size
 from rebut.domain.ledger import Ledger
 from rebut.domain.render import Known
-from rebut.record.record import Call, Record
+from rebut.record.record import Call, Record, seat_of
 from rebut.reports.terminal import hanging
 
 
@@ -33,14 +33,14 @@ def failures(record: Record) -> list[str]:
 
 def turns(record: Record, ledger: Ledger, width: int, *, prompts: bool = False, raw: bool = False) -> list[str]:
     """Every turn in its order. `prompts`: what was asked, too; `raw`: each reply as it came, too."""
-    known, rows, scope = Known(ledger), list[str](), None
+    rows, scope = list[str](), None
     for call in record.calls.values():
         where = call.key.rpartition("/")[0]
         if where != scope:
             scope = where
             rows += [f"  {_stage(where, first=not rows)}", ""]
         rows += questions(call) if prompts else []
-        rows += said(call, known, width)
+        rows += said(call, Known(ledger, seat_of(call.key)), width)
         rows += as_it_came(call) if raw else []
     return rows
 

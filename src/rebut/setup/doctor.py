@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from rebut.backends.cli_tools.tables import Tool, find_executable
+from rebut.backends.cli_tools.tables import Tool, find_executable, withheld
 from rebut.core.errors import ParticipantFailed, Paused, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
@@ -78,6 +78,8 @@ class Health:
     usd: float | None = None
     checks: tuple[Check, ...] = ()
     embedded: bool = False
+    withheld: tuple[str, ...] = ()
+    """Variables that look like keys and are not passed to this tool."""
 
 
 def patients(found: Sequence[FoundModel], named: Sequence[ModelSpec]) -> list[FoundModel]:
@@ -132,9 +134,10 @@ async def examine(
     deep: bool = False,
     seconds: float = SECONDS,
     in_folder: InFolder | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> list[Health]:
     """Examine all providers concurrently. Without `in_folder`, context files are not tested."""
-    space = DoctorTools(config, connect, in_folder, seconds)
+    space = DoctorTools(config, connect, in_folder, seconds, env or {})
     return list(await asyncio.gather(*(_one(f, space, offline, deep) for f in found)))
 
 
@@ -146,6 +149,7 @@ class DoctorTools:
     connect: Connect
     in_folder: InFolder | None
     seconds: float
+    env: Mapping[str, str]
 
 
 def families(healths: Sequence[Health]) -> list[str]:
@@ -166,6 +170,7 @@ async def _one(one: FoundModel, tools: DoctorTools, offline: bool, deep: bool) -
         problem=one.problem,
         advice=one.advice,
         embedded=one.kind == "embedded",
+        withheld=withheld(tool, tools.env) if tool else (),
     )
     if not one.specs:
         return health
@@ -310,7 +315,7 @@ def _fits(text: str, word: str) -> bool:
     start, end = text.find("{"), text.rfind("}")
     try:
         found = json.loads(text[start : end + 1])
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and found.get("word") == word and found.get("count") == 3
 

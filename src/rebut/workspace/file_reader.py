@@ -7,7 +7,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
@@ -36,11 +36,22 @@ def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
     A user's glob without a slash is matched against every part of the path, one with a slash against the path and each
     folder above it. Letters match in either case and `*` also crosses slashes: to hide too much is the safe mistake.
     """
+    return next(sendable([path], globs), None) is None
+
+
+def sendable(paths: Iterable[str], globs: Sequence[str] = ()) -> Iterator[str]:
+    """The paths that are not never sent. Of many paths in one folder, the folder is looked at once."""
     folders, files, whole = _never(tuple(globs))
-    parts = path.casefold().strip("/").split("/")
-    if files.match(parts[-1]) or any(folders.match(part) for part in parts):
-        return True
-    return whole is not None and any(whole.match("/".join(parts[:n])) for n in range(1, len(parts) + 1))
+    hidden: dict[str, bool] = {"": False}
+    for path in paths:
+        plain = path.casefold().strip("/")
+        above, _, name = plain.rpartition("/")
+        if above not in hidden:
+            parts = above.split("/")
+            prefixes = ["/".join(parts[:n]) for n in range(1, len(parts) + 1)] if whole else []
+            hidden[above] = any(map(folders.match, parts)) or any(whole.match(one) for one in prefixes if whole)
+        if not (hidden[above] or files.match(name) or folders.match(name) or (whole and whole.match(plain))):
+            yield path
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rebut.core import event_loop
 from rebut.core.errors import RebutError
-from rebut.core.files import find_repository
+from rebut.core.files import absolute_path, find_repository, on_path
 from rebut.core.frozen import frozen
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Git:
         if not await event_loop.in_thread(_is_in_repository, folder):
             return None
         await event_loop.started()
-        exe = _installed()
+        exe = installed()
         if exe is None:
             return None
         git = cls(folder, exe, off())
@@ -143,12 +144,20 @@ class Git:
             # folder that leads to the same repository, and contains the one we started in, is accepted.
             if place != (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n"):
                 return None
+            if not await event_loop.in_thread(_holds, top, folder):
+                return None
+            home = Path(os.fsdecode(place))
+            if not await event_loop.in_thread(belongs, home, top) and not await git._is_trusted(top):
+                return None
         except GitFailed:
-            return None
-        if not await event_loop.in_thread(_holds, top, folder):
             return None
         git.options += await git._filters_off()
         return git
+
+    async def _is_trusted(self, top: Path) -> bool:
+        """Whether the user lists a working tree in `safe.directory` of the user's own git config."""
+        said = await self.run("config", "--global", "--null", "--get-all", "safe.directory", codes=(0, 1))
+        return os.fsencode(top) in said.split(b"\0")
 
     async def _filters_off(self) -> tuple[str, ...]:
         names = await self.run("config", "--null", "--name-only", "--get-regexp", r"^filter\.", codes=(0, 1))
@@ -174,7 +183,8 @@ class Git:
 
     @staticmethod
     def _env() -> dict[str, str]:
-        return {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV} | SET_ENV
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV}
+        return kept | SET_ENV | {"PATH": absolute_path(os.environ)}
 
     async def _talk(self, *args: str) -> asyncio.subprocess.Process:
         from rebut.core import process
@@ -347,7 +357,7 @@ class Git:
 
 async def refusal(folder: Path) -> tuple[str, str]:
     """Why git does not read the repository that contains a folder, and what to do; empty without a repository."""
-    exe = _installed()
+    exe = installed()
     if exe is None:
         return "git is not installed", "Install git, or name a file with --scope file:PATH."
     found = find_repository(folder)
@@ -360,13 +370,36 @@ async def refusal(folder: Path) -> tuple[str, str]:
         said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
         trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(found))}"
         return f"git does not read {found}: {said}", trust if owned else f"Look at {found / '.git'}."
+    place = os.fsdecode((await Git(folder, exe, off()).run("rev-parse", "--absolute-git-dir")).strip())
+    if not belongs(Path(place), found):
+        trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(found))}"
+        return f"{found / '.git'} leads to {place}, which does not name {found} as its working tree", trust
     return f"{found / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
 
 
-def _installed() -> str | None:
-    import shutil
+def installed() -> str | None:
+    """Where git is; None if it is not installed. A `git` in the current folder is never meant."""
+    found = on_path("git", os.environ)
+    return str(found) if found else None
 
-    return shutil.which("git")
+
+def belongs(home: Path, top: Path) -> bool:
+    """Whether a git folder is in the working tree `top`, or names it as its own: a worktree's and a submodule's do.
+
+    `.git` may be a file or a link that leads to any repository of the user. Compared with the files in `top`, all
+    content of that repository would be a deletion, and would be sent.
+    """
+    home, top = home.resolve(), top.resolve()
+    if home.is_relative_to(top):
+        return True
+    try:
+        if (named := home / "gitdir").is_file():
+            return Path(home, named.read_text("utf-8", "replace").strip()).resolve() == top / ".git"
+        config = (home / "config").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    tree = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", config, re.M)
+    return tree is not None and Path(home, tree[1].strip('"')).resolve() == top
 
 
 def _is_in_repository(folder: Path) -> bool:

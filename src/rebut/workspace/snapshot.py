@@ -21,6 +21,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 TOTAL_CAP = 50_000_000
 MOST_FILES = 5_000
+BEYOND = f"beyond the {MOST_FILES:,} files that are kept"
 MOST_NAMES = 2_000
 
 
@@ -137,7 +138,12 @@ class _Keep:
         for name, oid in sorted(changes.changed.items()):
             self.add(name, oid)
         for name in sorted(changes.untracked):
-            self.add(name)
+            if len(self.copies) >= MOST_FILES:  # a hundred thousand more are neither read nor listed
+                self.skip(name, BEYOND)
+                if not self.complete:
+                    break
+            else:
+                self.add(name)
         for path in named:
             folders = {path, *map(str, Path(path).parents)}
             if folders & ignored:
@@ -203,7 +209,7 @@ class _Keep:
         if self.total + len(data) > TOTAL_CAP:
             self.skip(name, "beyond the 50 MB that are kept in all")
         elif len(self.copies) >= MOST_FILES:
-            self.skip(name, f"beyond the {MOST_FILES:,} files that are kept")
+            self.skip(name, BEYOND)
         elif (read := decode(data)) is None:
             self.skip(name, "binary")
         else:

@@ -27,6 +27,7 @@ from rebut.workspace.file_reader import (
     confine,
     decode,
     is_never_sent,
+    sendable,
     too_large,
 )
 from rebut.workspace.git import Git, GitFailed, TreeEntry, lock
@@ -110,6 +111,8 @@ class Workspace(ABC):
         self._opened = False
         self._opening: asyncio.Lock | None = None
         self._names: tuple[str, ...] | None = None
+        self._commits: dict[str, str | None] = {}
+        """Commits by name, the absent ones included: a text may mention one a thousand times."""
 
     @abstractmethod
     async def _look(self, path: str) -> Read: ...
@@ -158,7 +161,8 @@ class Workspace(ABC):
     async def names(self) -> tuple[str, ...]:
         """The path of every file that may be shown, sorted."""
         if self._names is None:
-            self._names = tuple(sorted({n for n in await self._list() if not is_never_sent(n, self.never)}))
+            listed = await self._list()
+            self._names = await event_loop.in_thread(lambda: tuple(sorted(set(sendable(listed, self.never)))))
         return self._names
 
     async def tree(self, folder: str = "", limit: int = 200) -> tuple[str, ...] | Missing:
@@ -203,14 +207,17 @@ class Workspace(ABC):
         return await self._commit(ref) is not None
 
     async def _commit(self, ref: str) -> str | None:
-        git = await self._repository()
-        if git is None or not REF.fullmatch(ref):
-            return None
-        try:
-            body = await git.object(self._pinned(ref) + "^{commit}", READ_CAP)
-        except GitFailed:
-            return None
-        return body.decode("utf-8", "replace") if isinstance(body, bytes) else None
+        name = self._pinned(ref)
+        if name not in self._commits:
+            git = await self._repository()
+            if git is None or not REF.fullmatch(ref):
+                return None
+            try:
+                body = await git.object(name + "^{commit}", READ_CAP)
+            except GitFailed:
+                return None
+            self._commits[name] = body.decode("utf-8", "replace") if isinstance(body, bytes) else None
+        return self._commits[name]
 
     def _pinned(self, ref: str) -> str:
         return ref
@@ -278,10 +285,18 @@ class View(Workspace):
                     entries = await git.tree(self.snapshot.head)
                 except GitFailed:
                     return None
-            snapshot = self.snapshot
-            present = {*snapshot.copies, *snapshot.skipped, *snapshot.links, *(entries.keys() - self._deleted)}
-            self._tree, self._folders = entries, frozenset(folder for name in present for folder in above(name)) | {"."}
+            self._folders = await event_loop.in_thread(self._folders_of, entries)
+            self._tree = entries
         return self._tree
+
+    def _folders_of(self, entries: Mapping[str, TreeEntry]) -> frozenset[str]:
+        snapshot, found = self.snapshot, {"."}
+        for name in {*snapshot.copies, *snapshot.skipped, *snapshot.links, *(entries.keys() - self._deleted)}:
+            folder = name.rpartition("/")[0]
+            while folder and folder not in found:
+                found.add(folder)
+                folder = folder.rpartition("/")[0]
+        return frozenset(found)
 
     async def _list(self) -> Iterable[str]:
         entries = await self._entries() or {}

@@ -354,6 +354,41 @@ TRADEOFF = PANEL | {
         "assumptions": [{"text": "nodes are lost monthly", "held_by": ["Architect"], "denied_by": ["Lead"]}],
     },
 }
+# Points on the same lines: version 1 of the ledger made one of them, and the replies cite its id.
+DUEL_JOINED = DUEL | {
+    "r2/defense@proposer": defense({"D1": "rebut", "D2": "rebut"}),
+    "r2/follow-up@challenger": follow_up({"D1": "unresolved", "D2": "unresolved"}, flaw("No backup of the node.", 4)),
+    "r3/defense@proposer": defense({"D1": "concede", "D2": "rebut"}),
+    "r3/follow-up@challenger": follow_up({"D2": "resolved"}),
+}
+CROSS_JOINED: Answers = {
+    "r1/critique@critic": critique(FIRST),
+    "r1/judgement@judge": judgement("D", F1="invalid P1") | {"rebuttal": "charge() is called again if it fails."},
+    "r2/critique@critic": critique(found("The order may be empty.", "api/orders.py:4-6", "commit(order)")),
+    "r2/judgement@judge": judgement("D", F1="invalid P1") | {"rebuttal": "The caller checks the order."},
+}
+REVISE_JOINED = REVISED | {
+    "r1/critique@author.1": weakness("The ttl is fixed.", "src/session.py:2"),
+    "r1/critique@author.2": weakness("The ttl is too long.", "src/session.py:1-2"),
+    "r1/revision@author.1": revision("the first", "W1"),
+    "r1/revision@author.2": revision("the second", "W1", defend=True),
+    "synthesis@synthesizer": {
+        "document": document("both"),
+        "summary": "Sign cookies.",
+        "adopted": [{"id": "W1", "how": "step 1"}],
+        "overruled": [],
+        "unresolved": [],
+    },
+}
+PANEL_JOINED = PANEL | {
+    "r1/challenge@challenger.2": challenge("Operator", ("No alarm rings.", "strong", 4)),
+    "r1/challenge@challenger.3": challenge("Adversary", ("The node trusts anyone.", "strong", 4)),
+    "r2/confront@lead": confront({"B1": "accept"}, "Use Redis with a replica."),
+    "r2/rebuttal@challenger.2": rebuttal(B1="maintain"),
+    "r2/rebuttal@challenger.3": rebuttal(B1="accept"),
+    "r3/confront@lead": confront({"B1": "accept"}, "Use Redis with a replica and alarms."),
+    "r3/rebuttal@challenger.2": rebuttal(B1="accept"),
+}
 STEELMAN: Answers = {
     "r1/case@skeptic": {"case": "Old servers need it.", "evidence": [cite("src/session.py:1", "import redis")]},
     "r1/reply@owner": {"fair": False, "choice": "keep", "reason": "That is not the best case."},
@@ -478,6 +513,21 @@ SAMPLES = {
         KILLED,
         ("r1/challenge@challenger.1", "r1/challenge@challenger.3"),
         KILL,
+    ),
+    # points on the same lines, which version 1 of the ledger made one
+    "duel-joined-killed": Sample(
+        ("duel", TOPIC, *DUELLISTS, "--rounds", "3"), DUEL_JOINED, KILLED, ("r3/follow-up@challenger",), KILL
+    ),
+    "cross-joined-finished": Sample(("cross", *REVIEWERS, "--fail-on", "P2"), CROSS_JOINED, changed=True),
+    "revise-joined-killed": Sample(
+        ("revise", "plan", "Where to keep sessions?", *AUTHORS),
+        REVISE_JOINED,
+        KILLED,
+        ("synthesis@synthesizer",),
+        KILL,
+    ),
+    "panel-joined-killed": Sample(
+        ("panel", TOPIC, *PANELLISTS), PANEL_JOINED, KILLED, ("r2/rebuttal@challenger.3",), KILL
     ),
     # a protocol in a file of the user's own
     "steelman-finished": Sample(STEEL, STEELMAN),

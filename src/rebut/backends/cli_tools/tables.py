@@ -9,8 +9,7 @@ import difflib
 import re
 import shutil
 import sys
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -24,6 +23,7 @@ from rebut.core.errors import ConfigError
 from rebut.core.files import on_path, shipped as shipped_tables
 from rebut.core.frozen import frozen
 from rebut.core.process import ProcessResult
+from rebut.core.scratch import scratch_folder
 from rebut.core.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")
@@ -186,9 +186,14 @@ class Tool:
     extra_args: tuple[str, ...] = ()
     """For the user: added at the end, so that the arguments of the lockdown need not be repeated."""
     env: Mapping[str, str] = field(default_factory=dict)
-    strip: tuple[str, ...] = ()
-    """Variables that the tool must not see, as globs; `keep` has exceptions."""
     keep: tuple[str, ...] = ()
+    """Variables of the user's environment that the tool gets, as globs, besides those of `PASSED` and `signs`."""
+    keep_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Further globs that count only if the variable before them is set."""
+    extra_env: tuple[str, ...] = ()
+    """For the user: more variables that the tool gets, so that `keep` need not be repeated."""
+    strip: tuple[str, ...] = ()
+    """Variables of `PASSED` that the tool must not see, as globs."""
     files: Files = field(default_factory=dict)
     """Written into a private folder, `${folder}`, before each call."""
     work_files: Files = field(default_factory=dict)
@@ -278,35 +283,39 @@ def find_executable(tool: Tool, env: Mapping[str, str]) -> Path | None:
 
 
 def environment(tool: Tool, env: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment, without variables that would change the tool's behaviour."""
+    """The part of the user's environment that the tool needs. Keys and tokens for other programs are not passed."""
+    needed = (*tool.keep, *tool.extra_env, *tool.signs.env, *tool.signs.perhaps)
+    needed += tuple(glob for name, globs in tool.keep_with.items() if env.get(name) for glob in (name, *globs))
     return {
         name: value
         for name, value in env.items()
-        if any(fnmatchcase(name, glob) for glob in tool.keep)
-        or not any(fnmatchcase(name, glob) for glob in (*_NEVER_PASSED, *tool.strip))
+        if _fits(name, needed) or (_fits(name, PASSED) and not _fits(name, tool.strip))
     }
 
 
-_NEVER_PASSED = ("PWD", "OLDPWD", "GIT_*", "REBUT_*")
-"""These show where rebut was started. Some tools would work there instead of in their own folder."""
+def withheld(tool: Tool, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that look like keys or tokens and are not passed to the tool."""
+    passed = environment(tool, env)
+    return tuple(sorted(name for name in env if name not in passed and _fits(name.upper(), _CREDENTIALS)))
 
 
-def private_folder(env: Mapping[str, str]) -> Path:
-    """A new folder that only the user can access, in the user's own cache.
+def _fits(name: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
 
-    It is not in the system's temporary folder: tools search all parent folders for context files and even for a
-    `.env`, and every user of the machine can create files there.
-    """
-    home = env.get("HOME", "")
-    cache = env.get("XDG_CACHE_HOME", "") or (f"{home}/.cache" if home else "")
-    if cache.startswith("/"):
-        place = Path(cache) / "rebut"
-        try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return Path(tempfile.mkdtemp(prefix="run-", dir=place))
-        except OSError:
-            pass
-    return Path(tempfile.mkdtemp(prefix="rebut-"))
+
+PASSED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "COLORTERM"),
+    *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
+    *("DBUS_SESSION_BUS_ADDRESS", "__CF_USER_TEXT_ENCODING"),  # how a tool reaches the key store of the system
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    # Managers of program versions: without these, what is on PATH may not start.
+    *("NVM_DIR", "VOLTA_HOME", "ASDF_DIR", "ASDF_DATA_DIR", "FNM_DIR", "FNM_MULTISHELL_PATH", "MISE_DATA_DIR"),
+    *("NODENV_ROOT", "PYENV_ROOT", "PYENV_VERSION"),
+    *("SYSTEMROOT", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "COMSPEC", "PATHEXT", "PROGRAMFILES*", "PROGRAMDATA"),
+)
+"""Variables that every tool gets, as globs: who and where the user is, the language, and the way to the network."""
+_CREDENTIALS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSW*", "*CREDENTIAL*", "*AUTH_*", "*_DSN", "DATABASE_URL")
 
 
 def version_in(answer: ProcessResult) -> str:
@@ -360,7 +369,7 @@ async def ask(tool: Tool, env: Mapping[str, str], args: tuple[str, ...]) -> Proc
     path = find_executable(tool, env)
     if path is None:
         return ProcessResult(127, err=f"no {tool.command} on PATH")
-    folder = private_folder(env)
+    folder = scratch_folder(env)
     own = {**environment(tool, env), **tool.env, "PWD": str(folder), "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
     try:
         return await process.run([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS)

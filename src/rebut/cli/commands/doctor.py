@@ -69,6 +69,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
             deep=deep,
             seconds=timeout,
             in_folder=partial(in_folder, setup.config, setup.env),
+            env=setup.env,
         )
 
     healths = asyncio.run(see())
@@ -108,6 +109,7 @@ def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, p
     if not healths:
         out = ["  no model is available: no tool on PATH, no API key, no local server, no embedded model"]
         out.append("  → `rebut providers` lists what you can install; `rebut models get` downloads a small model.")
+    out += _withheld(healths)
     could = "could debate, as far as is known without a call" if offline else "can debate"
     if len(families) >= 2:
         out.append(f"  {len(families)} families {could}: {', '.join(families)}.")
@@ -118,6 +120,15 @@ def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, p
     elif healths:
         out.append("  no family can debate: `rebut providers` lists the providers and how to get them.")
     return out
+
+
+def _withheld(healths: Sequence[Health]) -> list[str]:
+    """The keys that tools do not get: once for all tools that lack the same ones."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for h in healths:
+        if h.withheld:
+            groups.setdefault(h.withheld, []).append(h.name)
+    return [f"  not passed to {', '.join(names)}: {', '.join(keys)}" for keys, names in groups.items()]
 
 
 def _cells(h: Health) -> tuple[str, ...]:
@@ -177,5 +188,6 @@ def _json(h: Health) -> dict[str, object]:
         "can_debate": h.can_debate,
         "problem": h.problem or None,
         "advice": h.advice or None,
+        "withheld": list(h.withheld),
         "checks": [{"name": c.name, "passed": c.passed, "said": c.said or None} for c in h.checks],
     }

@@ -44,6 +44,8 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
         # Annotations are workflow commands with their text escaped, so they are printed unchanged.
         print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"), verbatim=True)
         return 0
+    if output.is_symlink():
+        raise UsageError(f"{output} is a link", f"Name the file itself: {output.resolve()}.")
     if output.exists() and not force:
         raise UsageError(f"{output} already exists", "Use --force to replace it.")
     try:

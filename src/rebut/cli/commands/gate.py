@@ -237,11 +237,10 @@ def _review(id: str) -> tuple[Review, Path]:
         record = sessions.load(folder_of(id))
         return Review.of(record), Path(record.opened.workspace)
     here = Path.cwd().resolve()
-    for found in sessions.sessions(root()):
-        if sessions.is_here(found, here):
-            record = sessions.load(found.folder)
-            if record.closed and "target" in record.facts:
-                return Review.of(record), Path(record.opened.workspace)
+    for found in sessions.of_workspace(root(), here):
+        record = sessions.load(found.folder)
+        if record.closed and "target" in record.facts:
+            return Review.of(record), Path(record.opened.workspace)
     raise UnknownSession(f"no review has ended in {here}", "Name one with --session ID.")
 
 

@@ -76,6 +76,8 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
 @click.option(
     "--apply", "apply_patch", is_flag=True, help="Apply the final patch if no reviewed file has changed since."
 )
+@click.option("--apply-also", multiple=True, metavar="PATH", help="With --apply: the patch may change this file, too.")
+@click.option("--force", is_flag=True, help="With --apply: also if the review is inconclusive.")
 @click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
 @gate_options
 @click.option("--again", is_flag=True, help="Review again, even if the same review is on record.")
@@ -88,6 +90,8 @@ def cross_command(
     content: str,
     backend_timeout_seconds: float | None,
     apply_patch: bool,
+    apply_also: tuple[str, ...],
+    force: bool,
     everything: bool,
     fail_on: str | None,
     on_inconclusive: str | None,
@@ -122,7 +126,14 @@ def cross_command(
         wanted=wanted,
         everything=everything,
         gating=Gating(
-            Wish(fail_on, on_inconclusive), sarif, github, again, apply_patch, quiet=how["quiet"] or how["as_json"]
+            Wish(fail_on, on_inconclusive),
+            sarif,
+            github,
+            again,
+            apply_patch,
+            force,
+            apply_also,
+            quiet=how["quiet"] or how["as_json"],
         ),
     )
 

@@ -10,23 +10,26 @@ import click
 from rebut.cli.commands.show import folder_of, root
 from rebut.cli.options import SESSION, json_flag
 
+USUAL = 30
+"""Sessions that are listed unless the user asks for more."""
+
 
 @click.command("list")
 @click.option("--all", "everywhere", is_flag=True, help="List the sessions of all folders.")
+@click.option("--number", "-n", type=click.IntRange(min=1), help=f"List so many at most. [{USUAL}; with --json all]")
 @json_flag
-def list_command(everywhere: bool, as_json: bool) -> int:
+def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
     """List the sessions of this folder, newest first."""
     from rebut.cli.output import folded, say, say_json, width
     from rebut.core.errors import RecordError
-    from rebut.core.text import cut
+    from rebut.core.text import counted, cut
     from rebut.domain import session_status
     from rebut.record import sessions
 
-    here = Path.cwd().resolve()
+    found = sessions.sessions(root()) if everywhere else list(sessions.of_workspace(root(), Path.cwd().resolve()))
+    most = number or (len(found) if as_json else USUAL)
     rows = []
-    for one in sessions.sessions(root()):
-        if not everywhere and not sessions.is_here(one, here):
-            continue
+    for one in found[:most]:
         try:
             status = session_status.status(sessions.load(one.folder), sessions.running(one.folder))
         except RecordError as error:
@@ -50,6 +53,9 @@ def list_command(everywhere: bool, as_json: bool) -> int:
         space = max(20, width() - len(line) - len(rest))
         # A long line continues below, under the date.
         say(folded(line + (cut(topic, space) if sys.stdout.isatty() else topic) + rest, sys.stdout, 10))
+    if older := found[most:]:
+        which = f"{counted(len(older), 'older session is', 'older sessions are')} not listed"
+        say(folded(f"{which}; --number {len(found)} lists them all", sys.stdout, 10))
     return 0
 
 

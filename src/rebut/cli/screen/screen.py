@@ -60,6 +60,11 @@ class Screen:
             self._looked = True
             self._line("  looking for models (none is called yet) …")
 
+    def preparing(self) -> None:
+        """The debate is not on record yet: a large workspace may take many seconds."""
+        if not self.quiet and self.record is None:
+            self._line("  reading the workspace …")
+
     def ready(self, record: Record, folder: Path | None = None, planned: Mapping[str, int] | None = None) -> None:
         """The debate is on record: show which model has which seat and, on resume, the answers so far."""
         if self.quiet:

@@ -42,8 +42,10 @@ def cause(ledger: Ledger, n: int, limit: int, choice: str) -> str:
 
 
 def is_quiet(ledger: Ledger, n: int) -> bool:
-    """Whether a round brought no new P1 or P2, by id and as the judge weighed it."""
-    return not any(p.round == n and findings.is_grave(ledger, p) for p in ledger.points)
+    """Whether a round brought no new P1 or P2, by id and as the judge weighed it in that round."""
+    # Sessions with version 1 of the ledger ended by how a finding was weighed last.
+    then = ledger.upto(n) if ledger.version > 1 else ledger
+    return not any(p.round == n and findings.is_grave(then, p) for p in then.points)
 
 
 def decision(cause: str, compromised: bool) -> tuple[Decision, bool]:
@@ -143,13 +145,13 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
     left = [p for p in ledger.points if findings.is_open(ledger, p) and not p.struck]
     grave = [p for p in left if findings.is_grave(ledger, p)]
     # What the last version fixes was not reviewed again, so it is listed as unresolved.
-    unresolved = [f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.text, 300)}" for p in grave]
+    unresolved = [f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.words(), 300)}" for p in grave]
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
     actions = list(judge.next_actions) if judge else []
     unseen = final.n > 1 and final.round == state.rounds
     actions += [f"Look at version {final.n}: it was not reviewed after it was written."] if unseen else []
-    actions += [f"{p.id}: {p.action}" for p in grave if p.action and not unseen]
+    actions += [f"{p.id}: {one.action}" for p in grave for one in p.wordings if one.action and not unseen]
     return ReviewResult(
         session=debate.session,
         target=debate.target.kind,

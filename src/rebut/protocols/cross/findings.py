@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rebut.core.types import Finding
-from rebut.domain.ledger import Ledger, Point
+from rebut.domain.ledger import OVER as OVER, Ledger, Point
 from rebut.domain.review_result import ruling, severity
 
-OVER = ("resolved", "withdrawn")
 GRAVE = ("P1", "P2")
 
 
@@ -34,8 +33,8 @@ def without_fixes(ledger: Ledger) -> Ledger:
 
 def raised_in(ledger: Ledger, n: int) -> tuple[Point, ...]:
     """The findings that the critic raised, or raised again, in a round."""
-    pressed = {m.point for m in ledger.moves if m.round == n and m.by == "critic" and m.kind == "maintain"}
-    return tuple(p for p in ledger.points if (p.round == n and "critic" in p.voices) or p.id in pressed)
+    ids = {one.id for one in ledger.raised_by("critic", n)}
+    return tuple(p for p in ledger.points if p.id in ids)
 
 
 def for_programs(ledger: Ledger, rule_based: bool) -> tuple[Finding, ...]:
@@ -45,7 +44,7 @@ def for_programs(ledger: Ledger, rule_based: bool) -> tuple[Finding, ...]:
             id=p.id,
             severity=severity(ledger, p),
             category=p.category,
-            text=p.text,
+            text=p.words(),
             marks=tuple(e.mark for e in p.evidence),
             status=ledger.status(p.id),
             rule_based=rule_based,

@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import Cites, Form, Glance, Need, Severity, folded, no_items
+from rebut.domain.forms import Cites, Form, Glance, Need, Severity, cited, folded, no_items
+from rebut.domain.ledger import Point
 
 CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
 Category = Annotated[
@@ -30,6 +31,21 @@ class Raised(Form):
     fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
     same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
 
+    def point(self, by: str, round: int) -> Point:
+        """For the ledger."""
+        evidence, again = cited(self.evidence), self.same_as
+        return Point(
+            self.text,
+            by,
+            round,
+            self.severity,
+            self.category,
+            evidence,
+            same_as=again,
+            action=self.action,
+            fix=self.fix,
+        )
+
 
 class CodeCritique(Form):
     """The critique of a change."""
@@ -41,6 +57,10 @@ class CodeCritique(Form):
         default_factory=no_items, description="what would make it better, beyond the findings"
     )
     need: Need
+
+    def is_agreement(self) -> bool:
+        """Also without a P1 or P2: nothing then speaks against the artifact."""
+        return self.agrees or all(one.severity == "P3" for one in self.findings)
 
 
 class ProposalCritique(CodeCritique):
@@ -83,12 +103,18 @@ class NextText(Form):
     text: AsItStands = Field(description="the whole document, not a part of it")
     changes: list[str] = Field(default_factory=no_items, description="what changed, and for which finding")
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class NextPatch(Form):
     """The next version of a change: a patch on top of the version that was discussed."""
 
     patch: AsItStands = Field(description="a unified diff with a/ and b/ paths that `git apply` accepts")
     changes: list[str] = Field(default_factory=no_items, description="what changed, and for which finding")
+
+    def is_agreement(self) -> bool:
+        return False
 
 
 class Rebuttal(Form):

@@ -44,8 +44,8 @@ CITES = "The result of checking what the text itself cites:"
 
 AGAIN = """
 Earlier findings are listed above with the judge's ruling on each. Raise one again only if it still applies to this
-version or the answer to it fails, and then put its id under `same_as`. A finding that you do not raise again counts as
-settled.
+version or the answer to it fails, and then put its id under `same_as`. Everything else is a finding of its own, even on
+the same lines. A finding that you do not raise again counts as settled.
 """
 
 JUDGE = """You are the JUDGE of a review: a CRITIC looked at the artifact below, and you weigh its findings.
@@ -66,7 +66,8 @@ Rule on every finding of this round ($ids) by its id:
 - Give it the severity that you consider right. A citation marked absent does not exist: such a finding cannot be a P1.
   "Found" means only that the quoted words are at that place.
 - A finding that you have called valid stays valid unless you bring new evidence.
-Add under `missed` what the critic should have seen, with evidence. Then choose:
+A finding that was raised more than once is listed in every wording, and your ruling is on all of them. Add under
+`missed` what the critic should have seen, with evidence. Then choose:
 A keep the original: no valid finding is worth a change. B accept what the critic recommends. C write a compromise that
 fixes what is valid, and continue. D rebut: the critique is mostly wrong; give the `rebuttal`. E stop without a
 decision: something is missing that neither side can supply. List what is unresolved and what to do next, each in one
@@ -116,11 +117,15 @@ that was removed: leave it as it is."""
 ACCEPT = "The critic's recommendation was accepted: carry out what it asks for."
 COMPROMISE = "Fix what was judged valid, and keep what was not shown to be wrong."
 
-DECIDER = """The findings of round $round:
+DECIDER = """$fences
+
+The findings of round $round:
 
 $findings
 
-The judge recommends $choice: $reason
+The judge recommends $choice. The reason it gives:
+
+$reason
 
 A keep the original   B accept the critic's   C compromise   D rebut   E stop"""
 

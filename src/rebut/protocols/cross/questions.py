@@ -9,12 +9,11 @@ from typing import Any
 from rebut.core.text import tokens
 from rebut.core.types import Changed, Material
 from rebut.domain import review_result
-from rebut.domain.forms import cited
-from rebut.domain.ledger import Entry, Move, Point, Slip
+from rebut.domain.ledger import Entry, Move, Slip
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Answers, Ask, Round
 from rebut.protocols.cross import findings as weighing, prompts, render, reply_checks
-from rebut.protocols.cross.forms import Chosen, CodeCritique, Judgement, ProposalCritique, Raised, Rebuttal
+from rebut.protocols.cross.forms import Chosen, CodeCritique, Judgement, ProposalCritique, Rebuttal
 from rebut.protocols.cross.settings import DIFF_TOKENS
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import PROGRAMS, ArtifactVersion
@@ -104,7 +103,7 @@ def _before(r: Round, state: CrossState) -> str:
 
 async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], agreed: bool) -> None:
     """Enter the findings of a round, and the new status of those that were not raised again."""
-    await r.note("critique", [_point(f, "critic", r.n) for reply in replies for f in reply.findings if f.text])
+    await r.note("critique", [f.point("critic", r.n) for reply in replies for f in reply.findings if f.text])
     pressed = {p.id for p in weighing.raised_in(r.ledger, r.n)}
     entries: list[Entry] = []
     for p in r.ledger.points:
@@ -119,11 +118,6 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
             entries.append(Slip("dropped", p.id, "critic", r.n))
     if entries:
         await r.note("settled", entries)
-
-
-def _point(f: Raised, by: str, n: int) -> Point:
-    evidence = cited(f.evidence)
-    return Point(f.text, by, n, f.severity, f.category, evidence, same_as=f.same_as, action=f.action, fix=f.fix)
 
 
 async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
@@ -148,7 +142,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     entries: list[Entry] = [
         Move(w.id, review_result.MOVES[w.ruling], "judge", r.n, w.reason, severity=w.severity) for w in form.findings
     ]
-    entries += [_point(f, "judge", r.n) for f in form.missed if f.text]
+    entries += [f.point("judge", r.n) for f in form.missed if f.text]
     await r.note("judgement", entries)
     return answer
 
@@ -170,10 +164,11 @@ async def decide(r: Round, form: Judgement) -> tuple[str, str]:
     recommends = f"{form.choice}, {prompts.CHOICES[form.choice]}"
     prompt = fill(
         prompts.DECIDER,
+        fences=FENCES,
         round=str(r.n),
         findings=r.quote("findings", render.weighed(r.ledger, r.ledger.points)),
         choice=recommends,
-        reason=form.reason,
+        reason=r.quote("the judge's reason", form.reason),
     )
     shown = f"judge recommends  {form.choice}  {prompts.CHOICES[form.choice]}: {form.reason}\n\n{prompts.KEYS}"
     material = Material(table=render.table(findings), question=shown)

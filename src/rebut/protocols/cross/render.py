@@ -55,6 +55,7 @@ def page(
 ) -> str:
     """`round-N-critique.md`: the critique, and the judge's ruling on each finding; `by` says who wrote it instead."""
     found = [f"{ledgers.point_line(p)}{_judged(ledger, p)}" for p in points]
+    found += [f"repeats {m.point}, which does not exist: {m.reason}" for m in ledger.unplaced if m.round == n]
     parts = [
         f"# Round {n}: critique",
         *([by] if by else []),
@@ -66,7 +67,7 @@ def page(
         if isinstance(reply, ProposalCritique):
             parts.append(section("## Missing alternatives", reply.alternatives))
             parts.append(section("## Recommended decision", [reply.recommendation]))
-    missed = [p for p in ledger.points if p.round == n and "judge" in p.voices]
+    missed = ledger.raised_by("judge", n)
     parts += [section("## Added by the judge", map(ledgers.point_line, missed))] if missed else []
     parts += ["The critic agrees."] if agreed else []
     return "\n\n".join(parts) + "\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rebut.domain.ledger import Ledger
 from rebut.protocols.cross import findings
 from rebut.protocols.cross.forms import CodeCritique, Judgement
-from rebut.protocols.shared import unknown
+from rebut.protocols.shared import unknown, unsound
 
 
 def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
@@ -18,7 +18,7 @@ def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
                 wrong.append(f"finding {n} is empty")
             if found.severity in findings.GRAVE and not found.evidence and not found.same_as:
                 wrong.append(f"finding {n} is {found.severity} and cites nothing: name the place and quote it")
-        wrong += unknown((f.same_as for f in reply.findings if f.same_as), (p.id for p in ledger.points), "finding")
+        wrong += unsound(ledger, (f.point("critic", 0) for f in reply.findings), "finding")
         if reply.agrees and any(f.severity in findings.GRAVE for f in reply.findings):
             wrong.append("`agrees` is true, but a P1 or P2 is raised: it is one or the other")
         if not reply.agrees and not reply.findings:
@@ -33,6 +33,7 @@ def judgement(ledger: Ledger, n: int) -> Callable[[Judgement], list[str]]:
         ruled, known = {w.id for w in reply.findings}, {p.id for p in ledger.points}
         wrong = [f"{p.id} is not weighed" for p in findings.raised_in(ledger, n) if p.id not in ruled]
         wrong += unknown(sorted(ruled), (p.id for p in ledger.points), "finding")
+        wrong += unsound(ledger, (f.point("judge", n) for f in reply.missed), "finding")
         wrong += [f"{w.id} is weighed without a reason" for w in reply.findings if not w.reason and w.id in known]
         if not reply.reason:
             wrong.append("the choice has no reason")

@@ -16,6 +16,7 @@ from rebut.core.json_value import Json
 from rebut.engine.plan import Plan
 from rebut.engine.protocol import FilesFolder, NewSession, Preparation, Role
 from rebut.protocols.shared import chosen_folder
+from rebut.workspace.git import belongs
 from rebut.workspace.targets.split import split, told as told_of
 
 SHORT_TIMEOUT = 120
@@ -167,10 +168,12 @@ def common_dir(workspace: Path) -> Path | None:
                 place = (folder / said.removeprefix("gitdir:").strip()).resolve()
             elif not place.is_dir():
                 continue
+            mine = belongs(place, folder)
             if (place / "commondir").is_file():
                 place = (place / (place / "commondir").read_text(errors="replace").strip()[:4096]).resolve()
-            # A `.git` file may name any folder there is: only one that looks like git's own is written to.
-            return place if (place / "HEAD").is_file() and (place / "objects").is_dir() else None
+            # A `.git` file may name any folder there is: only this repository's own is written to.
+            is_git = (place / "HEAD").is_file() and (place / "objects").is_dir()
+            return place if is_git and mine else None
         except OSError:
             return None
     return None

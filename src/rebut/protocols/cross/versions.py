@@ -194,7 +194,7 @@ async def _composed(
 
     found = await r.once("version", diff, of=[dict(files)])
     made = _read(found if isinstance(found, dict) else {"patch": found})
-    done = tuple(f"{p.id}: {p.action or p.text}" for p in points if p.id in taken)
+    done = tuple(f"{p.id}: {p.action or p.words()}" for p in points if p.id in taken)
     return replace(now, n=now.n + 1, files=files, by=writer.seat, changes=done, **made)
 
 
@@ -205,7 +205,9 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, 
     """
     wanted: dict[str, list[tuple[int, int, str]]] = {}
     ids = set[str]()
-    for point in points:
+    for issue in points:
+        # Of an issue that was raised more than once, the last fix counts: its lines are those of the latest version.
+        point = next((one for one in reversed(issue.wordings) if one.fix), issue)
         place = weighing.lines_of(point.evidence[0].place) if point.evidence else None
         # A moved quote was found by its first line alone, so the lines that its fix would replace are not known.
         sure = point.evidence and point.evidence[0].mark in ("found", "located")
@@ -244,7 +246,7 @@ def fixed(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVe
         for p in ledger.points
         if p.id not in again
         and review_result.ruling(ledger, p) == "valid"
-        and _changes(p, _reviewed_in(p.round, versions), final, whole)
+        and any(_changes(one, _reviewed_in(one.round, versions), final, whole) for one in p.wordings)
     )
 
 

@@ -6,7 +6,7 @@ from rebut.protocols.duel.run import run
 from rebut.protocols.duel.settings import Settings, calls, prepare
 
 name = "duel"
-version = "4"
+version = "5"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

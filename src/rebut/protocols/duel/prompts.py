@@ -88,10 +88,14 @@ Rule on every open point ($open) by its id. Start from doubt:
 - resolved: only if evidence convinced you; cite it. "I agree now" is not a reason.
 - dodged: the answer avoids the point, or brings no evidence. Say which.
 - unresolved: the answer meets the point and fails.
-- withdrawn: you were wrong. Say why. A concession is final: note any attempt to take it back without new evidence. If
-  the proposer presents your challenge as agreement without meeting its substance, reject that. Then look at the
-  proposer's current position and raise what is newly wrong with it. You must do at least one of two things: name a new
-  weakness, or certify an earlier point as resolved with the evidence for it."""
+- withdrawn: you were wrong. Say why.
+A concession is final: note any attempt to take it back without new evidence. If the proposer presents your challenge as
+agreement without meeting its substance, reject that.
+
+Then look at the proposer's current position and raise what is newly wrong with it. You must do at least one of two
+things: name a new weakness, or certify an earlier point as resolved with the evidence for it. A weakness that repeats
+an earlier point is not new: put the id of that point under `same_as`. Points on the same lines can still be
+different."""
 
 SUMMARY = """You keep the minutes of a debate between a PROPOSER and a CHALLENGER. Summarize rounds 1 to $upto in 500 to
 800 tokens.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rebut.core.text import cut, squeeze, tame
 from rebut.domain import render as ledgers
-from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, distinct
 from rebut.domain.render import Vocabulary, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.duel import reply_checks
@@ -25,7 +25,7 @@ def opening(form: Opening, new: Sequence[Entry]) -> str:
     return f"{form.position}\n\n{ledgers.claims(new)}".strip()
 
 
-def challenge(form: Challenge, new: Sequence[Entry]) -> str:
+def challenge(form: Challenge, ledger: Ledger) -> str:
     looked = form.coverage
     covered = {
         "correctness": looked.correctness,
@@ -34,7 +34,7 @@ def challenge(form: Challenge, new: Sequence[Entry]) -> str:
     }
     agreed = [f"{a.text} (risk that remains: {a.risk or 'none named'})" for a in form.agreements]
     parts = [
-        ledgers.raised(new, WORDS),
+        ledgers.raised_by(ledger, "challenger", 1, WORDS),
         f"Claims without evidence: {', '.join(form.unsupported)}" if form.unsupported else "",
         bullets("Alternatives:", form.alternatives),
         bullets("Examined:", [f"{field}: {found}" for field, found in covered.items()]),
@@ -49,9 +49,9 @@ def defense(form: Defense, ledger: Ledger, n: int) -> str:
     return "\n\n".join(p for p in (moves, f"Position now: {form.position}", new) if p)
 
 
-def follow_up(new: Sequence[Entry], ledger: Ledger, n: int) -> str:
-    moves = ledgers.moves((m for m in ledger.moves if m.by == "challenger" and m.round == n), WORDS)
-    return "\n\n".join(p for p in (moves, ledgers.raised(new, WORDS)) if p)
+def follow_up(ledger: Ledger, n: int) -> str:
+    moves = ledgers.moves((m for m in ledger.answers if m.by == "challenger" and m.round == n), WORDS)
+    return "\n\n".join(p for p in (moves, ledgers.raised_by(ledger, "challenger", n, WORDS)) if p)
 
 
 def points(ledger: Ledger) -> str:
@@ -169,10 +169,10 @@ def checked(ledger: Ledger) -> str:
 
 def unsupported(ledger: Ledger) -> list[str]:
     """What either side asserted without citing anything."""
-    asserted: list[Claim | Point] = [*ledger.claims, *ledger.points]
+    asserted: list[Claim | Point] = [*ledger.claims, *(one for p in ledger.points for one in distinct(p.wordings))]
     rows = [f"{one.id} ({one.by}, round {one.round}): {one.text}" for one in asserted if not one.evidence]
     return rows + [
         f"on {m.point} ({m.by}, round {m.round}): {m.reason}"
-        for m in ledger.moves
+        for m in ledger.answers
         if m.kind in WORDS.needs_evidence and not m.evidence
     ]

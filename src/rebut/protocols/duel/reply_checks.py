@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from rebut.core.text import squeeze, tokens
-from rebut.domain.ledger import Ledger, Point, same
-from rebut.protocols.duel.forms import Challenge, Decision, Defense, Flaw, FollowUp, Opening, Summary
-from rebut.protocols.shared import unknown
+from rebut.domain.ledger import Ledger
+from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
+from rebut.protocols.shared import unknown, unsound
 
 MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a third too high
 
@@ -40,6 +40,7 @@ def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
         called = set(reply.unsupported)
         named = called | {f.about for f in reply.flaws if f.about}
         wrong += unknown(sorted(named), (c.id for c in ledger.claims), "claim")
+        wrong += unsound(ledger, (f.point("challenger", 1) for f in reply.flaws))
         for claim in ledger.unsupported:
             if claim.by == "proposer" and claim.id not in called:
                 wrong.append(f"{claim.id} cites nothing and is not called out under `unsupported`")
@@ -69,7 +70,9 @@ def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
             if ruling.ruling == "resolved" and not ruling.evidence:
                 wrong.append(f"{ruling.id} is called resolved without evidence: cite what convinced you")
         certified = any(r.ruling == "resolved" and r.evidence for r in reply.rulings)
-        if not any(f.text and not _again(f, ledger) for f in reply.flaws) and not certified:
+        raised = [f.point("challenger", 0) for f in reply.flaws if f.text]
+        wrong += unsound(ledger, raised)
+        if not any(not p.same_as and not ledger.repeated(p) for p in raised) and not certified:
             wrong.append("name a new weakness, or certify an earlier point as resolved with evidence")
         return wrong
 
@@ -116,10 +119,3 @@ def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:
         return wrong
 
     return check
-
-
-def _again(flaw: Flaw, ledger: Ledger) -> bool:
-    """Whether a flaw only repeats a point that is already on the ledger, by its place and category."""
-    cited = tuple(c.evidence() for c in flaw.evidence)
-    repeated = Point(flaw.text, "challenger", 0, category=flaw.category, evidence=cited)
-    return any(same(repeated, p) for p in ledger.points if ledger.status(p.id) not in ("resolved", "withdrawn"))

@@ -90,9 +90,9 @@ async def challenge(r: Round, case: Turn, own_answer: str = "") -> Turn | Failur
     if isinstance(answer, Failure):
         return answer
     form = answer.value
-    new = await r.note("challenge", _flaws(form.flaws, r.n))
+    await r.note("challenge", _flaws(form.flaws, r.n))
     quotable = " ".join([*(f.text for f in form.flaws), *(a.text for a in form.agreements)])
-    return Turn(r.n, "challenger", render.challenge(form, new), quotable)
+    return Turn(r.n, "challenger", render.challenge(form, r.ledger), quotable)
 
 
 async def defense(r: Round, before: str) -> Turn | Failure:
@@ -134,26 +134,22 @@ async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
     form, entries = answer.value, list[Entry]()
     for one in form.rulings:
         entries.append(Move(one.id, RULINGS[one.ruling], "challenger", r.n, one.reason, cited(one.evidence)))
-    ruled = {one.id for one in form.rulings}
+    new = _flaws(form.flaws, r.n)
+    ruled = {one.id for one in form.rulings} | {issue.id for flaw in new if (issue := r.ledger.repeated(flaw))}
     for point in r.ledger.having("defended", "partly accepted", "unresolved"):
         if point.id not in ruled:
             entries.append(Slip("dropped", point.id, "challenger", r.n))
-    entries += _flaws(form.flaws, r.n)
-    new = await r.note("follow-up", entries)
+    await r.note("follow-up", [*entries, *new])
     quotable = " ".join(one.reason for one in form.rulings)
-    return Turn(r.n, "challenger", render.follow_up(new, r.ledger, r.n), quotable)
+    return Turn(r.n, "challenger", render.follow_up(r.ledger, r.n), quotable)
 
 
 def claims(form: Opening, by: str) -> list[Entry]:
     return [Claim(c.text, by, 1, cited(c.evidence)) for c in form.claims if c.text]
 
 
-def _flaws(flaws: list[Flaw], n: int) -> list[Entry]:
-    return [
-        Point(f.text, "challenger", n, f.severity, f.category, cited(f.evidence), about=f.about)
-        for f in flaws
-        if f.text
-    ]
+def _flaws(flaws: list[Flaw], n: int) -> list[Point]:
+    return [f.point("challenger", n) for f in flaws if f.text]
 
 
 # what the debaters see of earlier rounds

@@ -82,6 +82,7 @@ def _state(ended: Ended, state: Mapping[str, Any]) -> dict[str, Any]:
                 "id": p.id,
                 "text": p.text,
                 "by": list(p.voices),
+                "said": [{"by": one.by, "round": one.round, "text": one.text} for one in p.wordings],
                 "round": p.round,
                 "severity": p.severity,
                 "category": p.category,

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from rebut.core.json_value import Json
 from rebut.core.text import squeeze, tame
-from rebut.domain.ledger import Ledger, Slip
+from rebut.domain.ledger import Ledger, Slip, distinct
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
@@ -75,7 +75,7 @@ def partial(debate: Debate) -> Outcome:
     early = (
         [p for form in challenges for p in _rows_of(form.get("points")) if isinstance(p, dict)] if not rounds else []
     )
-    rows = [f"- {p.id}: {squeeze(p.text)}" for p in debate.ledger.open] + [
+    rows = [f"- {p.id}: {squeeze(p.words())}" for p in debate.ledger.open] + [
         f"- {squeeze(str(p['text']))}" for p in early
     ]
     left = "\n".join(rows) or "- none yet"
@@ -239,7 +239,8 @@ def _changed(state: PanelState, ledger: Ledger) -> str:
                     if any(m.point == p.id and m.kind == "concede" for m in ledger.moves)
                     else "accepted in part"
                 )
-                rows.append(f"- {c.lens}: {p.id} {squeeze(p.text)} ({part})")
+                own = [one for one in distinct(p.wordings) if one.by == c.seat] or [p]
+                rows += [f"- {c.lens}: {p.id} {squeeze(one.text)} ({part})" for one in own]
     return "**What changed:**\n" + "\n".join(rows or ["- nothing: no critique was accepted"])
 
 

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, folded, no_items
-from rebut.domain.ledger import Severity
+from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, cited, folded, no_items
+from rebut.domain.ledger import Point, Severity
 
 Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
 SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"}
@@ -36,6 +36,9 @@ class Personas(Form):
     domain: str = Field(description="the field that the topic belongs to, in a few words")
     personas: list[Persona] = Field(description="one for every lens")
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Assertion(Form):
     """A claim that the position rests on."""
@@ -55,6 +58,9 @@ class Opening(Form):
     assumptions: list[str] = Field(description="what must be true for it to hold")
     need: Need
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Objection(Form):
     """A point against the position."""
@@ -65,11 +71,16 @@ class Objection(Form):
     category: Category
     evidence: Cites = Field(default_factory=no_items)
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
+    same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as B2")
 
     @property
     def grade(self) -> Severity:
         """Its severity in the ledger."""
         return SEVERITY[self.strength]
+
+    def point(self, by: str, round: int) -> Point:
+        """For the ledger."""
+        return Point(self.text, by, round, self.grade, self.category, cited(self.evidence), self.about, self.same_as)
 
 
 class Examined(Form):
@@ -89,6 +100,10 @@ class Challenge(Form):
     examined: list[Examined] = Field(description="what you examined from your angle; also needed to agree")
     summary: str = Field(description="your view in a sentence or two")
     need: Need
+
+    def is_agreement(self) -> bool:
+        minor = all(one == "minor" for one in (self.objection_strength, *(p.strength for p in self.points)))
+        return self.verdict == "agree" or (self.verdict == "partial" and minor)
 
 
 class Response(Form):
@@ -117,11 +132,17 @@ class Confrontation(Form):
     confidence: Level
     need: Need
 
+    def is_agreement(self) -> bool:
+        return bool(self.changes) or any(one.move != "reject" for one in self.responses)
+
 
 class Brief(Form):
     """The lead's short answer to minor remarks."""
 
     responses: list[Response] = Field(description="one for every point listed")
+
+    def is_agreement(self) -> bool:
+        return any(one.move != "reject" for one in self.responses)
 
 
 class Ruling(Form):
@@ -144,6 +165,9 @@ class Rebuttal(Form):
     summary: str = Field(description="your view now, in a sentence or two")
     need: Need
 
+    def is_agreement(self) -> bool:
+        return self.answer == "accept" or any(one.ruling == "accept" for one in self.rulings)
+
 
 class Crux(Form):
     """Something that would change a party's mind."""
@@ -160,6 +184,9 @@ class Grounds(Form):
     assumptions: list[str] = Field(description="what you assume and the other side does not")
     cruxes: list[Crux] = Field(description="what would change your mind")
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Assumed(Form):
     """A core assumption, and which parties hold or deny it."""
@@ -174,3 +201,6 @@ class Assumptions(Form):
 
     core_disagreement: str = Field(description="what could not be resolved, and between whom, in a sentence or two")
     assumptions: list[Assumed]
+
+    def is_agreement(self) -> bool:
+        return False

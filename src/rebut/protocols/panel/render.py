@@ -38,7 +38,8 @@ def points(ledger: Ledger, wanted: Sequence[Point], name: Name) -> str:
 def brief(wanted: Sequence[Point], name: Name) -> str:
     """One line each, for challengers that do not have to answer them."""
     return "\n".join(
-        f"{p.id} ({' and '.join(name(v) for v in p.voices)}; {NAME[p.severity]}): {squeeze(p.text)}" for p in wanted
+        f"{p.id} ({' and '.join(name(v) for v in p.voices)}; {NAME[p.severity]}): {squeeze(p.words(name))}"
+        for p in wanted
     )
 
 
@@ -56,8 +57,8 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
     """One answer as Markdown. It is read from the record alone, so records of earlier versions can be shown, too."""
     if not isinstance(value, dict):
         return tame(str(value))
-    made = [p for p in ledger.points if seat in p.voices and p.round == n]
-    moves = [m for m in ledger.moves if m.by == seat and m.round == n]
+    made = ledgers.raised_by(ledger, seat, n, WORDS)
+    moves = [m for m in ledger.answers if m.by == seat and m.round == n]
     parts: list[str] = []
     if step == "position":
         parts += [tame(str(value.get("position", ""))), f"**Confidence:** {str(value.get('confidence', '')).upper()}"]
@@ -68,7 +69,7 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
         parts += [
             said,
             tame(str(value.get("summary", ""))),
-            ledgers.raised(made, WORDS),
+            made,
             _examined(value.get("examined")),
         ]
     elif step in ("confront", "address"):
@@ -78,7 +79,7 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
             parts.append(f"**Confidence:** {str(value.get('confidence', '')).upper()}")
     elif step == "rebuttal":
         parts += [f"**Answer:** {value.get('answer', '')}", tame(str(value.get("summary", "")))]
-        parts += [ledgers.moves(moves, WORDS), ledgers.raised(made, WORDS), _examined(value.get("examined"))]
+        parts += [ledgers.moves(moves, WORDS), made, _examined(value.get("examined"))]
     elif step == "grounds":
         parts += [f"**Why:** {tame(str(value.get('why', '')))}"]
         parts += [f"**What would make the other side right:** {tame(str(value.get('other_right', '')))}"]

@@ -18,7 +18,7 @@ from rebut.protocols.panel.forms import (
     Opening,
     Rebuttal,
 )
-from rebut.protocols.shared import unknown
+from rebut.protocols.shared import unknown, unsound
 
 STRENGTHS = ("minor", "moderate", "strong")
 NAME = {"P1": "strong", "P2": "moderate", "P3": "minor"}
@@ -115,6 +115,7 @@ def challenge(ledger: Ledger, looks_for: Sequence[str]) -> Callable[[Challenge],
         if reply.objection_strength != strength_of(reply):
             wrong.append(f"objection_strength is {reply.objection_strength}, but one point is {strength_of(reply)}")
         about = sorted({p.about for p in reply.points if p.about})
+        wrong += unsound(ledger, (p.point("", 1) for p in reply.points))
         return wrong + unknown(about, (c.id for c in ledger.claims), "claim")
 
     return check
@@ -163,6 +164,7 @@ def rebuttal(ledger: Ledger, seat: str, looks_for: Sequence[str], doubted: bool)
         wrong += unknown((r.id for r in reply.rulings), (p.id for p in ledger.points))
         foreign = [p.id for p in ledger.points if p.id in ruled and seat not in p.voices]
         wrong += [f"{id} is another expert's point: rule on your own" for id in foreign]
+        wrong += unsound(ledger, (p.point(seat, 0) for p in reply.points))
         for one in reply.rulings:
             if one.ruling == "accept" and thin(one.reason, one.evidence):
                 wrong.append(f"{one.id} is accepted without a reason: say what convinced you")

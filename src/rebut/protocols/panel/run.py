@@ -109,7 +109,7 @@ async def open_panel(debate: Debate, state: PanelState) -> None:
     assert isinstance(cast, Personas) and isinstance(form, Opening)
     state.domain = cast.domain
     for c, persona in zip(state.challengers, cast.personas, strict=True):
-        c.persona, c.text = persona, personas.text(persona, cast.domain)
+        c.persona, c.text = persona, personas.text(persona, cast.domain, debate.quote)
         c.who = replace(c.who, persona=c.text if c.reads else "")
     await scope.note("position", [Claim(a.text, "lead", 1, cited(a.evidence)) for a in form.reasoning if a.text])
     state.positions.append(Position(1, 0, form.position, form.confidence))
@@ -209,7 +209,7 @@ async def confront(r: Round, state: PanelState) -> bool:
     form = answer.value
     await r.note("confront", answered(form.responses, r.n))
     causes = [
-        Cause(id, " and ".join(state.lens_of(v) for v in point.voices), point.text, change.what)
+        Cause(id, " and ".join(state.lens_of(v) for v in point.voices), point.words(state.lens_of), change.what)
         for change in form.changes
         for id in dict.fromkeys(change.because)
         if (point := r.ledger.point(id))
@@ -309,8 +309,8 @@ def _update(c: Challenger, form: Rebuttal, mine: Sequence[Point], version: int) 
     escalated = form.answer == "escalate" or any(one.ruling == "escalate" for one in form.rulings)
     new = [p.strength for p in form.points if p.text]
     strength = "strong" if escalated else reply_checks.strongest(c.strength or "moderate", *new)
-    mine = sorted(mine, key=lambda p: p.severity)
-    c.objects(strength, form.summary, gravest(form.points, mine[0].text if mine else form.summary))
+    own = [one.text for p in sorted(mine, key=lambda p: p.severity) for one in p.wordings if one.by == c.seat]
+    c.objects(strength, form.summary, gravest(form.points, own[0] if own else form.summary))
 
 
 # after the rounds: minor remarks are answered, or the assumptions behind the dissent are collected
@@ -457,7 +457,7 @@ def gravest(points: Sequence[Objection], summary: str) -> str:
 
 
 def raised(c: Challenger, points: Sequence[Objection], n: int) -> list[Entry]:
-    return [Point(p.text, c.seat, n, p.grade, p.category, cited(p.evidence), about=p.about) for p in points if p.text]
+    return [p.point(c.seat, n) for p in points if p.text]
 
 
 def answered(responses: Sequence[Response], n: int) -> list[Entry]:

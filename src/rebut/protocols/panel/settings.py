@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from rebut.core.errors import UsageError
+from rebut.core.files import link_below
 from rebut.engine.plan import Plan
 from rebut.engine.protocol import FilesFolder, NewSession
 from rebut.protocols.panel.personas import LENSES
@@ -59,8 +60,8 @@ def folder(session: NewSession) -> FilesFolder:
     place = session.settings.place
     parent = (session.session_folder if place == OWN else session.workspace / place) / PARENT
     try:
-        if parent.is_symlink():
-            raise UsageError(f"{parent} is a link, which may lead anywhere", "Make it a folder, or start elsewhere.")
+        if link := link_below(session.workspace, parent):
+            raise UsageError(f"{link} is a link, which may lead anywhere", "Make it a folder, or start elsewhere.")
         parent.mkdir(parents=True, exist_ok=True)
         return FilesFolder(str(_claimed(parent, session.slug)))
     except OSError as error:

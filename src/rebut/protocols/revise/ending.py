@@ -67,10 +67,9 @@ def conceded_by_all(ledger: Ledger, round: int, authors: Sequence[str]) -> list[
 
 def _severity(ledger: Ledger, point: Point, round: int) -> str:
     """The gravest severity that the critiques of this round give it."""
-    said = [m.severity for m in ledger.moves if m.point == point.id and m.round == round and m.severity]
-    if point.round == round or not said:
-        said.append(point.severity)
-    return min(said)
+    said: list[str] = [one.severity for one in point.wordings if one.round == round]
+    said += [m.severity for m in ledger.moves if m.point == point.id and m.round == round and m.severity]
+    return min(said, default=point.severity)
 
 
 # the outcome: each way to end has its own heading, so that a degraded result never reads as a complete one
@@ -165,7 +164,7 @@ def partial(debate: Debate) -> Outcome:
     )
     drafted = sum(1 for key in debate.answers if key.startswith("r0/draft"))
     basis = f"round {done}" if done else counted(drafted, "draft") if drafted else "nothing yet"
-    still = [f"- {p.id}: {p.text}" for p in debate.ledger.open]
+    still = [f"- {p.id}: {p.words()}" for p in debate.ledger.open]
     return Outcome(
         kind="partial",
         heading=f"NO {settings.stage.upper()} YET, {of_rounds(done, debate.planned(settings.rounds))}",

@@ -10,7 +10,7 @@ from pathlib import Path
 from rebut.core.errors import UsageError
 from rebut.core.json_value import Json
 from rebut.engine.debate import Debate
-from rebut.protocols.revise.settings import STAGES, Settings, Stage
+from rebut.protocols.revise.settings import STAGES, Settings, Stage, refuse_link
 from rebut.protocols.revise.state import LOG
 
 NAME = re.compile(r"phase-([1-9]\d{0,8})")
@@ -68,6 +68,7 @@ def _take(debate: Debate) -> Json:
         there = existing(Path(settings.tracks))
         for phase in [settings.phase] if named else _candidates(there, settings.phase):
             place = folder(settings, phase)
+            refuse_link(Path(settings.tracks).parents[1], place)
             if done := debated(place, stage, settings.strategy):
                 if named:
                     raise _refused(stage, phase, f"{done} exists")

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import Cites, Form, Glance, Level, Need, folded, no_items
-from rebut.domain.ledger import Severity as Grade
+from rebut.domain.forms import Cites, Form, Glance, Level, Need, cited, folded, no_items
+from rebut.domain.ledger import Point, Severity as Grade
 
 Impact = Annotated[
     Literal["correctness", "security", "completeness", "none"],
@@ -20,6 +20,9 @@ class Draft(Form):
 
     document: str = Field(description="the whole document in Markdown, with a heading for each section")
     need: Need
+
+    def is_agreement(self) -> bool:
+        return False
 
 
 class Strength(Form):
@@ -46,12 +49,26 @@ class Objection(Form):
             return "P1"
         return "P3" if self.severity == "low" and self.impact == "none" else "P2"
 
+    @property
+    def whole(self) -> str:
+        """The text with all that belongs to it."""
+        return self.text
+
+    def point(self, kind: str, by: str, about: str, round: int) -> Point:
+        """For the ledger."""
+        evidence, category = cited(self.evidence), f"{kind}: {self.impact}"
+        return Point(self.whole, by, round, self.grade, category, evidence, about, self.same_as)
+
 
 class Dispute(Objection):
     """A choice on which the two documents differ."""
 
     text: str = Field(description="what they differ on, in a few words")
     why: str = Field(description="why your own choice is better, with evidence")
+
+    @property
+    def whole(self) -> str:
+        return f"{self.text}: {self.why}" if self.why else self.text
 
 
 class Concession(Form):
@@ -71,6 +88,10 @@ class Critique(Form):
     disagreements: list[Dispute] = Field(default_factory=no_items)
     concessions: list[Concession] = Field(default_factory=no_items)
     need: Need
+
+    def is_agreement(self) -> bool:
+        """Also if all objections are cosmetic: the revision converges then."""
+        return bool(self.concessions) or all(one.grade == "P3" for one in (*self.weaknesses, *self.disagreements))
 
 
 class Addressed(Form):
@@ -98,6 +119,9 @@ class Revision(Form):
     defended: list[Defended] = Field(default_factory=no_items)
     summary: str = Field(description="what changed and why, in one sentence")
     need: Need
+
+    def is_agreement(self) -> bool:
+        return bool(self.addressed)
 
 
 class Adopted(Form):
@@ -164,3 +188,6 @@ class Verdict(Form):
     findings: list[Finding] = Field(default_factory=no_items, description="the gravest first; each once")
     agreement: list[str] = Field(default_factory=no_items, description="what both reviews agree on")
     disagreement: list[Split] = Field(default_factory=no_items)
+
+    def is_agreement(self) -> bool:
+        return self.decision != "reject"

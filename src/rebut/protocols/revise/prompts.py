@@ -74,8 +74,9 @@ The points raised so far, each with its status:
 
 $points
 
-Raise a point that still holds again, with its id under `same_as`. Put a point that is settled for you under
-`concessions`, with its id. Do one of the two for each of: $due.
+Raise a point of yours that still holds again, with its id under `same_as`. A point about your own document is never the
+same as one about the other's. Put a point that is settled for you under `concessions`, with its id.
+Do one of the two for each of: $due.
 """
 
 REVISE = """You are one of two engineers who each wrote a $noun. In round $round the other has examined yours, and you

@@ -9,11 +9,11 @@ from pathlib import Path
 from rebut.core.text import cut, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.forms import cited
-from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless
+from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless, distinct
 from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts
-from rebut.protocols.revise.forms import Critique, Dispute, Objection, Plan, Revision, Verdict
+from rebut.protocols.revise.forms import Critique, Objection, Plan, Revision, Verdict
 from rebut.protocols.revise.sections import parts as parts_of
 from rebut.protocols.revise.state import ReviseState
 
@@ -63,8 +63,7 @@ def _objection(item: Objection, id: str, entry: Entry) -> str:
     evidence = () if isinstance(entry, Slip) else entry.evidence
     severity, lowered = weighed(item.severity, evidence)
     grade = severity if item.impact == "none" else f"{severity}, {item.impact}"
-    text = f"{item.text}: {item.why}" if isinstance(item, Dispute) and item.why else item.text
-    return f"{id or 'no such point'} ({grade}{lowered}) {text}{ledgers.evidence(evidence)}"
+    return f"{id or 'no such point'} ({grade}{lowered}) {item.whole}{ledgers.evidence(evidence)}"
 
 
 def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
@@ -104,7 +103,7 @@ def points(ledger: Ledger, who: Sequence[str], names: Sequence[str]) -> str:
 
 def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
     """The plan, then what was decided on each point."""
-    texts = {p.id: cut(p.text, POINT) for p in ledger.points}
+    texts = {p.id: " / ".join(cut(one.text, POINT) for one in distinct(p.wordings)) for p in ledger.points}
     ruled = set(form.ruled())
 
     def named(id: str) -> str:

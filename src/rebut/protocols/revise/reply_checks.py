@@ -9,7 +9,7 @@ from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger
 from rebut.protocols.revise.forms import Critique, Draft, Plan, Revision, Verdict
 from rebut.protocols.revise.sections import difference, headings, parts, sections
-from rebut.protocols.shared import unknown
+from rebut.protocols.shared import unknown, unsound
 
 
 def draft(reply: Draft) -> list[str]:
@@ -18,7 +18,7 @@ def draft(reply: Draft) -> list[str]:
     return [] if sections(reply.document) else ["the document has no heading: give every section one"]
 
 
-def critique(ledger: Ledger, critic: str) -> Callable[[Critique], list[str]]:
+def critique(ledger: Ledger, critic: str, about: str) -> Callable[[Critique], list[str]]:
     def check(reply: Critique) -> list[str]:
         wrong = []
         for kind, items in (("weakness", reply.weaknesses), ("disagreement", reply.disagreements)):
@@ -27,8 +27,9 @@ def critique(ledger: Ledger, critic: str) -> Callable[[Critique], list[str]]:
                     wrong.append(f"{kind} {n} is empty")
                 elif not item.evidence:
                     wrong.append(f"{kind} {n} names no place: a section of the document, or a file and line")
-        named = named_in(reply)
-        wrong += unknown(sorted(named), (p.id for p in ledger.points))
+        raised = (item.point("", critic, about, 0) for item in (*reply.weaknesses, *reply.disagreements))
+        wrong += unsound(ledger, raised)
+        wrong += unknown((c.id for c in reply.concessions if c.id), (p.id for p in ledger.points))
         wrong += [
             f"{id} was defended: raise it again (`same_as`) or concede it" for id in unnamed(ledger, critic, reply)
         ]

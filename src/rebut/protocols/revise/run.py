@@ -8,14 +8,14 @@ from pathlib import Path
 
 from rebut.core.errors import Aborted, TooFewReplies, UsageError
 from rebut.domain.forms import cited
-from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import fill
 from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
 from rebut.engine.protocol import Artifact
 from rebut.protocols.revise import ending, folders, log, prompts, render, reply_checks, sections, synthesis
 from rebut.protocols.revise.ending import DISAGREEMENT, WEAKNESS
-from rebut.protocols.revise.forms import Critique, Dispute, Draft, Objection, Revision
+from rebut.protocols.revise.forms import Critique, Draft, Objection, Revision
 from rebut.protocols.revise.prompts import Labels, fitted, shared
 from rebut.protocols.revise.settings import STAGES, Settings
 from rebut.protocols.revise.state import LOG, Critiqued, DocumentVersion, Revised, ReviseState, RoundSoFar, of_names
@@ -185,7 +185,7 @@ async def exchange_critiques(r: Round, state: ReviseState, played: RoundSoFar) -
     before = r.ledger
     asks = []
     for by, who in enumerate(state.authors):
-        check = reply_checks.critique(before, who.seat)
+        check = reply_checks.critique(before, who.seat, state.authors[1 - by].seat)
         asks.append(Ask(who, _critique_prompt(r, state, by), Critique, check))
     for by, got in enumerate(await ask_twice(r, "critique", asks)):
         if isinstance(got, Failure):
@@ -317,12 +317,11 @@ def critique_entries(form: Critique, by: str, about: str, round: int, ledger: Le
 
 
 def _objection(item: Objection, kind: str, by: str, about: str, round: int, ledger: Ledger) -> Entry:
-    text = f"{item.text}: {item.why}" if isinstance(item, Dispute) and item.why else item.text
-    known = ledger.point(item.same_as) if item.same_as else None
-    if known is not None and by in known.voices:
-        return Move(known.id, "maintain", by, round, text, cited(item.evidence), severity=item.grade)
-    category = f"{kind}: {item.impact}"
-    return Point(text, by, round, item.grade, category, cited(item.evidence), about, item.same_as)
+    point = item.point(kind, by, about, round)
+    known = ledger.point(item.same_as)
+    if ledger.version == 1 and known is not None and by in known.voices:
+        return Move(known.id, "maintain", by, round, point.text, point.evidence, severity=point.severity)
+    return point
 
 
 def revision_entries(form: Revision, by: str, round: int) -> list[Entry]:

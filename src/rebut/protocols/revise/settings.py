@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from rebut.core.errors import ConfigError, UsageError
+from rebut.core.files import link_below
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.domain.limits import clamped
@@ -55,6 +56,7 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
         raise UsageError(f"there is no stage {given['stage']!r}", f"Stages are {' and '.join(STAGES)}.")
     base = home(workspace, _top(workspace))
     file = base / ".kiln/config.json"
+    refuse_link(base, file)
     wishes = read(file)
     strategy = str(given.get("strategy") or (wishes.strategies[stage.name] if wishes.there else "debate"))
     if strategy not in stage.strategies:
@@ -80,6 +82,12 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
         told = notices if strategy == "debate" else []
         found["rounds"] = int(clamped(f"debateRounds of {file}", rounds, *ROUNDS, told))
     return found, notices
+
+
+def refuse_link(top: Path, path: Path) -> None:
+    """Raise UsageError if a link is on the way down to a path: it may lead to any folder of the user."""
+    if link := link_below(top, path):
+        raise UsageError(f"{link} is a link, which may lead anywhere", "Put a folder there instead.")
 
 
 def seats_for(settings: Settings) -> dict[str, int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
+from rebut.core.scratch import temporary_folder
 from rebut.core.types import Changed
 from rebut.workspace.context import shown
 from rebut.workspace.diff import (
@@ -24,7 +23,7 @@ from rebut.workspace.diff import (
     without_prefix,
 )
 from rebut.workspace.file_reader import NEVER_READ, FileBytes, WorkingTree, clean_name, confine, decode, is_never_sent
-from rebut.workspace.git import Git, GitFailed
+from rebut.workspace.git import Git, GitFailed, installed
 from rebut.workspace.patch import scratch, write_files
 from rebut.workspace.snapshot import Redact
 from rebut.workspace.targets.git_change import CHANGE_CAP, redact_all
@@ -120,7 +119,7 @@ Fit = tuple[_Way, Mapping[str, str | None], bool]
 
 async def _fitted(wanted: Sequence[FileSection], top: Path, ways: Sequence[_Way]) -> dict[int, Fit]:
     """Which sections fit: all together if possible, else one by one."""
-    exe, fitted = shutil.which("git"), dict[int, Fit]()
+    exe, fitted = installed(), dict[int, Fit]()
     for way in ways if exe else ():
         assert exe is not None
         rest = {n: one for n, one in enumerate(wanted) if n not in fitted}
@@ -143,8 +142,8 @@ async def _tried(sections: Mapping[int, FileSection], way: _Way, top: Path, exe:
     able = {n: s for n, s in able.items() if not (s.old and s.new) or any(here[p] is not None for p in named[n])}
     if not able:
         return {}
-    with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
-        tree, file = Path(made) / "tree", Path(made) / "patch"
+    with temporary_folder() as made:
+        tree, file = made / "tree", made / "patch"
         await asyncio.to_thread(write_files, tree, here)
         git = scratch(tree, exe)
         await git.run("init", "-q", "--template=", ".")

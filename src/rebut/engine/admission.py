@@ -1,0 +1,63 @@
+"""How many debates run at once in one process: as many as it may open files for. The others wait for their turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+PER_DEBATE = 8
+"""Descriptors that one debate may need: its journal, its lock, pipes to git, and files that are open for a moment."""
+SHARED = 128
+"""Descriptors for the rest of the process: connections to providers, and the program that runs rebut."""
+
+_running = 0
+_waiting: deque[asyncio.Future[None]] = deque()
+
+
+def most() -> int:
+    """How many debates this process can have open."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 512
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1_000_000 if soft == resource.RLIM_INFINITY else max(1, (soft - SHARED) // PER_DEBATE)
+
+
+@asynccontextmanager
+async def admitted() -> AsyncIterator[None]:
+    """Waits until one more debate can be open."""
+    global _running
+    while _running >= most():
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        _waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                _wake_next()  # it was this debate's turn: the next one takes it
+            raise
+    _running += 1
+    try:
+        yield
+    finally:
+        _running -= 1
+        _wake_next()
+
+
+def _wake_next() -> None:
+    while _waiting:
+        turn = _waiting.popleft()
+        loop = turn.get_loop()
+        if not turn.done() and not loop.is_closed():  # a debate that was cancelled waits no longer
+            loop.call_soon_threadsafe(_wake, turn)
+            return
+
+
+def _wake(turn: asyncio.Future[None]) -> None:
+    if turn.done():
+        _wake_next()
+    else:
+        turn.set_result(None)

@@ -1,0 +1,130 @@
+"""Nothing outside the workspace is read, sent or written because of what a repository contains."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repositories import commit, git
+
+from rebut.cli.app import enter
+
+PRIVATE = "a private line of another repository"
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    """A repository of the user's that has nothing to do with the workspace."""
+    folder = tmp_path / "private"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "diary.txt").write_text(f"{PRIVATE}\n")
+    commit(folder)
+    return folder
+
+
+def review(monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
+    monkeypatch.chdir(folder)
+    return enter(["review", "--with", "lint,rules"])
+
+
+@pytest.mark.parametrize("how", ["file", "link"])
+def test_a_git_folder_that_does_not_point_back_is_refused(
+    how: str, private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C16
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    if how == "file":
+        (planted / ".git").write_text(f"gitdir: {private / '.git'}\n")
+    else:
+        (planted / ".git").symlink_to(private / ".git")
+    assert review(monkeypatch, planted) == 2
+    out, err = capsys.readouterr()
+    assert "does not name" in err and "safe.directory" in err
+    assert PRIVATE not in out + err and not (private / ".git/review-loop").exists()
+    (tmp_path / "gitconfig").write_text(f"[safe]\n\tdirectory = {planted}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    assert review(monkeypatch, planted) != 2, capsys.readouterr().err  # the user trusts it
+
+
+def test_a_worktree_and_a_submodule_are_read(
+    private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # J6
+    tree, outer = tmp_path / "tree", tmp_path / "outer"
+    git(private, "worktree", "add", "-q", "--detach", str(tree))
+    (tree / "diary.txt").write_text("x = 1\n")
+    assert review(monkeypatch, tree) != 2, capsys.readouterr().err
+    outer.mkdir()
+    git(outer, "init", "-q")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(private), "inner")
+    (outer / "inner/diary.txt").write_text("x = 2\n")
+    assert review(monkeypatch, outer / "inner") != 2, capsys.readouterr().err
+
+
+def test_a_program_named_git_in_the_workspace_is_never_run(
+    private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C9
+    marker = tmp_path / "marker"
+    for name in ("git", "git-diff", "git-status", "less", "sh"):
+        (private / name).write_text(f"#!/bin/sh\ntouch {marker}\n")
+        (private / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f".::{os.environ['PATH']}")
+    review(monkeypatch, private)
+    monkeypatch.chdir(private)
+    enter([])
+    (private / "PLAN.md").write_text("See commit abcdef1 and `nowhere.py:3`.\n")
+    enter(["check", "PLAN.md"])
+    assert not marker.exists()
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("linked", [".kiln", ".kiln/tracks", ".kiln/tracks/phase-1"])
+def test_a_linked_track_is_refused_before_any_call(
+    linked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # K9
+    outside, here = tmp_path / "outside", tmp_path / "here"
+    rest = Path(".kiln/tracks/phase-1").relative_to(linked)
+    (outside / rest).mkdir(parents=True)
+    (outside / rest / "plan_a.md").write_text(PRIVATE)
+    (here / linked).parent.mkdir(parents=True)
+    (here / linked).symlink_to(outside)
+    for name in ("a", "b"):
+        (here / f"{name}.json").write_text('{"model": "m", "answers": {}}')
+    monkeypatch.chdir(here)
+    seats = ["--author", "a=scripted:a.json", "--author", "b=scripted:b.json", "--allow-same-model"]
+    before = sorted(outside.rglob("*"))
+    assert enter(["revise", "plan", "Cache?", *seats]) == 2
+    out, err = capsys.readouterr()
+    assert f"{here / linked} is a link" in err and PRIVATE not in out + err
+    assert sorted(outside.rglob("*")) == before
+
+
+def test_a_linked_folder_for_a_state_file_gets_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # D6
+    outside, here = tmp_path / "outside", tmp_path / "here"
+    outside.mkdir()
+    here.mkdir()
+    (here / ".claude").symlink_to(outside)
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("CLAUDECODE", "1")
+    (here / "a.json").write_text('{"model": "m", "answers": {}}')
+    seats = ["--proposer", "x=scripted:a.json", "--challenger", "y=scripted:a.json", "--allow-same-model"]
+    enter(["duel", "Cache?", *seats])
+    out, err = capsys.readouterr()
+    assert list(outside.iterdir()) == [] and "is a link" in out + err
+
+
+def test_a_linked_home_of_the_workspace_is_fine(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    git(real, "init", "-q")
+    (real / "app.py").write_text("import os\n")
+    link.symlink_to(real)
+    done = subprocess.run(
+        [sys.executable, "-m", "rebut", "review", "--with", "lint,rules"], cwd=link, capture_output=True, text=True
+    )
+    assert done.returncode in (0, 1), done.stderr

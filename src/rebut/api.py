@@ -77,8 +77,8 @@ async def _fork(setup: Setup, name: str, again: bool, **changes: Any) -> Outcome
     return await forking.fork(setup.plan_of(record, changes), setup.environment, folder, again=again)
 
 
-async def fork_plan(name: str, *, setup: Setup | None = None, **changes: Any) -> tuple[int, int]:
-    """How many answers that fork would reuse, and about how many questions it would ask."""
+async def fork_plan(name: str, *, setup: Setup | None = None, **changes: Any) -> forking.ForkCount:
+    """How many answers that fork would reuse, and how many questions it would ask."""
     setup, folder, record = _setup(setup, changes).for_session(name)
     return await forking.fork_plan(setup.plan_of(record, changes), setup.environment, folder)
 

@@ -18,6 +18,7 @@ import duels
 import forkserver
 import pytest
 import reviews
+import revisions
 from repositories import commit, git
 
 from rebut.cli.app import enter
@@ -182,7 +183,83 @@ def test_an_inconclusive_review_fails_unless_it_may_pass(folder: Path) -> None: 
     assert rebut(folder, "gate", "--on-inconclusive", "pass").returncode == 0
     assert rebut(folder, "gate", "--on-inconclusive", "fail").returncode == 3
     assert rebut(folder, "gate", "--on-inconclusive", "pass", "--fail-on", "P3").returncode == 1
-    assert rebut(folder, "cross", "--uncommitted", *sat).returncode == 0, "without a gate nothing is asked of it"
+
+
+def policy(folder: Path, text: str) -> None:
+    """Commit a policy under the uncommitted change."""
+    git(folder, "stash", "-q", "--include-untracked")
+    (folder / "rebut.toml").write_text(text)
+    git(folder, "add", "rebut.toml")
+    git(folder, "commit", "-qm", "policy")
+    git(folder, "stash", "pop", "-q")
+
+
+def test_a_file_that_was_not_read_is_inconclusive_without_a_gate_too(folder: Path) -> None:  # C17
+    (folder / "run.bin").write_bytes(b"\0\1\2")
+    (folder / "logo.png").write_bytes(b"\0\1\2")
+    done = rebut(folder, "cross", "--uncommitted", *seats(folder))
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "KEEP ORIGINAL, 1 FILE NOT READ" in done.stdout and "GATE" not in done.stdout
+    assert "1 file with pictures, fonts, sound or film" in " ".join(done.stdout.split())
+    told = json.loads(rebut(folder, "cross", "--uncommitted", *seats(folder), "--json").stdout)
+    assert (told["exit"], told["conclusive"]) == (3, False) and "not read: run.bin: binary" in told["notes"]
+    [*_, summary] = sorted((folder / ".git/review-loop").glob("*/summary.md"))
+    assert "1 FILE NOT READ" in summary.read_text()
+    assert rebut(folder, "cross", "--uncommitted", *seats(folder), "--on-inconclusive", "pass").returncode == 0
+    (folder / "run.bin").unlink()
+    assert rebut(folder, "cross", "--uncommitted", *seats(folder)).returncode == 0, "a picture need not be read"
+
+
+@pytest.mark.parametrize("source", ["the user's config", "the base commit", "the working tree"])
+def test_a_path_that_may_stay_unread_is_accepted_and_reported(folder: Path, tmp_path: Path, source: str) -> None:  # C17
+    (folder / "data").mkdir()
+    (folder / "data/run.bin").write_bytes(b"\0\1\2")
+    config, more = '[gate]\nunread_ok = ["data/*.bin"]\n', {}
+    if source == "the user's config":
+        (tmp_path / "config.toml").write_text(config)
+        more = {"REBUT_CONFIG": str(tmp_path / "config.toml")}
+    elif source == "the base commit":
+        policy(folder, config)
+    else:
+        (folder / "rebut.toml").write_text(config)
+    done = rebut(folder, "cross", "--uncommitted", *seats(folder), **more)
+    if source == "the working tree":
+        assert done.returncode == 3 and "1 FILE NOT READ" in done.stdout, "a change cannot excuse itself"
+        return
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[gate] unread_ok accepts: data/run.bin: binary" in " ".join(done.stdout.split())
+    done = rebut(folder, "gate", "last", **more)
+    assert "GATE PASSED" in done.stdout or done.returncode == 1, done.stdout
+    assert "accepted by [gate] unread_ok" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(("name", "flags", "code"), [("x.bin", (), 3), ("x.bin", ("pass",), 0), ("x.png", (), 0)])
+def test_a_review_of_two_authors_is_inconclusive_in_the_same_cases(
+    folder: Path, name: str, flags: tuple[str, ...], code: int
+) -> None:  # C17, K4
+    (folder / name).write_bytes(b"\0\1\2")
+    sat = revisions.seats(folder.parent / "scripts", revisions.answers(1, "review"))
+    words = [*(f"--author={spec}" for spec in sat["author"]), f"--synthesizer={sat['synthesizer']}", "--rounds", "1"]
+    words += [f"--on-inconclusive={flag}" for flag in flags]
+    done = rebut(folder, "revise", "review", *words)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("1 FILE NOT READ" in done.stdout) == (name == "x.bin")
+    assert rebut(folder, "resume", "last").returncode == code, "and when it is shown again"
+
+
+def test_a_file_can_be_accepted_after_the_review(folder: Path, tmp_path: Path) -> None:  # C17
+    (folder / "run.bin").write_bytes(b"\0\1\2")
+    sat = seats(folder, reviews.raised("commit(order)", "api/orders.py:5", "P3"))
+    assert rebut(folder, "cross", "--uncommitted", *sat).returncode == 3
+    assert rebut(folder, "gate").returncode == 3
+    (tmp_path / "config.toml").write_text('[gate]\nunread_ok = ["run.bin"]\n')
+    assert rebut(folder, "gate", REBUT_CONFIG=str(tmp_path / "config.toml")).returncode == 0
+
+
+def test_a_misspelt_unread_ok_is_refused_with_advice(folder: Path, tmp_path: Path) -> None:  # C17
+    (tmp_path / "config.toml").write_text('[gate]\nunred_ok = ["run.bin"]\n')
+    done = rebut(folder, "cross", "--uncommitted", *seats(folder), REBUT_CONFIG=str(tmp_path / "config.toml"))
+    assert done.returncode == 2 and "Did you mean unread_ok?" in done.stderr
 
 
 @pytest.mark.parametrize(("word", "code"), [("fail", 3), ("pass", 0)])
@@ -408,7 +485,7 @@ def test_what_sarif_wrote_into_the_tree_is_no_part_of_the_change(folder: Path) -
     target = reviews.last().target
     assert [c.path for c in target.changes] == ["api/orders.py"]
     assert target.left_out == ("out.sarif: rebut's own output (1 file)",)
-    assert not reviews.last().doubts
+    assert not reviews.last().doubts()
 
 
 @pytest.mark.parametrize("flag", [["--fail-on", "P1"], ["--on-inconclusive", "pass"], ["--sarif", "x"], ["--github"]])

@@ -458,7 +458,7 @@ def test_a_fallback_speaks_for_its_seat_for_the_rest_of_the_debate(tmp_path: Pat
     assert outcome.data == {"said": ["spare says"] * 2, "spoke": ["spare-1"] * 2}
     assert [e.model for e in voices.events("", "answered")] == ["spare-1", "spare-1"]
     assert [e.spec for e in voices.events("", "asked")] == ["fake:a", "spare:s", "spare:s"]
-    assert any("spare:s answered for it, as a fallback (auth: no login)" in note for note in outcome.notes)
+    assert any("spare:s answered for fake:a, as a fallback (auth: no login)" in note for note in outcome.notes)
     assert outcome.seats[0].spec == "fake:a" and outcome.seats[0].spoke == ("spare-1",)
 
 

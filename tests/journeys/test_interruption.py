@@ -201,7 +201,7 @@ def test_a_deadline_gives_the_best_typed_result_so_far_and_the_debate_can_go_on(
     assert result["decision"] == "Use Redis for user sessions."
     assert "deadline of 12 s" in result["stopped"]
     state = json.loads((voices.folder() / "debate/last-debate.json").read_text())
-    assert state["status"] == "incomplete" and [e["role"] for e in state["exchanges"]] == [
+    assert state["status"] == "aborted" and [e["role"] for e in state["exchanges"]] == [
         "proposer",
         "challenger",
     ]  # D6

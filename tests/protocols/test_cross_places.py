@@ -213,6 +213,8 @@ def test_the_contract_is_written_field_by_field() -> None:  # J12
         "- P1: F1 a.py:1 text 1 (found, valid)\n"
         "- P2: F2 a.py:2 text 2 (moved, valid)\n"
         "- P3: F3 text 3 (cites nothing)\n"
+        "- by file: a.py 1 P1, 1 P2; no place 1 P3\n"
+        "- by category: correctness 1 P1, 1 P2, 1 P3\n"
         "\n"
         "### Judge Recommendation History\n"
         "- Round 1: C: two are real\n"

@@ -6,12 +6,15 @@ import asyncio
 import json
 import os
 import re
+import signal
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
 import duels
 import pytest
+import voices
 from duels import TOPIC, duel, record_of
 from pydantic import ValidationError
 from voices import Voice
@@ -699,3 +702,75 @@ def test_nobody_judges_a_case_that_they_argue_themselves_while_a_model_could(pro
         "duel", TOPIC, proposer=proposer, challenger="other"
     )
     assert {p.seat: p.spec.provider for p in plan.seats}["judge"] == judge
+
+
+# through the command line: all rounds, what the screen shows, the state file after an interruption
+
+
+def words(folder: Path, said: dict[str, Any] | None = None, rounds: int = 2) -> list[str]:
+    return [f"--{role}={spec}" for role, spec in duels.seats(folder, said, rounds).items()]
+
+
+def nothing_open_after_two(rounds: int) -> dict[str, Any]:
+    said = duels.answers(rounds)
+    said["r2/defense@proposer"] = duels.defense(2, {"D1": "concede", "D2": "concede"})
+    said["r2/follow-up@challenger"] = duels.follow_up(2, {"D1": "resolved", "D2": "resolved"})
+    for n in range(3, rounds + 1):
+        said[f"r{n}/defense@proposer"] = duels.defense(n, {})
+        said[f"r{n}/follow-up@challenger"] = duels.follow_up(n, {"D1": "resolved"})
+    return said
+
+
+@pytest.mark.parametrize("rounds", [3, 5])
+def test_all_rounds_are_held_on_request_and_an_early_end_is_said(tmp_path: Path, rounds: int) -> None:  # D9
+    sat = [*words(tmp_path, nothing_open_after_two(rounds), rounds), "--rounds", str(rounds), "--plain"]
+    early = voices.cli("duel", "Redis?", *sat, cwd=tmp_path)
+    assert early.returncode == 0, early.stderr
+    assert f"VERDICT, NOTHING LEFT OPEN AFTER 2 OF {rounds} ROUNDS" in early.stdout
+    assert "--all-rounds holds every round" in early.stdout
+    whole = voices.cli("duel", "Redis?", *sat, "--all-rounds", cwd=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    assert whole.stdout.startswith("VERDICT: challenger"), whole.stdout
+    keys = sessions.load(sessions.sessions(sessions.home())[0].folder).calls
+    assert {f"r{n}/follow-up@challenger" for n in range(2, rounds + 1)} <= set(keys)
+    assert "--all-rounds" in voices.cli("duel", "--help").stdout
+
+
+def test_ratings_open_questions_and_rigor_are_on_the_screen_and_in_json(tmp_path: Path) -> None:  # D5
+    said = {"verdict@judge": duels.verdict(unresolved=["What does a replica cost?", "Who pays?", "When?", "Why?"])}
+    done = voices.cli("duel", "Redis?", *words(tmp_path, said), "--plain", cwd=tmp_path)
+    assert "genuine disagreement high, evidence quality medium, challenge depth high" in done.stdout
+    assert "What does a replica cost?; Who pays?; When?; 1 more in the report" in done.stdout
+    assert "citations checked" in done.stdout and "none was walked back" in done.stdout
+    rows = dict(json.loads(voices.cli("duel", "Redis?", *words(tmp_path, said), "--json", cwd=tmp_path).stdout)["rows"])
+    assert set(rows) == {"quality", "unresolved", "rigor"} and "Who pays?" in rows["unresolved"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_state_file_after_ctrl_c_is_aborted_and_completed_after_resume(tmp_path: Path, times: int) -> None:  # D6
+    seconds = 2 if times == 1 else 60
+    waits = {"r2/defense@proposer": [{"json": duels.defense(2), "delay": seconds}, duels.defense(2)]}
+    sat = words(tmp_path, waits)
+    process = voices.begin("duel", "Redis?", *sat, "--state-dir", str(tmp_path / "s"))
+    voices.wait_for(voices.on_record("asked", "r2/defense@proposer"), process)
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    assert process.wait(30) == 130
+    process.communicate()
+    state = state_of(tmp_path / "s")
+    assert (state["status"], state["verdict"]) == ("aborted", None)
+    assert [e["role"] for e in state["exchanges"]][:2] == ["proposer", "challenger"]
+    words(tmp_path)
+    done = voices.cli("resume", "last")
+    assert done.returncode == 0, done.stderr
+    assert state_of(tmp_path / "s")["status"] == "completed"
+
+
+def test_the_state_file_of_a_duel_without_a_verdict_is_aborted(tmp_path: Path) -> None:  # D6, C4
+    long = {"r1/challenge@challenger": duels.challenge(alternatives=["Redis it is. " * 5000])}
+    sat = [*words(tmp_path, long, 1), "--rounds", "1", "--max-tokens", "27000"]
+    done = voices.cli("duel", "Redis?", *sat, "--state-dir", str(tmp_path / "s"))
+    assert done.returncode == 3 and "NO VERDICT" in done.stdout, done.stdout + done.stderr
+    state = state_of(tmp_path / "s")
+    assert (state["status"], state["verdict"]) == ("aborted", None)

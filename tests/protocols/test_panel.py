@@ -614,3 +614,69 @@ def test_a_limit_that_leaves_no_room_for_the_assumptions_is_named(  # C4 C6 C17 
 def test_a_tradeoff_whose_parties_did_not_all_say_why_is_not_a_whole_one(hold: Hold, workspace: Path) -> None:  # H9 C5
     outcome = hold(tradeoff(2) | {"assumptions/grounds@challenger.1": {"fail": "timeout"}}, rounds=2)
     assert not outcome.conclusive and outcome.stopped == "Architect did not say why it disagrees (timeout)"
+
+
+# defaults in the user's config
+
+
+def configured(workspace: Path, tmp_path: Path, table: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A panel by the command, with a config and scripted seats that never agree."""
+    said = tradeoff(10) | {"opening/personas@judge": panels.personas(2)}
+    seats = panels.seats(tmp_path / "seats", said, ("gemini", "codex"))
+    listed = json.dumps(seats["challenger"])
+    (tmp_path / "c.toml").write_text(f"[protocols.panel]\n{table.replace('CHALLENGERS', listed)}")
+    return cli(
+        *("panel", "Redis?", "--lead", seats["lead"], "--judge", seats["judge"], "--plain", *words),
+        cwd=workspace,
+        env={"REBUT_CONFIG": str(tmp_path / "c.toml")},
+    )
+
+
+TABLE = "challenger = CHALLENGERS\nmin_challengers = 2\nrounds = 3\ntimeout = 77\n"
+
+
+def test_the_defaults_of_a_panel_can_be_set_in_the_config(workspace: Path, tmp_path: Path) -> None:  # H12, H14
+    done = configured(workspace, tmp_path, TABLE)
+    assert done.returncode == 0 and "TRADEOFF" in done.stdout, done.stdout + done.stderr
+    opened = record().opened
+    assert [row["seat"] for row in opened.seats] == ["lead", "challenger.1", "challenger.2", "judge"]
+    assert (opened.settings["rounds"], opened.settings["min_challengers"]) == (3, 2)
+    assert opened.limits["timeout"] == 77 and "3 rounds, 77 s a call" in done.stderr
+    configured(workspace, tmp_path, TABLE, "--max-rounds", "2", "--timeout", "66", "--min-challengers", "1")
+    opened = record().opened
+    assert (opened.settings["rounds"], opened.settings["min_challengers"], opened.limits["timeout"]) == (2, 1, 66)
+
+
+def test_a_minimum_of_the_config_is_kept(workspace: Path, tmp_path: Path) -> None:  # H12
+    done = configured(workspace, tmp_path, TABLE.replace("= 2", "= 3"))
+    assert done.returncode == 2 and "at least 3 challengers must answer, and 2 are seated" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("min_challenger = 2\n", "Did you mean min_challengers?"),
+        ("challengers = CHALLENGERS\n", "Did you mean challenger?"),
+        ("timeouts = 9\n", "Did you mean timeout?"),
+        ('timeout = "x"\n', "protocols.panel.timeout must be a number"),
+        ("challenger = 3\n", "protocols.panel.challenger must be a list of model specs"),
+        ('min_challengers = "two"\n', "min_challengers"),
+        ("[protocols.pannel]\nrounds = 2\n", "Did you mean protocols.panel?"),
+        ("[panel]\nrounds = 2\n", "Did you mean [protocols.panel]?"),
+    ],
+)
+def test_a_mistake_in_the_defaults_is_refused_with_advice(
+    workspace: Path, tmp_path: Path, table: str, says: str
+) -> None:  # H14
+    done = configured(workspace, tmp_path, table)
+    assert done.returncode == 2 and says in " ".join(done.stderr.split()), done.stderr
+
+
+def test_a_default_out_of_range_is_clamped_with_a_notice(workspace: Path, tmp_path: Path) -> None:  # H14, C4
+    done = configured(workspace, tmp_path, TABLE.replace("rounds = 3", "rounds = 11").replace("77", "1"))
+    assert done.returncode in (0, 3), done.stderr
+    for notice in (
+        "protocols.panel.rounds = 11 is outside 1 to 10; 10 is used",
+        "protocols.panel.timeout = 1 is outside 5 to 3600; 5 is used",
+    ):
+        assert notice in done.stderr and notice in done.stdout

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import shutil
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -73,8 +74,6 @@ def test_a_strategy_that_is_named_wins_over_the_file(workspace: Path) -> None:  
         (None, -7, 1, True),
         (None, 12, 3, True),
         (3, 1, 3, False),
-        (9, 1, 3, True),
-        (0, None, 1, True),
     ],
 )
 def test_rounds_are_clamped_and_that_is_said(  # K1 C4
@@ -84,8 +83,59 @@ def test_rounds_are_clamped_and_that_is_said(  # K1 C4
     configure(workspace, preferences(planStrategy="debate", **more))
     outcome = run(workspace, revisions.answers(3) | {"synthesis@synthesizer": revisions.plan([])}, rounds=given)
     assert outcome.data["rounds_completed"] == taken == record().opened.settings["rounds"]
-    note = f": {given if given is not None else file} is out of range, {taken} is used; 1 to 3 are possible"
+    note = f"config.json = {file} is outside 1 to 3; {taken} is used"
     assert any(n.endswith(note) for n in outcome.notes) == told
+
+
+def command(workspace: Path, *words: str, rounds: int = 3, **env: str) -> subprocess.CompletedProcess[str]:
+    sitting = revisions.seats(workspace.parent / "scripts", revisions.answers(rounds))
+    seats = [*(f"--author={spec}" for spec in sitting["author"]), f"--synthesizer={sitting['synthesizer']}"]
+    return cli("revise", "plan", "T", *seats, *words, cwd=workspace, env=env)
+
+
+@pytest.mark.parametrize("rounds", ["0", "4", "99"])
+def test_rounds_on_the_command_line_out_of_range_are_an_error(workspace: Path, rounds: str) -> None:  # K1, C4
+    done = command(workspace, "--rounds", rounds)
+    assert done.returncode == 2 and f"rounds must be 1 to 3, got {rounds}" in done.stderr, done.stderr
+    assert not (workspace / ".kiln").exists()
+    run(workspace, rounds=1)
+    done = cli("fork", "last", "--rounds", rounds, cwd=workspace)
+    assert done.returncode == 2 and f"rounds must be 1 to 3, got {rounds}" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("source", ["the user's config", ".kiln/config.json"])
+def test_rounds_of_a_file_out_of_range_are_clamped_and_shown_twice(workspace: Path, source: str) -> None:  # K1, C4
+    env = {}
+    if source == ".kiln/config.json":
+        configure(workspace, preferences(planStrategy="debate", debateRounds=5))
+        notice = f"debateRounds of {workspace}/.kiln/config.json = 5 is outside 1 to 3; 3 is used"
+    else:
+        (workspace.parent / "c.toml").write_text("[limits]\nrounds = 5\n")
+        env = {"REBUT_CONFIG": str(workspace.parent / "c.toml")}
+        notice = "limits.rounds of your config, for revise, = 5 is outside 1 to 3; 3 is used"
+    done = command(workspace, "--plain", **env)
+    assert done.returncode == 0, done.stderr
+    assert notice in done.stderr, "before the first call"
+    assert notice in done.stdout, "and with the result"
+    assert "PLAN AFTER 3 ROUNDS" in done.stdout
+
+
+def test_a_debate_takes_up_the_drafts_of_a_synthesis_in_the_same_phase(workspace: Path) -> None:  # K3, K9
+    assert command(workspace, "--strategy", "synthesize", rounds=0).returncode == 0
+    done = command(workspace, "--strategy", "debate", "--rounds", "1", rounds=1)
+    assert done.returncode == 0, done.stderr
+    assert "plan_claude.md existed and was used" in " ".join(done.stdout.split())
+    assert not phase(workspace, 2).exists() and "critique_of_claude_r1.md" in tree(workspace)
+    assert "r0/draft@author.1" not in record().calls, "no draft is paid for twice"
+    assert command(workspace, "--strategy", "debate", "--rounds", "1", rounds=1).returncode == 0
+    assert "PLAN.md" in tree(workspace, 2), "a further debate takes the next phase"
+
+
+def test_a_debate_takes_up_the_review_of_one_author_in_the_same_phase(workspace: Path) -> None:  # K3, K9
+    change(workspace)
+    run(workspace, stage="review", strategy="single")
+    outcome = run(workspace, stage="review", rounds=1)
+    assert outcome.data["taken_up"] == ["review.md"] and not phase(workspace, 2).exists()
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_one_model_alone_debates_itself_and_says_so(here: Here) -> None:  # C2
 
 def test_a_seat_that_was_named_stays_and_the_other_gets_another_family(here: Here) -> None:  # C2
     here.install("claude", "codex", "gemini")
-    assert here.sits({"challenger": "claude"}) == {"challenger": "claude", "proposer": "codex", "judge": "codex"}
+    assert here.sits({"challenger": "claude"}) == {"challenger": "claude", "proposer": "codex", "judge": "gemini"}
 
 
 def test_without_a_terminal_only_listed_providers_are_looked_at_and_seated(here: Here) -> None:  # C16

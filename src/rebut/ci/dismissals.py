@@ -26,7 +26,7 @@ from rebut.core.types import Changed
 from rebut.domain.gate_policy import Wish
 from rebut.domain.review_result import ReviewFinding, ReviewResult
 from rebut.record import folder_claims, sessions as session
-from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, parse, repository_file
+from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, gate_wish, parse, repository_file
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.targets.target import Target
 
@@ -355,7 +355,7 @@ def policy_of(raw: bytes, where: str) -> Wish:
     """The `[gate]` table of a repository's file; an error has its line."""
     table = {key: value for key, value in parse(raw, where).items() if key == "gate"}
     try:
-        return Wish(**repository_file(table, where).get("gate", {}))
+        return gate_wish(repository_file(table, where))
     except ConfigError as error:
         wrong = re.search(r": (?:unknown key )?(gate(?:\.\w+)?)", error.message)
         line = _line(raw.decode("utf-8", "replace"), wrong[1] if wrong else "gate")

@@ -35,6 +35,8 @@ class GateRuling:
     """Findings that would fail the gate, but are dismissed."""
     fixed: tuple[str, ...] = ()
     """Findings that would fail the gate, but are fixed by the final version, which was applied."""
+    accepted: tuple[str, ...] = ()
+    """Files that were not read, which the policy accepts."""
 
     @property
     def passed(self) -> bool:
@@ -50,6 +52,7 @@ class GateRuling:
             "dismissed": list(self.dismissed),
             "mended": list(self.fixed),
             "doubts": list(self.doubts),
+            "unread_accepted": list(self.accepted),
             "notices": list(policy.notices),
         }
 
@@ -154,10 +157,11 @@ def stand(review: Review, held: GateGrounds, *, applied: bool = False) -> GatedR
         made,
         held.policy,
         dismissed=counting,
-        doubts=review.doubts,
+        doubts=review.doubts(held.policy.unread_ok),
         complete=review.outcome.complete,
         applied=applied,
     )
+    ruling = replace(ruling, accepted=review.unread(held.policy.unread_ok).accepted)
     pending = tuple(f.id for f in ruling.failing if f.id in seen)
     shown, counted = (made.dismissing({id: one.reason for id, one in found.items()}) for found in (seen, counting))
     return GatedReview(review, shown, counted, ruling, pending)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,13 +20,10 @@ from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.record.sessions import FoundSession
 from rebut.setup.config_files import REPO_FILE
-from rebut.workspace.targets.git_change import OUTPUT, STANDS_FOR, is_own
+from rebut.workspace.targets.git_change import OUTPUT
 from rebut.workspace.targets.target import Target, target_of, text_target
+from rebut.workspace.targets.unread import UnreadFiles, unread_files
 
-MEDIA = re.compile(
-    r"\.(?:avif?|bmp|eot|gif|ico|jpe?g|mov|mp[34]|ogg|otf|pdf|png|psd|tiff?|ttf|wav|webm|webp|woff2?)$", re.I
-)
-"""Media files: a review need not read them."""
 OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_out")
 """What two reviews of the same target have in common."""
 
@@ -61,15 +57,18 @@ class Review:
             )
         return cls(session, outcome, outcome.review, target)
 
-    @property
-    def doubts(self) -> tuple[str, ...]:
+    def unread(self, accepted: Sequence[str] = ()) -> UnreadFiles:
+        """What of its target was not read; `accepted` are the paths that today's policy permits."""
+        return unread_files(self.target.left_out, accepted)
+
+    def doubts(self, accepted: Sequence[str] = ()) -> tuple[str, ...]:
         """Why it is inconclusive: its outcome, failed seats, unread files, rules that the change itself sets."""
         found: list[str] = []
-        if not self.outcome.conclusive:
+        if not self.outcome.conclusive and not self.outcome.only_unread:
             stopped = f" ({self.outcome.stopped})" if self.outcome.stopped else ""
             found.append(f"it ended as {self.outcome.heading}{stopped}")
         found += [f"the {seat.seat} failed: {seat.why}" for seat in self.outcome.seats if seat.failed]
-        found += [f"not read: {line}" for line in self.target.left_out if _is_unread(line)]
+        found += [f"not read: {line}" for line in self.unread(accepted).doubtful]
         if _sets_its_own_rules(self.target):
             found.append(f"the change edits [limits] or [egress] of {REPO_FILE}, which applied to its own review")
         return tuple(found)
@@ -78,13 +77,6 @@ class Review:
 def reviewed_target(record: Record) -> Target:
     """What a session reviewed: its target, or its topic where it has none."""
     return target_of(record) or text_target(record.opened.topic)
-
-
-def _is_unread(line: str) -> bool:
-    for why in (": binary", f": {STANDS_FOR}"):
-        if line.endswith(why):
-            return not MEDIA.search(line.removesuffix(why))
-    return not (line.endswith(": a submodule, removed") or is_own(line))
 
 
 def _sets_its_own_rules(target: Target) -> bool:
@@ -108,6 +100,8 @@ def find(root: Path, plan: Plan) -> Record | None:
     """
     if plan.target is None or plan.context or not plan.target.base:
         return None
+    if unread_files(plan.target.left_out, plan.unread_ok).doubtful:
+        return None  # it would be inconclusive
     wanted, about = _asked(plan, root), _about(plan.target)
     for found in sessions.of_workspace(root, plan.workspace):
         if _same(found, wanted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rebut.api import Setup
@@ -27,13 +27,14 @@ from rebut.core.errors import (
     UsageError,
 )
 from rebut.core.json_value import Json
-from rebut.domain.gate_policy import Wish
+from rebut.domain.gate_policy import Wish, settled
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import outcome_of
 from rebut.engine.plan import ASKED, Plan
 from rebut.engine.protocol import Protocol, load
 from rebut.record import sessions
 from rebut.record.record import Record
+from rebut.reports.terminal import labelled
 from rebut.workspace.targets.target import Target, text_target
 
 UNDECIDED = (Aborted, ParticipantFailed, TooFewReplies)
@@ -64,14 +65,18 @@ class Gating:
 
     @property
     def wanted(self) -> str:
-        """The first flag given that needs a gate; empty if there is none."""
+        """The first flag given that needs findings; empty if there is none."""
         given = {
             "--fail-on": self.flags.fail_on,
-            "--on-inconclusive": self.flags.on_inconclusive,
             "--sarif": self.sarif,
             "--github": self.github,
         }
         return next((flag for flag, value in given.items() if value), "")
+
+    @property
+    def judging(self) -> str:
+        """The first flag given that judges one review; empty if there is none."""
+        return self.wanted or ("--on-inconclusive" if self.flags.on_inconclusive else "")
 
     @property
     def asked(self) -> dict[str, Json]:
@@ -90,15 +95,16 @@ class Gating:
         """Read the policy and flags of a recorded review, before any call. With `quiet`, only the result is printed."""
         made = load(record.opened.source or record.opened.protocol)
         self._refuse_without_findings(made, f"session {record.opened.id}")
-        if not made.reviews:
-            return
-        self.target = reviewed_target(record)
         fact = record.facts.get(ASKED)
         asked = fact.value if fact and isinstance(fact.value, dict) else {}
         recorded = {
             name: str(asked[name]) if asked.get(name) else None for name in ("fail_on", "on_inconclusive", "sarif")
         }
         self.flags = self.flags.over(Wish(recorded["fail_on"], recorded["on_inconclusive"]))
+        if not made.reviews:
+            self.held = self._without_findings(setup, "target" in record.facts)
+            return
+        self.target = reviewed_target(record)
         self.sarif = Path(recorded["sarif"]) if recorded["sarif"] else None
         self.github, self.apply = bool(asked.get("github")) and not quiet, bool(asked.get("apply"))
         also = asked.get("also")
@@ -113,18 +119,23 @@ class Gating:
             # The review can continue without the repository; whether it has a gate is then unknown.
             self.unread = RebutError(error.message, error.hint)
 
-    async def prepare(self, setup: Setup, plan: Plan) -> Outcome | None:
-        """Read the policy before any call. Returns the recorded outcome if the same review was made before."""
+    async def prepare(self, setup: Setup, plan: Plan) -> tuple[Plan, Outcome | None]:
+        """Read the policy before any call. Also returns the recorded outcome if the same review was made before."""
         self._refuse_without_findings(plan.protocol, plan.protocol.name)
-        if not plan.protocol.reviews:
-            return None
-        self.target = plan.target or text_target(plan.topic)
+        target = plan.target or text_target(plan.topic)
         if self.sarif is not None:
             writable(self.sarif)
-        self.held = await gate.grounds(plan.workspace, setup.environment.root, self.target, setup.config, self.flags)
+        if plan.protocol.reviews or plan.target:
+            self.held = await gate.grounds(plan.workspace, setup.environment.root, target, setup.config, self.flags)
+        else:
+            self.held = self._without_findings(setup, False)
+        plan = replace(plan, unread_ok=self.held.policy.unread_ok, asked=self.asked if any(self.asked.values()) else {})
+        if not plan.protocol.reviews:
+            return plan, None
+        self.target = target
         record = None if self.again else recorded_reviews.find(setup.environment.root, plan)
         if record is None:
-            return None
+            return plan, None
         self.reused = True
         short = sessions.short(setup.environment.root, record.opened.id)
         if not self.quiet:
@@ -132,7 +143,12 @@ class Gating:
                 f"  the same change was reviewed by the same models in session {short}; showing that result", sys.stderr
             )
             say("  to review it again, use --again", sys.stderr)
-        return outcome_of(record)
+        return plan, outcome_of(record)
+
+    def _without_findings(self, setup: Setup, has_target: bool) -> GateGrounds:
+        """The grounds for a protocol without findings: of a policy, only `on_inconclusive` counts."""
+        wish = self.flags.over(setup.config.gate) if has_target else self.flags
+        return GateGrounds(settled(wish, Wish(), ""))
 
     def _refuse_without_findings(self, protocol: Protocol, what: str) -> None:
         """A gate needs findings. That there will be none is an error before anything is paid for."""
@@ -148,7 +164,9 @@ class Gating:
     def judge(self, outcome: Outcome) -> Judged:
         """The outcome without dismissed findings, and the result of the gate."""
         if self.target is None or outcome.review is None:  # after a deadline there may be nothing but the record
-            return Judged(outcome, outcome.exit_code)
+            lenient = outcome.exit_code == 3 and self.held.policy.on_inconclusive == "pass"
+            note = labelled("note", "inconclusive, which --on-inconclusive or your config lets pass", width())
+            return Judged(outcome, 0, tuple(note)) if lenient else Judged(outcome, outcome.exit_code)
         if self.unread:
             return Judged(outcome, outcome.exit_code, failed=self.unread)
         found = stand(Review.ended(outcome.session, outcome, self.target), self.held, applied=self.applied)

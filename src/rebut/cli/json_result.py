@@ -107,6 +107,8 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
         "spent": asdict(outcome.spent),
         "exit": outcome.exit_code,
     }
+    if outcome.rows:
+        full["rows"] = [[label, text("rows", said, ITEM * 2)] for label, said in outcome.rows]
     if outcome.caveats:
         full["caveats"] = list(outcome.caveats)
     if outcome.worth:

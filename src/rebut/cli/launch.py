@@ -86,9 +86,7 @@ def launch(
     def act_of(**changes: Any) -> Act:
         async def act(setup: Setup) -> Outcome:
             made = await plan(setup, **changes)
-            outcome = await gating.prepare(setup, made) if gating else None
-            if gating and any(gating.asked.values()):
-                made = replace(made, asked=gating.asked)
+            made, outcome = await gating.prepare(setup, made) if gating else (made, None)
             try:
                 outcome = outcome or await start(made, setup.environment)
             except RebutError as error:
@@ -104,16 +102,19 @@ def launch(
         return act
 
     if again:
+        from rebut.domain.gate_policy import Wish
+
         if gating and gating.apply:
             raise UsageError(
                 "--apply and --repeat cannot be combined", "Repeat it first, then run it once with --apply."
             )
-        if gating and gating.wanted:
+        if gating and (flag := gating.judging):
             raise UsageError(
-                f"{gating.wanted} and --repeat cannot be combined: each run is a separate review",
+                f"{flag} and --repeat cannot be combined: each run is a separate review",
                 "No model was called. Run it once, or judge each run with `rebut gate ID`.",
             )
-        runs, gating = again, None  # each run is a separate review: not reused, and not judged by a gate
+        runs = again  # each run is a separate review: not reused, and not judged by a gate
+        gating = replace(gating, flags=Wish(), sarif=None, github=False, again=True, quiet=True) if gating else None
         return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
     judge = gating.judge if gating else None
     code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
@@ -385,7 +386,9 @@ def _write(file: int | None, row: dict[str, object]) -> None:
 def settled(wanted: Wanted) -> Wanted:
     """What is wanted, with its kind decided. Only the kind of a text can be unclear."""
     given = (wanted.content, wanted.artifact_file, wanted.stdin, wanted.context_file, wanted.from_transcript)
-    if wanted.target != "auto" or not any(given):
+    if wanted.target == "auto" and not wanted.scope and not any(given):
+        wanted = offered(wanted)
+    if wanted.target != "auto" or not any((*given, wanted.from_transcript)):
         return wanted
     target, _ = asyncio.run(Setup(rehearsal=True).resolve(wanted))
     from rebut.workspace.targets.resolve import question, unanswerable
@@ -396,6 +399,34 @@ def settled(wanted: Wanted) -> Wanted:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise unanswerable(target)
     return replace(wanted, target=_ask(asked))
+
+
+def offered(wanted: Wanted) -> Wanted:
+    """Where nothing was given and nothing has changed: the last message of an assistant, if the user wants it (J14)."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return wanted
+    from rebut.workspace.targets.transcripts import last_said
+
+    setup = Setup(rehearsal=True)
+    try:
+        message = last_said(setup.workspace, setup.env)
+    except UsageError:
+        return wanted
+    try:
+        asyncio.run(setup.resolve(wanted))
+        return wanted  # there is a change to review
+    except UsageError as nothing:
+        from rebut.cli.screen.hotkeys import one_key
+        from rebut.core.text import clean, cut, squeeze
+
+        first = cut(squeeze(clean(message.text)), 100)
+        say(f"\n  {nothing.message}", sys.stderr)
+        said = f"The last message of {message.tool} in this folder: “{first}”"
+        say(folded(f"  {said}", sys.stderr, 2), sys.stderr)
+        say("  Enter or y reviews it; any other key stops.", sys.stderr)
+        if one_key() not in ("\r", "\n", "y", "Y"):
+            raise
+        return replace(wanted, from_transcript=True)
 
 
 def _ask(asked: TargetQuestion) -> str:

@@ -201,13 +201,15 @@ def common(f: F) -> F:
     return output(f)
 
 
+def inconclusive_option(f: F) -> F:
+    ends = click.Choice(["fail", "pass"])
+    return click.option("--on-inconclusive", type=ends, help="Result of an inconclusive review. [fail]")(f)
+
+
 def gate_options(f: F) -> F:
     """The options of a gate."""
-    severities, ends = click.Choice(["P1", "P2", "P3"]), click.Choice(["fail", "pass"])
-    f = click.option("--on-inconclusive", type=ends, help="Result of an inconclusive review. [fail]")(f)
-    return click.option("--fail-on", type=severities, help="Exit with 1 on an open finding of this severity or above.")(
-        f
-    )
+    severities, help = click.Choice(["P1", "P2", "P3"]), "Exit with 1 on an open finding of this severity or above."
+    return click.option("--fail-on", type=severities, help=help)(inconclusive_option(f))
 
 
 def scope_options(f: F) -> F:

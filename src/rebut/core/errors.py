@@ -82,7 +82,11 @@ class ParticipantFailed(RebutError):
 
 
 class TooFewReplies(RebutError):
-    """`ask_all` got fewer answers than `need`; the failures are open again for resume."""
+    """`ask_all` got fewer answers than `need`; the failures are open again for resume. `kinds` are their classes."""
+
+    def __init__(self, message: str, hint: str = "", kinds: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.kinds = kinds
 
 
 class Aborted(RebutError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
+
 
 def is_loopback(host: str) -> bool:
     """Whether a host name or IP address means this machine."""
@@ -17,6 +19,16 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def same_place(url: str) -> str:
+    """An address in one form, to compare two of them: names of this machine, default ports, slashes, capitals."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".").casefold()
+    if host in THIS_MACHINE or host.endswith(".localhost"):
+        host = "localhost"
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return f"{host}:{port}{parts.path.rstrip('/').casefold()}"
 
 
 def is_local(url: str) -> bool:

@@ -1,4 +1,7 @@
-"""The policy of a gate: what fails a review. A repository may make the user's own policy stricter, never looser."""
+"""The policy of a gate: what fails a review. A repository may make the user's own policy stricter, never looser.
+
+The exception is `unread_ok`, which counts only as the base commit of a change has it.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,13 @@ class Wish:
     fail_on: str | None = None
     on_inconclusive: str | None = None
     dismissals: str | None = None
+    unread_ok: tuple[str, ...] = ()
+    """Paths, folders and globs that a review may leave unread."""
+
+    @property
+    def is_stricter(self) -> bool:
+        """Whether it sets a rule that can make a gate stricter."""
+        return any(getattr(self, name) is not None for name in STRICTER)
 
     def over(self, other: Wish) -> Wish:
         """This one where it sets something, else the other."""
@@ -38,6 +48,7 @@ class Policy:
     on_inconclusive: str = "fail"
     dismissals: str = "all"
     """Which dismissals count: all, those shared in the repository, or none."""
+    unread_ok: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
     def fails(self, severity: str) -> bool:
@@ -45,7 +56,10 @@ class Policy:
 
 
 def settled(mine: Wish, theirs: Wish, source: str) -> Policy:
-    """The user's wish, made stricter by the repository's (C16); `source` names where the latter is set."""
+    """The user's wish, made stricter by the repository's (C16); `source` names where the latter is set.
+
+    Only `unread_ok` adds up: what is not read is a decision of the project, and each file stays in the report.
+    """
     policy = Policy()
     values: dict[str, str] = {}
     notices: list[str] = []
@@ -62,4 +76,5 @@ def settled(mine: Wish, theirs: Wish, source: str) -> Policy:
                 notices.append(f"{name} is {other}, stricter than your {own}, by {source}")
         elif name != "fail_on":  # that the user's threshold is stricter needs no notice
             notices.append(f"{source} says {name} = {other}; a repository may not loosen a gate, so {own} holds")
-    return replace(policy, **values, notices=tuple(notices))
+    accepted = tuple(dict.fromkeys((*mine.unread_ok, *theirs.unread_ok)))
+    return replace(policy, **values, unread_ok=accepted, notices=tuple(notices))

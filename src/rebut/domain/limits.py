@@ -25,6 +25,20 @@ RANGES: dict[str, tuple[float, float]] = {
 """What users may set. A config file's value outside is clamped with a notice, one of the command line is an error."""
 
 
+def clamped(source: str, value: float, low: float, high: float, notices: list[str]) -> float:
+    """A value of a file within its range. If it was outside, `notices` says so; a NaN becomes the lowest value."""
+    if low <= value <= high:
+        return value
+    used = high if value > high else low
+    notices.append(f"{source} = {value:g} is outside {low:g} to {high:g}; {used:g} is used")
+    return used
+
+
+def is_clamped(notice: str) -> bool:
+    """Whether a notice is about a value that was changed: such a notice is also shown with the outcome."""
+    return " is outside " in notice and notice.endswith(" is used")
+
+
 @frozen
 class Limits:
     """None means no limit of that kind. Limits never enter prompts, so that raising one changes no question."""

@@ -55,7 +55,7 @@ class Seated:
 ORDER = (
     *("kind", "heading", "decision", "conclusive", "complete", "basis", "stopped", "final", "label", "unsettled"),
     *("session", "verdict", "decision_notes", "data", "notes", "ledger", "seats", "spent", "rounds", "rows"),
-    *("caveats", "worth"),
+    *("caveats", "worth", "only_unread"),
 )
 """The fields of an outcome in the order of the journal."""
 
@@ -115,6 +115,8 @@ class Outcome:
     """More rows for the ending, each with its label."""
     caveats: tuple[str, ...] = ()
     """What the heading must state as well, such as that one model had every seat; it ends with them."""
+    only_unread: bool = False
+    """It is inconclusive only because files of its target were not read. A policy may accept these later."""
     worth: Worth | None = None
     """What the first answers alone would have said, what the debate changed, and what that cost."""
     session: str = ""

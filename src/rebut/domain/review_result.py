@@ -117,6 +117,10 @@ class ReviewResult:
     next_actions: tuple[str, ...] = ()
     stopped_by: str = ""
     """agreed, quiet, rounds, minutes, limit, failed, or the choice A, B or E."""
+    judge_failed: str = ""
+    """In which round the judge was asked and gave no answer, and why."""
+    slips: tuple[str, ...] = ()
+    """Rulings that the judge walked back without new evidence, and findings that the critic dropped without a word."""
 
     @classmethod
     def of(cls, ledger: Ledger, decision: Decision, *, judge: str = "judge", **more: Any) -> ReviewResult:
@@ -177,15 +181,44 @@ class ReviewResult:
                 counts[why] = counts.get(why, 0) + 1
         return ", ".join(f"{n} {why}" for why, n in counts.items())
 
-    def markdown(self) -> str:
-        """Everything, for `summary.md`."""
+    def concentration(self) -> dict[str, Json]:
+        """How severity is concentrated: findings that stand, by file and by category, each with its severities."""
+        left = [f for f in self.findings if f.hidden in ("", "P3")]
+        named = {"files": [place_of(f) for f in left], "categories": [f.category or "other" for f in left]}
+        out: dict[str, Json] = {}
+        for name, groups in named.items():
+            rows: dict[str, dict[str, int]] = {}
+            for group, finding in zip(groups, left, strict=True):
+                row = rows.setdefault(group, {})
+                row[finding.severity] = row.get(finding.severity, 0) + 1
+            first = sorted(rows, key=lambda group: [-rows[group].get(s, 0) for s in ("P1", "P2", "P3")])
+            out[name] = {group: cast(Json, dict(sorted(rows[group].items()))) for group in first}
+        return out
+
+    def _concentrated(self) -> list[str]:
+        rows = []
+        for name, groups in self.concentration().items():
+            said = [
+                f"{group} {', '.join(f'{n} {severity}' for severity, n in cast(dict[str, int], counts).items())}"
+                for group, counts in cast(dict[str, Json], groups).items()
+            ]
+            more = f"; {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
+            rows += [f"by {CONCENTRATED[name]}: {'; '.join(said[:MOST_SHOWN])}{more}"] if said else []
+        return rows
+
+    def markdown(self, heading: str = "", notes: Sequence[Json] = ()) -> str:
+        """Everything, for `summary.md`; with the heading of the outcome where that says more than the decision."""
         content = self.content[:LONGEST_CONTENT]
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", content)), default=0))
         body = [
             *map(inline, self._where()),
             *(["", f"{fence}markdown", content.rstrip("\n"), fence] if content else []),
         ]
-        return "\n".join(self._rows(body, self.findings, "", say=inline)) + "\n"
+        rows = self._rows(body, self.findings, "", say=inline)
+        more = [heading] if heading and heading != self.decision.upper() else []
+        at = rows.index(f"- {self.decision}") + 1
+        rows[at:at] = [f"- {inline(squeeze(str(one)))}" for one in (*more, *notes)]
+        return "\n".join(rows) + "\n"
 
     def screen(self, *, width: int, everything: bool = False) -> str:
         """The same for a terminal: at most five P1 and P2, and one line for what is hidden."""
@@ -228,13 +261,24 @@ class ReviewResult:
             none = f"{there}, hidden" if there else "none"
             rows += [f"- {severity}: {say(f.line())}" for f in mine] or [f"- {severity}: {none}"]
         rows += [hidden] if hidden else []
+        rows += [f"- {say(row)}" for row in self._concentrated()]
         rows += ["", "### Judge Recommendation History", *(f"- {say(h.line())}" for h in self.history)]
-        rows += [] if self.history else ["- none: the judge was not asked"]
+        rows += [f"- {say(self.judge_failed)}"] if self.judge_failed else []
+        rows += [] if self.history or self.judge_failed else ["- none: the judge was not asked"]
+        rows += [f"- {say(slip)}" for slip in self.slips]
         rows += ["", "### Unresolved", *(f"- {say(u)}" for u in self.unresolved[:most] or ("none",))]
         rows += _left(self.unresolved, most)
         actions = self.next_actions[:most] or ("nothing is left to do",)
         rows += ["", "### Next Actions", *(f"{n}. [ ] {say(a)}" for n, a in enumerate(actions, 1))]
         return rows + _left(self.next_actions, most)
+
+
+CONCENTRATED = {"files": "file", "categories": "category"}
+
+
+def place_of(finding: ReviewFinding) -> str:
+    """The file that a finding cites, or the section of a text."""
+    return re.sub(r":\d[\d,-]*$", "", finding.place) or "no place"
 
 
 def _left(rows: Sequence[str], most: int | None) -> list[str]:

@@ -71,8 +71,10 @@ def described(record: Record) -> list[str]:
     notes = record.notes
     for key, fact in record.facts.items():
         if key.startswith("fallback@") and isinstance(fact.value, dict):
-            seat = key.removeprefix("fallback@")
-            notes.append(f"{seat}: {fact.value['spec']} answered for it, as a fallback ({fact.value['why']})")
+            seat, why = key.removeprefix("fallback@"), fact.value["why"]
+            own = next((str(row["spec"]) for row in record.opened.seats if row["seat"] == seat), seat)
+            did = "answered" if record.spoke_for(seat) else "was to answer, and gave no answer,"
+            notes.append(f"{seat}: {fact.value['spec']} {did} for {own}, as a fallback ({why})")
     for call in record.calls.values():
         seat = seat_of(call.key)
         for attempt in call.attempts.values():
@@ -102,9 +104,9 @@ def _speakers(record: Record) -> dict[str, str]:
     out = {}
     for row in record.opened.seats:
         seat = str(row["seat"])
-        one = ModelSpec.parse(record.stand_in(seat) or str(row["spec"]))
+        one = ModelSpec.parse(record.spoke_for(seat) or str(row["spec"]))
         if one.provider != "human":
-            out[seat] = one.identity
+            out[seat] = record.model(str(one))
     return out
 
 

@@ -59,6 +59,9 @@ async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
     if runtime.offline:
         if runtime.parent and (gone := left(runtime, q.key, q.fp)):  # counts what a fork would reuse
             return GivenUp(LEFT, gone, ASK_LEFT)
+        if runtime.assumed and (assumed := runtime.assumed.answer(q.key, q.schema)):
+            runtime.write(replace(assumed, seat=q.who.seat, fp=q.fp))
+            return assumed
         raise NotOnRecord(f"{q.key} has no answer on this record", "Continue with `rebut resume`, or fork.")
     if q.refused:
         return GivenUp("missing tool", q.refused)
@@ -100,7 +103,9 @@ def _on_record(runtime: Runtime, q: Question, call: Call) -> Answered | GivenUp 
         return GivenUp(call.failed.failure, call.failed.message, call.failed.hint, recorded=True)
     if call.asked and not runtime.offline:
         _same_question(runtime, q, next(iter(call.asked.values())).fp, None)
-    if runtime.parent and (old := runtime.parent.calls.get(q.key)) and old.answered and old.answered.fp == q.fp:
+    changed = runtime.assumed is not None and runtime.assumed.depends(q.key)
+    old = runtime.parent.calls.get(q.key) if runtime.parent and not changed else None
+    if runtime.parent and old and old.answered and old.answered.fp == q.fp:
         found = old.answered
         if q.schema is None or fits(q.schema, found.value):
             came_from = found.copied_from or runtime.parent.opened.id

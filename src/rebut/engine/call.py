@@ -123,7 +123,8 @@ async def call_once(
     if attempt.outcome == "timeout" and (request.timeout < runtime.limits.timeout or took >= request.patience):
         cap = shown("minutes", runtime.limits.minutes or 0)
         hint = f"Raise it with {flag('minutes')}."
-        attempt = replace(attempt, message=f"the limit of {cap} cut this call off after {took:.0f} s", hint=hint)
+        why = f"the limit of {cap} cut this call off after {took:.0f} s"
+        attempt = replace(attempt, outcome="budget", message=why, hint=hint)  # the limit ended it, not the model
     if connection.patient:
         runtime.working_time.leave_out(runtime.working_time.seconds() - worked)
         runtime.write(asked)

@@ -169,7 +169,8 @@ class Debate:
                     self._fail(question, g, reopened=True)
             await self._runtime.sync()
             who = "; ".join(f"{f.who.seat} ({self.speaker(f.who)}): {f.kind}, {f.message}" for f in answers.failed)
-            raise TooFewReplies(f"{step}: {len(answers.answered)} of {len(asks)} answered, {need} needed. {who}")
+            said = f"{step}: {len(answers.answered)} of {len(asks)} answered, {need} needed. {who}"
+            raise TooFewReplies(said, kinds=tuple(f.kind for f in answers.failed))
         return answers
 
     async def _gather(self, questions: Sequence[Question]) -> list[Answer[Any] | Failure]:
@@ -211,9 +212,24 @@ class Debate:
         """Every answer on record so far by its key, for the partial outcome at a deadline."""
         return {key: c.answered.value for key, c in self._runtime.record.calls.items() if c.answered}
 
+    def same_model(self, one: Participant, other: Participant) -> bool:
+        """Whether two seats were given one model, under whatever names."""
+        return self._runtime.record.model(str(one.spec)) == self._runtime.record.model(str(other.spec))
+
     def stand_in(self, who: Participant) -> str:
         """The fallback that answers for a seat; empty while its own model does."""
         return self._runtime.record.stand_in(who.seat)
+
+    def spoke_for(self, who: Participant) -> str:
+        """The fallback that has answered for a seat; empty if none has."""
+        return self._runtime.record.spoke_for(who.seat)
+
+    def independent(self, spec: str, *others: Participant) -> bool:
+        """Whether a model that has answered is of another family than these participants, as far as is known."""
+        record = self._runtime.record
+        family = next((one.family for one in record.answered_by(spec) if one.family), "")
+        same = any(record.model(spec) == record.model(str(p.spec)) for p in others)
+        return bool(family) and not same and all(p.family and p.family != family for p in others)
 
     def speaker(self, who: Participant) -> str:
         """Which model answers for a seat now, for messages: its own, or the fallback that replaced it."""
@@ -457,9 +473,12 @@ class Debate:
             holder = folder_claims.claim(runtime.root, place, purpose, runtime.record.opened.id, shared)
         return "" if holder == runtime.record.opened.id else holder
 
-    def claimed(self, folder: str, purpose: str, *, shared: Collection[str] = ()) -> str:
-        """Which other session holds a folder for a purpose; empty if none does. Call this in `once`."""
-        found = folder_claims.holder(self._runtime.root, Path(folder), purpose, shared)
+    def claimed(self, folder: str, purpose: str, *, shared: Collection[str] = (), unfinished: bool = False) -> str:
+        """Which other session holds a folder for a purpose; empty if none does. Call this in `once`.
+
+        With `unfinished`, no session that has ended counts.
+        """
+        found = folder_claims.holder(self._runtime.root, Path(folder), purpose, shared, unfinished=unfinished)
         return "" if found == self._runtime.record.opened.id else found
 
     @property

@@ -1,22 +1,30 @@
-"""Forking a session into a new one: answers whose question is unchanged are copied, the others are asked again."""
+"""Forking a session into a new one: answers whose question is unchanged are copied, the others are asked again.
+
+How many of each is found out beforehand by running the protocol without calling a model: where the fork would ask, the
+parent's answer to that question is assumed, with other words, so that whatever depends on its words counts as new.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rebut.core.errors import Aborted, NotOnRecord, ParticipantFailed, RecordError, TooFewReplies, UsageError
+from rebut.core.json_value import Json
 from rebut.domain.outcome import Outcome
+from rebut.engine.parse import fits
 from rebut.engine.plan import Environment, Plan, opened, sound
 from rebut.engine.run import debate_of, finish, run
 from rebut.engine.runtime import redactor_of, runtime_of, view_of
 from rebut.engine.start import files_folder, new_session
 from rebut.engine.steering import as_decided, decisions
 from rebut.record import sessions
-from rebut.record.events import Fact
-from rebut.record.record import Record
+from rebut.record.events import Answered, Fact
+from rebut.record.record import Record, step_of
 
 AGAIN = "again"
 """The fact of a fork that copies no answers."""
@@ -41,7 +49,13 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # resume reads it, too
         for fact in decisions(old) if plan.decided else ():
             journal.write(fact)
-        for name in ("snapshot", "target", "context", "keys"):  # the keys last: with them the fork can be resumed
+        for name in (
+            "snapshot",
+            "target",
+            "unread_ok",
+            "context",
+            "keys",
+        ):  # the keys last: with them the fork can be resumed
             if name in old.facts:
                 journal.write(old.facts[name])
         await journal.sync()
@@ -51,26 +65,98 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
         return await run(runtime, plan, environment, folder)
 
 
-async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> tuple[int, int]:
-    """How many answers a fork would reuse, and about how many questions it would ask. Calls no model."""
+class ForkCount(tuple[int, int]):
+    """How many answers a fork reuses, and how many questions it asks."""
+
+    exact = True
+    """False if the parent has no answer on which the rest depends: at least so many reused, at most so many asked."""
+
+    @classmethod
+    def within(cls, reused: int, asked: int) -> ForkCount:
+        made = cls((reused, asked))
+        made.exact = False
+        return made
+
+
+async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> ForkCount:
+    """How many answers a fork would reuse, and how many questions it would ask. Calls no model.
+
+    New answers are assumed to have the same effect as the parent's, since their effect is not known yet.
+    """
     sound(plan)
     old = sessions.load(parent)
     topic = redactor_of(old, environment.known_secrets).door(plan.topic).strip()
     record = Record()
     runtime = runtime_of(record, plan, environment, view=view_of(old, parent, environment), parent=old)
+    runtime.assumed = assumed = AssumedAnswers(old)
     runtime.write(opened(plan, parent, topic, parent=old.opened.id))
     for fact in decisions(old) if plan.decided else ():
         runtime.write(fact)
-    complete = False
-    with suppress(NotOnRecord, ParticipantFailed, TooFewReplies, Aborted):
-        await plan.protocol.run(debate_of(runtime, plan))
-        complete = True
+    known = True
+    try:
+        with suppress(ParticipantFailed, TooFewReplies, Aborted):
+            await plan.protocol.run(debate_of(runtime, plan))
+    except NotOnRecord:
+        known = False
     await finish(runtime)
-    if complete:
-        return record.answers, 0
+    reused = sum(1 for call in record.calls.values() if call.answered and call.answered.copied_from)
+    if known:
+        return ForkCount((reused, len(assumed.asked)))
     each = plan.protocol.calls(as_decided(plan.settings, record)) if plan.protocol.calls else None
     total = sum(each.get(p.seat.partition(".")[0], 0) for p in plan.seats) if each else old.answers
-    return record.answers, max(1, total - record.answers)
+    return ForkCount.within(reused, max(len(assumed.asked), total - reused))
+
+
+class AssumedAnswers:
+    """Answers that are assumed for the questions that a fork would ask."""
+
+    def __init__(self, parent: Record) -> None:
+        self._parent = parent
+        self.asked: list[str] = []
+        """The keys of these questions."""
+        self._unmarked: set[str] = set()
+        """Steps with an answer in which no words could be changed."""
+
+    def depends(self, key: str) -> bool:
+        """Whether a question comes after an answer whose words could not be changed: then it counts as new."""
+        return any(step != step_of(key) for step in self._unmarked)
+
+    def answer(self, key: str, schema: type[Any] | None) -> Answered | None:
+        """The parent's answer with other words; None if the parent has none."""
+        if key not in self.asked:
+            self.asked.append(key)
+        old = self._parent.calls.get(key)
+        found = old.answered if old else None
+        if found is None or (schema is not None and not fits(schema, found.value)):
+            return None
+        value, marked = _marked(found.value) if schema else (f"{found.value}{MARK}", True)
+        if not marked or (schema is not None and not fits(schema, value)):
+            value = found.value
+            self._unmarked.add(step_of(key))
+        return replace(found, key=key, value=value, copied_from="")
+
+
+MARK = " …"
+EXACT = ("quote", "place", "id", "same_as")
+"""Fields whose words have a meaning for the program."""
+
+
+def _marked(value: Json, name: str = "") -> tuple[Json, bool]:
+    """A value with other words in all its sentences, and whether everything that a prompt may show was changed."""
+    match value:
+        case str() if value.startswith(("--- ", "diff ")) or "\n@@ " in value:
+            return value, False  # a changed patch would no longer apply
+        case str():
+            return (value, True) if name in EXACT or " " not in value else (value + MARK, True)
+        case list():
+            rows = [_marked(row, name) for row in value]
+            return [row for row, _ in rows], all(ok for _, ok in rows)
+        case dict():
+            fields = {key: _marked(row, key) for key, row in value.items()}
+            changed: Json = {key: row for key, (row, _) in fields.items()}
+            return changed, all(ok for _, ok in fields.values()) and (bool(name) or changed != value)
+        case _:
+            return value, True
 
 
 def parent_of(record: Record, environment: Environment) -> Record | None:

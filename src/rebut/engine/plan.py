@@ -72,6 +72,8 @@ class Plan:
     limits: Limits = Limits()
     context: Sequence[str] = ()
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
+    one_model: Mapping[str, str] = field(default_factory=dict)
+    """Names of a model → the name under which it counts, where two names mean one model."""
     notes: Sequence[str] = ()
     target: Target | None = None
     decided: bool = True
@@ -82,6 +84,8 @@ class Plan:
     """The key with which the target was redacted. The session uses it too, so that a secret has one placeholder."""
     asked: Mapping[str, Json] = field(default_factory=dict)
     """What to do with the outcome, recorded for resume. The debate itself never reads it."""
+    unread_ok: Sequence[str] = ()
+    """Paths of the target that may stay unread without making the outcome inconclusive."""
     checked: bool = False
     """Whether the protocol has already checked the plan."""
     searched: bool = False
@@ -133,6 +137,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
         limits=plan.limits.to_json(),
         aliases=(alias,) if alias else (),
         forked_from=parent,
+        one_model=dict(plan.one_model),
         ledger=VERSION,
     )
 

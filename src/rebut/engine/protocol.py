@@ -8,7 +8,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,9 @@ class Ended:
     settings: Any
     outcome: Outcome | None = None
     error: RebutError | None = None
-    """Neither: the debate continues."""
+    """Neither: the debate continues, or was interrupted."""
+    so_far: Mapping[str, Json] = field(default_factory=dict)
+    """The data of the best result so far, for a debate that was interrupted."""
 
     @property
     def ledger(self) -> Ledger:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rebut.core.errors import Aborted, DeadlineReached, ParticipantFailed, ProtocolError, TooFewReplies
+from rebut.core.errors import Aborted, DeadlineReached, Interrupted, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.core.text import cut
 from rebut.domain.ledger import NOTHING_KEPT, Move
 from rebut.domain.outcome import Outcome, so_far
@@ -21,6 +22,9 @@ from rebut.engine.steering import as_decided, settled, steering_of
 from rebut.record.events import Closed
 from rebut.record.record import Record
 from rebut.record.timings import Timings
+
+if TYPE_CHECKING:
+    from rebut.workspace.targets.unread import UnreadFiles
 
 
 async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Path) -> Outcome:
@@ -65,6 +69,11 @@ async def _to_the_end(runtime: Runtime, plan: Plan) -> Outcome:
         await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, outcome=partial))
         await runtime.sync()
         return partial
+    except (Interrupted, asyncio.CancelledError):
+        known = plan.protocol.partial(debate).data if plan.protocol.partial and runtime.record.answers else {}
+        await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, so_far=known))
+        await runtime.sync()
+        raise
     except (ParticipantFailed, TooFewReplies, Aborted) as error:
         for note in await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, error=error)):
             error.add_note(note)
@@ -136,8 +145,13 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
     unplaced = runtime.ledger.unplaced
     if unplaced:
         notes.append(_unplaced(unplaced))
+    files = _unread_files(record)
+    told += [files.caveat] if files.caveat else []
+    notes += files.notes
+    whole = outcome.conclusive and not unplaced and not unread(record)
     return outcome.filled(
-        conclusive=outcome.conclusive and not unplaced and not unread(record),
+        conclusive=whole and not files.doubtful,
+        only_unread=whole and bool(files.doubtful),
         heading=", ".join([outcome.heading, *told]),
         caveats=(*outcome.caveats, *told),
         ledger=runtime.ledger,
@@ -148,6 +162,13 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
         notes=tuple(dict.fromkeys(notes)),
         worth=outcome.worth.paid(record) if outcome.worth else None,
     )
+
+
+def _unread_files(record: Record) -> UnreadFiles:
+    """The files of the target that no model read (C17)."""
+    from rebut.workspace.targets.unread import UnreadFiles, unread_in
+
+    return unread_in(record) if "target" in record.facts else UnreadFiles()
 
 
 def _unplaced(objections: Sequence[Move]) -> str:

@@ -31,6 +31,7 @@ from rebut.record.reachability import Reachability
 from rebut.record.record import Amount, Record
 
 if TYPE_CHECKING:
+    from rebut.engine.fork import AssumedAnswers
     from rebut.engine.plan import Environment, Plan
     from rebut.engine.protocol import Protocol
     from rebut.record.journal import Journal
@@ -121,6 +122,8 @@ class Runtime:
     """What changed, if another version of rebut or of the protocol began this debate."""
     parent_upgraded: str = ""
     """The same for the parent of a fork."""
+    assumed: AssumedAnswers | None = None
+    """What is assumed where a fork would ask, while its calls are counted."""
     carried: dict[str, str] = field(default_factory=dict)
     """Facts that an earlier version derived and this run uses: key → what changed."""
     control: Control = field(default_factory=Control)

@@ -50,6 +50,8 @@ async def start(plan: Plan, environment: Environment) -> Outcome:
         view = await _snapshot(plan, folder, redactor.door, environment, facts)
         if plan.target is not None:
             facts["target"] = _target_fact(plan.target, redactor.door, plan.searched)
+            if plan.unread_ok:
+                facts["unread_ok"] = list(plan.unread_ok)
         files = await files_folder(plan, folder, topic)
         if files.path:
             facts["folder"] = files.path

@@ -39,6 +39,8 @@ class Opened:
     limits: Mapping[str, Json] = field(default_factory=dict)
     aliases: Sequence[str] = ()
     forked_from: str = ""
+    one_model: Mapping[str, str] = field(default_factory=dict)
+    """Models by name → the name under which each counts, where two names mean one model."""
     ledger: int = 1
     """The version of the rules by which its points become one issue."""
 

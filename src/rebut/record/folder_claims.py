@@ -38,20 +38,20 @@ def claim(root: Path, folder: Path, purpose: str, id: str, shared: Collection[st
     return id
 
 
-def holder(root: Path, folder: Path, purpose: str, shared: Collection[str] = ()) -> str:
+def holder(root: Path, folder: Path, purpose: str, shared: Collection[str] = (), *, unfinished: bool = False) -> str:
     """The session that holds a folder for a purpose; empty if none does.
 
     A claim is void when its session was deleted, or has ended and none of its files there is left. `shared` are files
-    that other sessions write, too: these do not count.
+    that other sessions write, too: these do not count. With `unfinished`, no session that has ended counts.
     """
     try:
         id = (_place(root, folder) / purpose.replace("/", "-")).read_text(encoding="utf-8")
     except OSError:
         return ""
-    return "" if _void(root, folder, id, shared) else id
+    return "" if _void(root, folder, id, shared, unfinished) else id
 
 
-def _void(root: Path, folder: Path, id: str, shared: Collection[str]) -> bool:
+def _void(root: Path, folder: Path, id: str, shared: Collection[str], unfinished: bool) -> bool:
     if not (root / id).is_dir():
         return True
     try:
@@ -59,7 +59,7 @@ def _void(root: Path, folder: Path, id: str, shared: Collection[str]) -> bool:
     except RecordError:
         return False  # it is being opened, or cannot be read: it may not have ended
     wrote = [path for path in map(Path, record.wrote) if path.parent == folder and path.name not in shared]
-    return record.closed is not None and not any(path.is_symlink() or path.exists() for path in wrote)
+    return record.closed is not None and (unfinished or not any(path.is_symlink() or path.exists() for path in wrote))
 
 
 def holders(root: Path, folder: Path) -> list[str]:

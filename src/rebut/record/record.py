@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.core.types import ModelSpec
 from rebut.record.events import Amended, Answered, Asked, Attempt, Closed, Fact, Failed, Line, Opened, Resumed, Wrote
 
 IN_ROUND = re.compile(r"r[1-9]\d*/")
@@ -164,10 +165,29 @@ class Record:
         fact = self.facts.get("notes")
         return [str(note) for note in fact.value] if fact and isinstance(fact.value, list) else []
 
+    def model(self, spec: str) -> str:
+        """The model that a spec means, whatever the effort or the name: two names may mean one model."""
+        identity = ModelSpec.parse(spec).identity
+        return self.opened.one_model.get(identity, identity)
+
     def stand_in(self, seat: str) -> str:
         """The fallback that answered for a seat; empty while its own model did."""
         fact = self.facts.get(f"fallback@{seat}")
         return str(fact.value["spec"]) if fact and isinstance(fact.value, dict) else ""
+
+    def answered_by(self, spec: str, seat: str = "") -> list[Attempt]:
+        """The replies that a model gave, of one seat or of all."""
+        return [
+            attempt
+            for call in self.calls.values()
+            for asked, attempt in call.returned
+            if asked and asked.spec == spec and attempt.outcome == "ok" and seat in ("", seat_of(call.key))
+        ]
+
+    def spoke_for(self, seat: str) -> str:
+        """The fallback that has answered for a seat at least once; empty if none has."""
+        spec = self.stand_in(seat)
+        return spec if spec and self.answered_by(spec, seat) else ""
 
     @property
     def answers(self) -> int:

@@ -9,7 +9,7 @@ from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
 from rebut.domain.ledger import Evidence, Ledger, Point, noun_in
-from rebut.domain.limits import shown
+from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ledger_of
 from rebut.domain.worth import Worth, fate_of
@@ -223,7 +223,7 @@ def ending(
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
         rows += labelled("failed", ", ".join(missing), width)
-    notes = [note for note in outcome.notes if note not in told]
+    notes = [note for note in outcome.notes if note not in told or is_clamped(note)]
     for note in notes[:MOST_NOTES]:
         rows += labelled("note", note, width)
     if len(notes) > MOST_NOTES:

@@ -22,12 +22,13 @@ from rebut.core.frozen import frozen
 from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
-from rebut.domain.limits import RANGES
+from rebut.domain.limits import RANGES, clamped
 from rebut.setup.config_files import (
     REPO_FILE,
     UserTables,
     Wire,
     both_files,
+    gate_wish,
     never_in,
 )
 
@@ -97,6 +98,8 @@ class Config:
     """Globs of files that are never sent."""
     seats: Mapping[str, tuple[ModelSpec, ...]] = field(default_factory=dict)
     """Role → the models that have its seats unless the command line names others."""
+    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Protocol → seats, settings and limits that it has unless the command line names others."""
     gate: Wish = Wish()
     """The user's alone: the repository's is read from the base of the change under review."""
     notices: tuple[str, ...] = ()
@@ -120,7 +123,7 @@ class Config:
         if found := self.provider(name):
             return found
         known = sorted({p.name for p in self.providers} | set(BUILT_IN) | set(self.tools))
-        near = _nearest(name, known)
+        near = nearest(name, known)
         guess = f"did you mean {near}? " if near else ""
         raise UsageError(f"unknown provider {name!r}", f"{guess}Known: {', '.join(known)}.")
 
@@ -143,7 +146,7 @@ class Config:
         return list(dict.fromkeys(v for v in values if v))
 
 
-def _nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str:
+def nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str:
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), "")
@@ -169,7 +172,8 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
         repo_allow=None if repo_allow is None else tuple(repo_allow),
         never=never_in(user, repo),
         seats=_seats(user.get("seats", {}), path.name),
-        gate=Wish(**user.get("gate", {})),
+        protocols=user.get("protocols", {}),
+        gate=gate_wish(user),
         notices=tuple(notices),
         faults=faults,
     )
@@ -179,11 +183,7 @@ def _clamped(limits: Mapping[str, float], file: str, notices: list[str]) -> dict
     """The limits that a file sets, within the permitted ranges."""
     values = dict(limits)
     for name, value in limits.items():
-        low, high = RANGES[name]
-        if not low <= value <= high:
-            # A NaN fails every comparison and becomes the lowest value, which is the safe side.
-            values[name] = used = high if value > high else low
-            notices.append(f"{file}: limits.{name} = {value:g} is outside {low:g} to {high:g}; {used:g} is used.")
+        values[name] = clamped(f"{file}: limits.{name}", value, *RANGES[name], notices)
     return values
 
 
@@ -202,7 +202,7 @@ def _seats(table: Mapping[str, str | list[str]], file: str) -> dict[str, tuple[M
     """Role → specs. A protocol may have any role, so only a near miss of a shipped role is refused."""
     out: dict[str, tuple[ModelSpec, ...]] = {}
     for role, value in table.items():
-        if role not in ROLES and (near := _nearest(role, ROLES, 0.8)):
+        if role not in ROLES and (near := nearest(role, ROLES, 0.8)):
             raise ConfigError(
                 f"{file}: unknown key seats.{role}",
                 f"Did you mean {near}? Known here: {', '.join(ROLES)}, and those of your own protocols.",

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, cast
 
 from rebut.core import files
 from rebut.core.errors import ConfigError
+from rebut.domain.gate_policy import Wish
 
 REPO_FILE = "rebut.toml"
 LARGEST_FILE = 1_000_000
@@ -26,7 +27,7 @@ class RepoTables(TypedDict, total=False):
 
     limits: dict[str, float]
     egress: Egress
-    gate: dict[str, str]
+    gate: dict[str, Any]
 
 
 class UserTables(RepoTables, total=False):
@@ -36,6 +37,7 @@ class UserTables(RepoTables, total=False):
     tools: dict[str, dict[str, object]]
     analysers: dict[str, dict[str, object]]
     seats: dict[str, str | list[str]]
+    protocols: dict[str, dict[str, Any]]
 
 
 def user_path(env: Mapping[str, str]) -> Path:
@@ -63,6 +65,12 @@ def both_files(
     path = named or user_path(env)
     repo = repository_file(read(workspace / REPO_FILE, needed=False))
     return path, user_file(path, needed=named is not None or bool(env.get("REBUT_CONFIG"))), repo
+
+
+def gate_wish(tables: RepoTables) -> Wish:
+    """What a file sets for a gate."""
+    table = dict(tables.get("gate", {}))
+    return Wish(**{**table, "unread_ok": tuple(table.get("unread_ok", ()))})
 
 
 def never_in(user: UserTables, repo: RepoTables) -> tuple[str, ...]:

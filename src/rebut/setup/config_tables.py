@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rebut.core.errors import ConfigError
+from rebut.engine.protocol import BUILT_IN
 from rebut.setup.config_files import Wire
 
 
@@ -46,6 +47,7 @@ class GateTable(StrictTable):
     fail_on: Literal["P1", "P2", "P3"] | None = None
     on_inconclusive: Literal["fail", "pass"] | None = None
     dismissals: Literal["all", "shared", "none"] | None = None
+    unread_ok: list[str] = []
 
 
 class RepoFile(StrictTable):
@@ -63,6 +65,8 @@ class UserFile(RepoFile):
     """What `lint` runs; `backends/linters/tables.py` checks their keys."""
     seats: dict[str, str | list[str]] = {}
     """Role → spec, or a list of specs for a role with several seats. Any protocol's roles, also of your own."""
+    protocols: dict[str, dict[str, str | int | float | bool | list[str]]] = {}
+    """Protocol → its seats, settings and limits. `setup/defaults.py` checks the keys when the protocol is used."""
 
 
 TABLES: dict[str, type[StrictTable]] = {
@@ -86,5 +90,7 @@ def checked(model: type[StrictTable], raw: Mapping[str, object], file: str) -> M
         raise ConfigError(f"{file}: {key}: {first['msg'][:1].lower()}{first['msg'][1:]}", "Change that value.")
     known = list((TABLES[path[0]] if len(path) > 1 else model).model_fields)
     near = difflib.get_close_matches(path[-1], known, n=1)
+    if len(path) == 1 and "protocols" in known and path[0] in BUILT_IN:
+        near = [f"[protocols.{path[0]}]"]
     guess = f"Did you mean {near[0]}? " if near else ""
     raise ConfigError(f"{file}: unknown key {key}", f"{guess}Known here: {', '.join(known)}.")

@@ -25,6 +25,7 @@ from rebut.record.record import Record
 from rebut.setup import config as configs
 from rebut.setup.config_files import REPO_FILE
 from rebut.setup.connect import Custom, connector
+from rebut.setup.defaults import bounds_of, defaults, within
 from rebut.setup.seats import Given, SeatAssignment, Seats, check_effort, is_self_debate, only_seats
 from rebut.workspace.targets.target import headline
 
@@ -126,12 +127,14 @@ class Setup:
         options = DebateOptions(**{one.name: named.pop(one.name) for one in fields(DebateOptions) if one.name in named})
         made = load(protocol)
         given, wanted, notices = self._prepared(made, named)
+        usual = defaults(self.config, made)
         lowered = self.lowered({**(options.limits or {}), "rounds": wanted.get("rounds")})
-        settings = self._settings(made, wanted)
+        settings, clamped = self._settings(made, wanted, usual.settings)
         made = made.with_settings(settings)
         target, context = options.target, options.context
-        limits = self._limits(options, made.limits(settings) if made.limits else {})
-        seats = self._seats(made, {**made.models, **given}, options, str(wanted.get("effort") or ""))
+        limits = self._limits(options, made.limits(settings) if made.limits else {}, usual.limits)
+        effort = str(wanted.get("effort") or usual.settings.get("effort") or "")
+        seats = self._seats(made, {**made.models, **given}, options, effort, usual.seats)
         plan = Plan(
             protocol=made,
             topic=topic or (headline(target) if target else ""),
@@ -141,10 +144,20 @@ class Setup:
             limits=limits,
             context=[self._inside(path) for path in ([context] if isinstance(context, str | Path) else context)],
             fallbacks=seats.fallbacks,
-            notes=(*seats.notes, *notices, *lowered, *(target.notes if target else ()), *self.config.notices),
+            one_model=seats.one_model,
+            notes=(
+                *seats.notes,
+                *notices,
+                *usual.notices,
+                *clamped,
+                *lowered,
+                *(target.notes if target else ()),
+                *self.config.notices,
+            ),
             target=target,
             most_rounds=self._most_rounds,
             redaction=options.redaction,
+            unread_ok=self.config.gate.unread_ok,
             searched=target is not None and (target, options.redaction) == self._resolved,
         )
         if made.check:
@@ -166,19 +179,34 @@ class Setup:
         found, notices = protocol.prepare(asked)
         return given, {**wanted, **found}, notices
 
-    def _settings(self, protocol: Protocol, wanted: Mapping[str, Any]) -> Any:
-        """The settings of a protocol. Rounds come from the user, else from the config, and are capped by the latter."""
+    def _settings(
+        self, protocol: Protocol, wanted: Mapping[str, Any], of_config: Mapping[str, Any]
+    ) -> tuple[Any, list[str]]:
+        """The settings of a protocol, and notices on values of the config that it cannot have.
+
+        They come from the user, else from the config; rounds are capped by the repository.
+        """
+        wanted, notices = {**of_config, **wanted}, list[str]()
         values = dict(wanted)
         if "rounds" in protocol.settings.model_fields:
             if isinstance(wanted.get("rounds"), int):
                 values["rounds"] = int(self.config.capped("rounds", wanted["rounds"]))
             elif "rounds" not in wanted and (usual := self.config.limits.get("rounds")):
-                values["rounds"] = usual
-        return settings_of(protocol, values)
+                source = f"limits.rounds of your config, for {protocol.name},"
+                values["rounds"] = within(protocol, "rounds", usual, source, notices)
+        return settings_of(protocol, values), notices
 
-    def _seats(self, protocol: Protocol, given: Given, options: DebateOptions, effort: str) -> Seats:
+    def _seats(
+        self,
+        protocol: Protocol,
+        given: Given,
+        options: DebateOptions,
+        effort: str,
+        usual: Mapping[str, tuple[ModelSpec, ...]],
+    ) -> Seats:
         attended = self.rehearsal or (sys.stdin is not None and sys.stdin.isatty())
-        assignment = SeatAssignment(protocol, self.config, self.connect, attended=attended, find=self._find)
+        config = replace(self.config, seats={**self.config.seats, **usual}) if usual else self.config
+        assignment = SeatAssignment(protocol, config, self.connect, attended=attended, find=self._find)
         seats = assignment.assign(
             given,
             effort=effort,
@@ -229,7 +257,7 @@ class Setup:
 
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
         """The plan of a recorded session, with the changes of a fork."""
-        changes = {k: v for k, v in (changes or {}).items() if v not in (None, "", (), False)}
+        changes = {k: v for k, v in (changes or {}).items() if v is not False and v not in (None, "", ())}
         was = record.opened
         made = load(was.source or was.protocol)
         before, fallbacks = participants(record)
@@ -245,12 +273,17 @@ class Setup:
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *there)}}
         settings = settings_of(made, values)
         made = made.with_settings(settings)
+        # A seat that only the old settings wanted, such as the person of a manual review, is not in the fork.
+        gone = load(was.source or was.protocol).with_settings(settings_of(made, was.settings)).models
+        gone = {seat: text for seat, text in gone.items() if seat not in made.models and seat not in changes}
+        specs = {seat: spec for seat, spec in specs.items() if gone.get(seat) != str(spec)}
         specs |= {seat: ModelSpec.parse(text) for seat, text in made.models.items() if seat not in specs}
         # A stand-in that the user did not name follows the seat whose model it is.
         models = {p.seat: str(p.spec) for p in before}
         named = {seat: [str(s) for s in more] for seat, more in fallbacks.items()}
         named = {s: more for s, more in named.items() if s not in made.stand_ins or more != [models[made.stand_ins[s]]]}
-        allow_same_model = bool(changes.get("allow_same_model")) or is_self_debate(before, made)
+        named = {seat: more for seat, more in named.items() if seat in specs or seat not in gone}
+        allow_same_model = bool(changes.get("allow_same_model")) or is_self_debate(record, before, made)
         assignment = SeatAssignment(made, self.config, self.connect)
         seats = assignment.fill(specs, fallbacks=named, allow_same_model=allow_same_model)
         kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
@@ -267,6 +300,7 @@ class Setup:
             workspace=Path(was.workspace),
             limits=limits,
             fallbacks=seats.fallbacks,
+            one_model=seats.one_model,
             notes=(*seats.notes, *self.lowered({**asked_for, "rounds": changes.get("rounds")}), *self.config.notices),
             decided="rounds" not in changes,
             most_rounds=self._most_rounds,
@@ -281,11 +315,13 @@ class Setup:
         most = self.config.ceilings.get("rounds")
         return None if most is None else int(most)
 
-    def _limits(self, options: DebateOptions, of_protocol: Mapping[str, float]) -> Limits:
+    def _limits(
+        self, options: DebateOptions, of_protocol: Mapping[str, float], of_config: Mapping[str, float]
+    ) -> Limits:
         """The user's limits, else the config's, else the protocol's; all lowered to what the repository permits."""
         given = {**(options.usual_limits or {}), **(options.limits or {})}
         mine = {name: value for name, value in self.config.limits.items() if name in Limits.__dataclass_fields__}
-        chosen = {"timeout": Limits().timeout, **of_protocol, **mine, **self.permitted_limits(given)}
+        chosen = {"timeout": Limits().timeout, **of_protocol, **mine, **of_config, **self.permitted_limits(given)}
         return Limits.from_json({k: self.config.capped(k, v) for k, v in chosen.items()})
 
     def permitted_limits(self, given: Mapping[str, float | None]) -> dict[str, float]:
@@ -368,8 +404,7 @@ def settings_of(protocol: Protocol, values: Mapping[str, Any]) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
-        field = protocol.settings.model_fields.get(name)
-        bounds = {k: getattr(m, k) for m in (field.metadata if field else ()) for k in ("ge", "le") if hasattr(m, k)}
+        bounds = bounds_of(protocol, name)
         if set(bounds) == {"ge", "le"}:
             raise UsageError(f"{name} must be {bounds['ge']} to {bounds['le']}, got {first['input']}") from error
         raise UsageError(f"{name}: {first['msg']}, got {first['input']!r}") from error

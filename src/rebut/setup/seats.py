@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from rebut.core.errors import NotSeated, UsageError
+from rebut.core.files import shipped
 from rebut.core.frozen import frozen
+from rebut.core.network import same_place
 from rebut.core.types import EFFORTS, ModelSpec, Participant
 from rebut.engine.protocol import MANY, MOST_FOUND, Protocol
 from rebut.engine.runtime import Connection
-from rebut.setup.config import Config
+from rebut.record.record import Record
+from rebut.setup.config import BUILT_IN, Config
 
 if TYPE_CHECKING:
     from rebut.setup.discover import FoundModel
@@ -28,6 +31,8 @@ class Seats:
     participants: tuple[Participant, ...]
     fallbacks: Mapping[str, tuple[ModelSpec, ...]]
     notes: tuple[str, ...] = ()
+    one_model: Mapping[str, str] = field(default_factory=dict)
+    """Names of a model → the name under which it counts, where two names mean one model."""
 
 
 class SeatAssignment:
@@ -63,14 +68,21 @@ class SeatAssignment:
         """Fill each role with the models in `given`, else in the config, else found here, else with its program."""
         check_effort(effort)
         roles, notes = self._protocol.seats, list[str]()
-        chosen = {role: self._named(role, given) for role in roles}
+        chosen = {
+            role: [replace(spec, model=(models or {}).get(role) or spec.model) for spec in self._named(role, given)]
+            for role in roles
+        }
         missing = [role for role, count in roles.items() if count and role != self._judge and not chosen[role]]
-        found = self._look() if missing else []
+        third = self._wants_third(chosen)
+        found = self._look() if missing else self._look_for_judge(chosen) if third else []
         repeated = False
         if able := self._available(found):
-            repeated = self._choose_found(chosen, able, notes)
-            notes += [f"not used: {one.name} ({one.problem})" for one in found if one.here and one.problem]
-            self._note_unlisted(notes)
+            if missing:
+                repeated = self._choose_found(chosen, able, notes)
+                notes += [f"not used: {one.name} ({one.problem})" for one in found if one.here and one.problem]
+                self._note_unlisted(notes)
+            if third:
+                self._choose_judge(chosen, able, notes)
         elif programs and any(not chosen[role] for role in programs if role != self._judge):
             self._choose_programs(chosen, programs, notes)
         specs: dict[str, ModelSpec] = {}
@@ -91,7 +103,7 @@ class SeatAssignment:
         """Seats with the given models. Adds the default judge, and notes on how independent the models are."""
         protocol, specs, notes = self._protocol, dict(named), list[str]()
         parties = {seat: spec for seat, spec in specs.items() if seat != self._judge and protocol.seats.get(seat) != 0}
-        _must_differ({seat: self._with_model(spec) for seat, spec in parties.items()}, allow_same_model, notes)
+        self._must_differ(parties, allow_same_model, notes)
         default = self._judge if self._judge not in specs else ""
         if default:
             party, spec = self._model_of_judge(parties)
@@ -99,16 +111,19 @@ class SeatAssignment:
             fresh = f"{_called(party)}'s model ({spec}) in a new conversation"
             notes.append(f"the {default} is {fresh}, so it is not independent")
         for seat, spec in parties.items():
-            if not default and self._judge and spec.identity == specs[self._judge].identity:
+            if not default and self._judge and self._who(spec) == self._who(specs[self._judge]):
                 notes.append(f"the {self._judge} is {_called(seat)}'s model too ({spec}), so it is not independent")
         for seat, spec in specs.items():
             if seat not in protocol.silent:  # nothing is sent to a silent seat
                 permitted(self._config, seat, spec)
         filled = [Participant(s, spec, self._family(s, spec), default=s == default) for s, spec in specs.items()]
         families = {p.family for p in filled if p.seat in parties}
-        if len(families) == 1 < len({spec.identity for spec in parties.values()}) and "" not in families:
+        if len(families) == 1 < len({self._who(spec) for spec in parties.values()}) and "" not in families:
             notes.append(f"all debaters are of one family ({families.pop()}): less independent than two families")
-        return Seats(tuple(filled), self._fallbacks(specs, parties, fallbacks or {}, allow_same_model), tuple(notes))
+        others = self._fallbacks(specs, parties, fallbacks or {}, allow_same_model)
+        every = [*specs.values(), *(spec for more in others.values() for spec in more)]
+        names = {spec.identity: who for spec in every if (who := self._who(spec)) != spec.identity}
+        return Seats(tuple(filled), others, tuple(notes), names)
 
     # Models that are named. ---------------------------------------------------------------------------------------
 
@@ -184,15 +199,15 @@ class SeatAssignment:
         True if a model has two seats that way.
         """
         named = [spec for role, specs in chosen.items() if role != self._judge for spec in specs]
-        families = {self._connect(spec).family or spec.identity for spec in named}
-        models = {spec.identity for spec in named}
+        families = self._families(chosen)
+        models = {self._who(spec) for spec in named}
         repeated = False
         for role, count in self._protocol.seats.items():
             if chosen[role] or role == self._judge or not count:
                 continue
             for n in range(1, (MOST_FOUND if count == MANY else count) + 1):
                 one = _of_new_family(able, families)
-                one = one or next((o for o in able if o.specs[0].identity not in models), None)
+                one = one or next((o for o in able if self._who(o.specs[0]) not in models), None)
                 if one is None and count == MANY and n > 1:
                     break  # the same model in two seats of a role adds nothing
                 repeated = repeated or one is None
@@ -200,14 +215,42 @@ class SeatAssignment:
                 chosen[role].append(told_apart(one.specs[0], chosen[role]))
                 notes.append(f"the {role if count == 1 else f'{role}.{n}'} is {one.described}")
                 families.add(one.family)
-                models.add(one.specs[0].identity)
-        # Where the user named the parties, no model of a third provider is added: it would read their material.
-        third = None if named or not self._protocol.third_judges else _judge_of_new_family(able, families)
-        if third and self._judge and not chosen[self._judge]:
+                models.add(self._who(one.specs[0]))
+        return repeated
+
+    def _wants_third(self, chosen: Mapping[str, list[ModelSpec]]) -> bool:
+        """Whether a model of a third family is to judge. Scripted debates have no family to be independent of."""
+        if not self._judge or chosen[self._judge] or not self._protocol.third_judges:
+            return False
+        return all(spec.provider != "scripted" for specs in chosen.values() for spec in specs)
+
+    def _look_for_judge(self, chosen: Mapping[str, list[ModelSpec]]) -> Sequence[FoundModel]:
+        """Look for a judge where the user named the parties: only providers that could be of another family."""
+        if self._find is None or not (self._attended or self._config.user_allow):
+            return []
+        families = self._families(chosen)
+        tools = shipped("tools.toml")["tools"]
+        taken = {spec.provider for specs in chosen.values() for spec in specs if spec.provider in tools}
+
+        def could_judge(name: str) -> bool:
+            if name in BUILT_IN or name in taken or tools.get(name, {}).get("family") in families:
+                return False
+            return self._config.allowed(name) if self._attended else self._config.listed(name)
+
+        return self._find(could_judge)
+
+    def _families(self, chosen: Mapping[str, list[ModelSpec]]) -> set[str]:
+        """The families of the parties, so far."""
+        specs = [(role, spec) for role, more in chosen.items() if role != self._judge for spec in more]
+        return {self._family(role, spec) or spec.identity for role, spec in specs}
+
+    def _choose_judge(self, chosen: dict[str, list[ModelSpec]], able: Sequence[FoundModel], notes: list[str]) -> None:
+        """Let a model of a family without a seat judge, if there is one."""
+        third = _judge_of_new_family(able, self._families(chosen))
+        if third and third.kind != "embedded":
             chosen[self._judge] = [third.specs[0]]
             own = "with whatever model it is set to" if third.any_family else "a family of its own"
             notes.append(f"the {self._judge} is {third.family}, {own}: {third.why}")
-        return repeated
 
     def _choose_programs(
         self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]
@@ -243,10 +286,37 @@ class SeatAssignment:
                 raise
             return ""
 
-    def _with_model(self, spec: ModelSpec) -> ModelSpec:
-        """The spec with its provider's default model: `here` and `here:qwen3` may be the same."""
-        provider = None if spec.model else self._config.provider(spec.provider)
-        return replace(spec, model=provider.model) if provider else spec
+    def _who(self, spec: ModelSpec) -> str:
+        """What a spec means, to compare two of them: the first provider with its address, and the model there.
+
+        `here` and `here:qwen3` may be one model, and so may two tables of the config with one address.
+        """
+        provider = self._config.provider(spec.provider)
+        if provider is None:
+            return spec.identity
+        place, model = same_place(provider.base_url), spec.model or provider.model
+        for other in self._config.providers:
+            if other.name not in self._config.faults and same_place(other.base_url) == place:
+                return ModelSpec(other.name, model.casefold().removesuffix(":latest")).identity
+        return spec.identity
+
+    def _must_differ(self, specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]) -> None:
+        """Refuse one model in two seats, under whatever names, unless that is `allowed`; then `notes` says so."""
+        seen: dict[str, str] = {}
+        for seat, spec in specs.items():
+            who = self._who(spec)
+            if spec.provider == "human" or who not in seen:
+                seen[who] = seat
+                continue
+            first = seen[who]
+            one, names = specs[first], (f"{first} and {seat}", f"both {spec.identity}")
+            if one.provider != spec.provider:
+                names = f"{first} ({one}) and {seat} ({spec})", "one model: two names for the same address"
+            if not allowed:
+                raise UsageError(
+                    f"{names[0]} are {names[1]}; name two different models, or --allow-same-model for a self-debate"
+                )
+            notes.append(f"self-debate: {names[0]} are {names[1]}, so this is not two independent opinions")
 
     def _fallbacks(
         self, specs: Mapping[str, ModelSpec], parties: Mapping[str, ModelSpec], given: Given, allow_same_model: bool
@@ -259,7 +329,7 @@ class SeatAssignment:
         stand_ins = {seat: specs[other] for seat, other in self._protocol.stand_ins.items() if other in specs}
         for seat, stand_in in stand_ins.items():
             is_model = stand_in.provider not in NO_STAND_IN
-            if is_model and seat not in out and seat in specs and stand_in.identity != specs[seat].identity:
+            if is_model and seat not in out and seat in specs and self._who(stand_in) != self._who(specs[seat]):
                 out[seat] = (replace(stand_in, name=""),)
         for seat, more in out.items():
             if seat not in specs:
@@ -267,9 +337,9 @@ class SeatAssignment:
             for spec in more:
                 permitted(self._config, seat, spec)
                 self._connect(spec)
-                if seat not in stand_ins or stand_ins[seat].identity != spec.identity:
+                if seat not in stand_ins or self._who(stand_ins[seat]) != self._who(spec):
                     others = {other: party for other, party in parties.items() if other != seat}
-                    _must_differ({**others, seat: spec}, allow_same_model, [])
+                    self._must_differ({**others, seat: spec}, allow_same_model, [])
         return out
 
 
@@ -314,27 +384,10 @@ def only_seats(protocol: Protocol, seats: Sequence[Participant], named: Iterable
     return out
 
 
-def is_self_debate(seats: Sequence[Participant], protocol: Protocol) -> bool:
+def is_self_debate(record: Record, seats: Sequence[Participant], protocol: Protocol) -> bool:
     """Whether one model has two sides already, which the user has allowed."""
-    parties = [p.spec.identity for p in seats if p.seat != protocol.judge and p.spec.provider != "human"]
+    parties = [record.model(str(p.spec)) for p in seats if p.seat != protocol.judge and p.spec.provider != "human"]
     return len(set(parties)) < len(parties)
-
-
-def _must_differ(specs: Mapping[str, ModelSpec], allowed: bool, notes: list[str]) -> None:
-    seen: dict[str, str] = {}
-    for seat, spec in specs.items():
-        if spec.provider == "human" or spec.identity not in seen:
-            seen[spec.identity] = seat
-            continue
-        first = seen[spec.identity]
-        if not allowed:
-            raise UsageError(
-                f"{first} and {seat} are both {spec.identity}; name two different models, "
-                "or --allow-same-model for a self-debate"
-            )
-        notes.append(
-            f"self-debate: {first} and {seat} are both {spec.identity}, so this is not two independent opinions"
-        )
 
 
 def _of_new_family(able: Sequence[FoundModel], families: Collection[str]) -> FoundModel | None:

@@ -44,6 +44,7 @@ def config_command(what: str, as_json: bool) -> int:
         "allow": _allowed(found),
         "never": list(found.never),
         "gate": _set(found.gate),
+        "protocols": {name: dict(table) for name, table in found.protocols.items()},
         "notices": list(found.notices),
     }
     if as_json:
@@ -57,8 +58,9 @@ def config_command(what: str, as_json: bool) -> int:
             else "no key"
         )
         say(folded(f"  {p.name:<12} {p.wire:<9} {p.base_url}  ({key})", sys.stdout, 15))
-    for name in ("seats", "limits", "gate"):
-        if values := shown[name]:
+    tables = {name: shown[name] for name in ("seats", "limits", "gate")} | shown["protocols"]
+    for name, values in tables.items():
+        if values:
             said = ", ".join(f"{key} {value}" for key, value in values.items())
             say(folded(f"  {name:<12} {said}", sys.stdout, 15))
     for name in ("allow", "never"):
@@ -71,7 +73,7 @@ def config_command(what: str, as_json: bool) -> int:
 
 def _set(table: Any) -> dict[str, Any]:
     """The values that are set in a table of the config."""
-    return {f.name: value for f in fields(table) if (value := getattr(table, f.name)) is not None}
+    return {f.name: value for f in fields(table) if (value := getattr(table, f.name)) not in (None, ())}
 
 
 def _allowed(found: Config) -> list[str] | None:

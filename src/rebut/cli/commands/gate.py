@@ -88,6 +88,8 @@ def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
         out += hanging(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
     for doubt in ruling.doubts:
         out += labelled("in doubt", doubt, width)
+    for line in ruling.accepted:
+        out += labelled("not read", f"{line}; accepted by [gate] unread_ok", width)
     if ruling.fixed:
         fixed = f"{', '.join(ruling.fixed)}, by the final version, which is in the working tree"
         out += labelled("fixed", fixed, width)
@@ -95,7 +97,7 @@ def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
     for id in ruling.dismissed:
         out += labelled("dismissed", f"{id}: {reasons[id]}", width)
     threshold = f"fails on {_above(policy.fail_on)}" if policy.fail_on else "no threshold"
-    source = f"; made stricter by {held.basis.source}" if held.basis.wish != type(held.basis.wish)() else ""
+    source = f"; made stricter by {held.basis.source}" if held.basis.wish.is_stricter else ""
     rule = f"{threshold}; an inconclusive review {'fails' if policy.on_inconclusive == 'fail' else 'passes'}{source}"
     out += labelled("policy", rule, width)
     for notice in policy.notices:

@@ -17,6 +17,7 @@ from rebut.cli.options import (
     common,
     gate_options,
     given_scope,
+    inconclusive_option,
     pairs,
     scope_options,
     shown,
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
 @click.argument("topic")
 @click.option("--proposer", type=SPEC, help="The model that takes a position.")
 @click.option("--challenger", type=SPEC, help="The model that attacks it; not the proposer's model.")
-@click.option("--judge", type=SPEC, help="The model that decides. [the proposer's, in a new conversation]")
+@click.option("--judge", type=SPEC, help="The model that decides. [a third family, else the proposer's]")
 @click.option("--rounds", type=int, metavar="1–5", help="Rounds of challenge and defense. [2]")
+@click.option(
+    "--all-rounds", is_flag=True, help="Hold every round, even if no point is open any more. Only duel has this flag."
+)
 @click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
 @click.option("--model-proposer", metavar="MODEL", help="Replace the model in the proposer's spec.")
 @click.option("--model-challenger", metavar="MODEL", help="Replace the model in the challenger's spec.")
@@ -46,6 +50,7 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
     from rebut.cli.launch import launch
 
     how = shown(named)
+    named["all_rounds"] = named["all_rounds"] or None
     named["models"] = {"proposer": model_proposer or "", "challenger": model_challenger or ""}
     return launch("duel", topic_of(topic), named, **how)
 
@@ -151,7 +156,7 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
 @click.argument("stage", metavar="plan|review", type=click.Choice(["plan", "review"]))
 @click.argument("topic", required=False, default="")
 @click.option("--author", type=SPEC, multiple=True, help="A model that writes; give two. NAME=SPEC sets its file name.")
-@click.option("--synthesizer", type=SPEC, help="The model that merges both. [the first author's, new conversation]")
+@click.option("--synthesizer", type=SPEC, help="The model that merges both. [a third family, else the first author's]")
 @click.option("--scope", metavar="SCOPE", default="", help=f"What to review: {SCOPES}. [uncommitted]")
 @scope_options
 @click.option("--rounds", type=int, metavar="1–3", help="Maximum rounds of critique and revision. [2]")
@@ -160,16 +165,19 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
 )
 @click.option("--strategy", metavar="NAME", help="debate; or synthesize (plans), single (reviews). [debate]")
 @click.option("--baseline", is_flag=True, help="Also merge the first drafts, to compare (one more call).")
+@inconclusive_option
 @click.option("--show-names", is_flag=True, help="Show the authors each other's names. [hidden]")
 @click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
 @common
-def revise_command(stage: str, topic: str, **named: Any) -> int:
+def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named: Any) -> int:
     """Two authors write, critique each other and revise; then both texts are merged into one plan or one review.
 
     TOPIC is what to plan, or what a review should look at; - reads it from standard input. If .kiln/config.json
     exists, it decides whether a stage is debated.
     """
+    from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import launch
+    from rebut.domain.gate_policy import Wish
 
     scope = given_scope(named)
     wanted: Wanted | None = None
@@ -184,14 +192,15 @@ def revise_command(stage: str, topic: str, **named: Any) -> int:
     named["author"] = list(named["author"])
     named["stage"] = stage
     how = shown(named)
-    return launch("revise", topic_of(topic), named, **how, wanted=wanted)
+    gating = Gating(Wish(on_inconclusive=on_inconclusive), again=True, quiet=how["quiet"] or how["as_json"])
+    return launch("revise", topic_of(topic), named, **how, wanted=wanted, gating=gating)
 
 
 @click.command("panel", cls=Many)
 @click.argument("topic")
 @click.option("--lead", type=SPEC, help="The model that takes a position and defends it.")
 @click.option("--challenger", type=SPEC, multiple=True, help="A model that attacks it; repeat for more.")
-@click.option("--judge", type=SPEC, help="The model that writes personas and rules. [the lead's]")
+@click.option("--judge", type=SPEC, help="The model that writes personas and rules. [a third family, else the lead's]")
 @click.option(
     "--max-rounds", "rounds", type=int, metavar="1–10", help="Maximum rounds, the first challenge included. [5]"
 )

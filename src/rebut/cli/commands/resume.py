@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rebut.api import Setup
     from rebut.cli.runner import Judged
     from rebut.domain.outcome import Outcome
+    from rebut.engine.fork import ForkCount
     from rebut.setup.connect import Custom
 
 
@@ -211,16 +212,17 @@ def fork_command(
     changes = {"limits": given_limits(named), **named}
     changes |= dict(pairs(seat, "--seat", "ROLE=SPEC")) | dict(pairs(settings, "--set", "NAME=VALUE"))
 
-    if not again and not dry_run and not any(value for name, value in changes.items() if name != "allow_same_model"):
+    changed = [name for name, value in changes.items() if value not in (None, (), {}) and name != "allow_same_model"]
+    if not again and not dry_run and not changed:
         _must_ask(id)
     confirm_changed(sessions.load(folder_of(id)), yes=yes, as_json=as_json)
 
     async def act(setup: Setup) -> Outcome:
         if again:
             return await api.fork(id, setup=setup, again=True, **changes)
-        reused, new = await api.fork_plan(id, setup=setup, **changes)
+        plan = await api.fork_plan(id, setup=setup, **changes)
         if not quiet and not as_json:
-            say(f"  {_counted(reused, new)}", sys.stderr)
+            say(f"  {_counted(plan)}", sys.stderr)
         return await api.fork(id, setup=setup, **changes)
 
     if dry_run:
@@ -228,11 +230,11 @@ def fork_command(
 
         if again:
             raise UsageError("--again reuses no answers, so there is nothing to show", "Remove --dry-run.")
-        reused, new = asyncio.run(api.fork_plan(id, setup=Setup(), **changes))
+        plan = asyncio.run(api.fork_plan(id, setup=Setup(), **changes))
         if as_json:
-            say_json({"reused": reused, "anew": new})
+            say_json({"reused": plan[0], "anew": plan[1], **({} if plan.exact else {"exact": False})})
         else:
-            say(f"  {_counted(reused, new)}")
+            say(f"  {_counted(plan)}")
         return 0
     return perform(act, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
 
@@ -269,10 +271,13 @@ def with_parent(outcome: Outcome) -> Judged:
     return Judged(outcome, outcome.exit_code, tuple(pair.rows(width())), pair.to_json())
 
 
-def _counted(reused: int, new: int) -> str:
+def _counted(plan: ForkCount) -> str:
     from rebut.core.text import counted
 
-    return f"this fork reuses {counted(reused, 'answer')} and asks for about {new} new"
+    reused, new = plan
+    least, most = ("", "about") if plan.exact else ("at least ", "at most")
+    asks = f"{most} {new}" if new else "none"
+    return f"this fork reuses {least}{counted(reused, 'answer')} and asks for {asks} new"
 
 
 @click.command("more")
@@ -313,7 +318,8 @@ def more_command(id: str, yes: bool, as_json: bool, quiet: bool, deadline: float
 
     async def fork(setup: Setup) -> Outcome:
         changes: dict[str, Any] = {name: rounds + 1, "limits": raised}
-        reused, new = await api.fork_plan(id, setup=setup, **changes)
+        plan = await api.fork_plan(id, setup=setup, **changes)
+        reused, new = plan
         if not new:
             raise UsageError(
                 f"another round would call no model: {record.opened.protocol} ended with {ending}",
@@ -321,7 +327,7 @@ def more_command(id: str, yes: bool, as_json: bool, quiet: bool, deadline: float
             )
         if not quiet and not as_json:
             kept = counted(reused, "answer is", "answers are")
-            say(f"  round {rounds + 1}: {kept} reused, about {new} asked", sys.stderr)
+            say(f"  round {rounds + 1}: {kept} reused, {'about' if plan.exact else 'at most'} {new} asked", sys.stderr)
         return await api.fork(id, setup=setup, **changes)
 
     return perform(fork, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)

@@ -154,3 +154,17 @@ def wanted(quiet: bool, plain: bool) -> bool:
     if quiet or plain or os.environ.get("TERM") == "dumb":
         return False
     return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
+
+
+def one_key() -> str:
+    """Wait for one key, without Enter; empty at the end of the input."""
+    import termios
+    import tty
+
+    source = sys.stdin.fileno()
+    before = termios.tcgetattr(source)
+    try:
+        tty.setcbreak(source, termios.TCSADRAIN)  # keeps what was typed already
+        return os.read(source, 1).decode("ascii", "replace")
+    finally:
+        termios.tcsetattr(source, termios.TCSADRAIN, before)

@@ -11,6 +11,7 @@ from typing import Any
 from rebut.core.json_value import Json
 from rebut.core.text import inline
 from rebut.domain.review_result import ReviewResult
+from rebut.domain.session_status import described
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.cross.settings import FOLDER
 from rebut.protocols.cross.state import CrossState
@@ -37,7 +38,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
             files[f"artifact-v{version['version']}.patch"] = patch_of(version)
     if made:
         files["decision.json"] = _json(decision(ended, made, versions))
-        files["summary.md"] = made.markdown()
+        files["summary.md"] = made.markdown(ended.outcome.heading if ended.outcome else "ABORTED", fallbacks(record))
         patch = patch_of(versions[-1]) if versions else ""
         if patch and made.decision in ("Compromise", "Accept Opposite"):
             files["final.patch"] = patch
@@ -93,6 +94,7 @@ def metadata(ended: Ended, target: Target, made: ReviewResult | None) -> dict[st
         "mode": ended.settings.mode,
         "limits": dict(record.limits),
         "seats": [{"seat": row["seat"], "spec": row["spec"]} for row in record.opened.seats],
+        "fallbacks": fallbacks(record),
         "workspace": record.opened.workspace,
         "timestamp": record.lines[0].at,
         "finished": record.lines[-1].at,
@@ -112,9 +114,16 @@ def decision(ended: Ended, made: ReviewResult, versions: list[dict[str, Json]]) 
         "heading": outcome.heading if outcome else "ABORTED",
         "conclusive": bool(outcome and outcome.conclusive),
         "error": ended.error.message if ended.error else None,
+        "fallbacks": fallbacks(ended.record),
+        "concentration": made.concentration(),
         "versions": [{"version": v["version"], "by": v["by"], "changes": v["changes"]} for v in versions],
         "timestamp": ended.record.lines[-1].at,
     }
+
+
+def fallbacks(record: Record) -> list[Json]:
+    """Which model answered for which, and why."""
+    return [note for note in described(record) if ", as a fallback (" in note]
 
 
 def final_artifact(target: Target, final: ArtifactVersion, decision: str, state: CrossState) -> str:

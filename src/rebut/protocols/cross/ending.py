@@ -66,14 +66,18 @@ def decision(cause: str, compromised: bool) -> tuple[Decision, bool]:
 
 def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
     made, planned = result(debate, state, cause), debate.planned(debate.settings.rounds)
-    stand_in = debate.stand_in(debate.seat("critic"))
+    stand_in = debate.spoke_for(debate.seat("critic"))
+    others = [debate.seat("judge"), *(p for p in debate.seats("author") if p.spec.provider != "human")]
+    # A fallback of a family of its own is a second opinion, like the critic that it replaces.
+    same = bool(stand_in) and not debate.independent(stand_in, *others)
     heading, whole = made.decision.upper(), cause not in ("minutes", "limit", "failed", "settled")
     if not whole:
         heading += f" AFTER {of_rounds(state.rounds, planned)}"
     elif cause == "rounds":
         heading += ", NOT CONVERGED"
-    if stand_in:
+    if same:
         heading += ", SELF-REVIEW"
+    if stand_in:
         state.notes.append(
             f"{stand_in} answered for the critic and is also the judge: one opinion, not two independent ones"
             if stand_in == str(debate.seat("judge").spec)
@@ -96,12 +100,12 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         unsettled="not decided" if made.decision == "Stopped" else "",
         heading=heading,
         decision=f"{made.decision}: {WHY.get(cause, debate.stopped)}." + (f" {last}" if last else ""),
-        conclusive=whole and not (stand_in or alone or state.unread or unweighed),
+        conclusive=whole and not (same or alone or state.unread or unweighed),
         stopped="" if whole else debate.stopped,
         final=made.markdown(),
         data=data(state, made),
         notes=tuple(state.notes),
-        caveats=("SELF-REVIEW",) if stand_in or alone else (),
+        caveats=("SELF-REVIEW",) if same or alone else (),
         worth=worth(
             made,
             len(state.versions) - 1,
@@ -113,8 +117,7 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
 
 def _reviews_itself(debate: Debate) -> bool:
     """Whether critic and author are the same model, as when only one is available."""
-    critic = debate.seat("critic").spec.identity
-    return any(author.spec.identity == critic for author in debate.seats("author"))
+    return any(debate.same_model(debate.seat("critic"), author) for author in debate.seats("author"))
 
 
 def partial(debate: Debate) -> Outcome:
@@ -164,6 +167,8 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         unresolved=tuple(dict.fromkeys(unresolved)),
         next_actions=tuple(dict.fromkeys(actions)),
         stopped_by=cause,
+        judge_failed=state.judge_failed,
+        slips=tuple(f"{s.point} {s.kind} by the {s.by} in round {s.round}" for s in dict.fromkeys(ledger.slips)),
     )
 
 

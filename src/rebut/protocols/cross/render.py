@@ -50,12 +50,15 @@ def concerns(replies: Sequence[CodeCritique], points: Sequence[Point]) -> str:
     return "\n\n".join(parts)
 
 
-def page(n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledger: Ledger, agreed: bool) -> str:
-    """`round-N-critique.md`: the critique, and the judge's ruling on each finding."""
+def page(
+    n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledger: Ledger, agreed: bool, by: str = ""
+) -> str:
+    """`round-N-critique.md`: the critique, and the judge's ruling on each finding; `by` says who wrote it instead."""
     found = [f"{ledgers.point_line(p)}{_judged(ledger, p)}" for p in points]
     found += [f"repeats {m.point}, which does not exist: {m.reason}" for m in ledger.unplaced if m.round == n]
     parts = [
         f"# Round {n}: critique",
+        *([by] if by else []),
         section("## Agreements", [a for r in replies for a in r.agreements]),
         section("## Concerns", found),
         section("## Suggestions", [s for r in replies for s in r.suggestions]),

@@ -38,7 +38,9 @@ async def one_round(r: Round, state: CrossState) -> str:
     said = render.concerns(replies, fresh)
 
     def keep_page() -> None:
-        state.pages[f"round-{r.n}-critique.md"] = render.page(r.n, replies, fresh, r.ledger, agreed)
+        stood_in = r.spoke_for(r.seat("critic"))
+        by = f"{stood_in} answered for {r.seat('critic').label}, as a fallback." if stood_in else ""
+        state.pages[f"round-{r.n}-critique.md"] = render.page(r.n, replies, fresh, r.ledger, agreed, by)
 
     keep_page()
     if agreed:
@@ -68,6 +70,9 @@ async def _critique(r: Round, state: CrossState) -> tuple[Answer[Any], ...]:
         answers = await questions.critique(r, state)
     except TooFewReplies as error:
         who = r.seat("critic")
+        if set(error.kinds) == {"budget"}:  # a limit ended the review, which is a result
+            r.stop(error.message.rpartition(": budget, ")[2])
+            return ()
         raise Aborted(
             f"the critic ({r.speaker(who)}) did not answer, so nothing was reviewed: {error.message}",
             "Resume when it can answer, or fork with another --seat critic=SPEC.",
@@ -84,6 +89,7 @@ async def _critique(r: Round, state: CrossState) -> tuple[Answer[Any], ...]:
 
 def _without_judge(r: Round, state: CrossState, error: ParticipantFailed) -> str:
     """If a limit leaves no room for the judge, the review ends. A judge that failed can be asked again by resuming."""
+    state.judge_failed = f"Round {r.n}: the judge gave no answer: {error.kind}, {error.message}"
     if error.kind == "budget":
         r.stop(error.message)
         return "limit"
@@ -107,6 +113,12 @@ async def _rebuttal(r: Round, state: CrossState, said: str, cause: str) -> str:
     if not written and (cause or r.settled_before("rebuttal")):
         await r.skip("rebuttal", f"no round follows round {r.n}, so no model would read a rebuttal")
         return ""
-    text = written or await questions.rebuttal(r, state, said)
+    try:
+        text = written or await questions.rebuttal(r, state, said)
+    except ParticipantFailed as error:
+        if error.kind != "budget":
+            raise
+        r.stop(error.message)
+        return ""
     state.pages[f"round-{r.n}-rebuttal.md"] = f"# Round {r.n}: rebuttal\n\n{text}\n"
     return text

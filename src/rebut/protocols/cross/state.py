@@ -25,6 +25,8 @@ class CrossState:
     rounds: int = 0
     compromised: bool = False
     accepted: bool = False
+    judge_failed: str = ""
+    """In which round the judge gave no answer, and why."""
     unread: bool = False
     """A part of the artifact was not reviewed, because its critique failed."""
 

@@ -16,7 +16,7 @@ from rebut.record.record import Call, Record
 def artifacts(ended: Ended) -> list[Artifact]:
     record, outcome = ended.record, ended.outcome
     seats = {str(row["seat"]): ModelSpec.parse(str(row["spec"])) for row in record.opened.seats}
-    data: dict[str, Json] = dict(outcome.data if outcome else getattr(ended.error, "data", {}))
+    data: dict[str, Json] = dict(outcome.data if outcome else getattr(ended.error, "data", ended.so_far))
     stamp = record.lines[0].at
     short = hashlib.sha256(record.opened.id.encode()).hexdigest()[:4]
     state: dict[str, Any] = {
@@ -38,12 +38,13 @@ def artifacts(ended: Ended) -> list[Artifact]:
 
 
 def status(ended: Ended) -> str:
-    """completed, incomplete, uncontested or aborted."""
-    if ended.outcome is None:
-        return "aborted"
-    if ended.outcome.kind == "uncontested":
+    """completed, incomplete, uncontested or aborted. Without a verdict it is one of the last two."""
+    outcome = ended.outcome
+    if outcome is not None and outcome.kind == "uncontested":
         return "uncontested"
-    return "completed" if ended.outcome.kind == "verdict" and ended.outcome.conclusive else "incomplete"
+    if outcome is None or outcome.verdict is None:
+        return "aborted"
+    return "completed" if outcome.conclusive else "incomplete"
 
 
 def _tool(spec: ModelSpec) -> dict[str, Json]:

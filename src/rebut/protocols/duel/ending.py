@@ -56,6 +56,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             alternatives=tuple(f"{d.point}: {d.proposer}, or {d.challenger}" for d in decision.disagreements)
         ),
         notes=tuple(state.notes),
+        rows=render.rows(ledger, decision),
         worth=worth(
             debate.answers, ledger, decision.winner, "" if rounds == planned else of_rounds(rounds, planned).lower()
         ),

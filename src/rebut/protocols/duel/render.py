@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.core.text import inline, squeeze, tame
+from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, distinct
 from rebut.domain.render import Vocabulary, bullets, section
@@ -121,6 +121,18 @@ def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, note
         f"### Recommendation\n\n{tame(decision.recommendation)}",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def rows(ledger: Ledger, decision: Decision) -> tuple[tuple[str, str], ...]:
+    """What the screen shows of the report besides the verdict: the ratings, the open questions, the rigor line."""
+    quality = (
+        f"genuine disagreement {decision.genuine_disagreement}, evidence quality {decision.evidence_quality}, "
+        f"challenge depth {decision.challenge_depth}"
+    )
+    left = [squeeze(question) for question in decision.unresolved]
+    more = f"; {len(left) - 3} more in the report" if len(left) > 3 else ""
+    unresolved = "; ".join(cut(question, 160) for question in left[:3]) + more
+    return (("quality", quality), ("unresolved", unresolved or "none"), ("rigor", checked(ledger)))
 
 
 def without_verdict(debate: Debate, rounds: int, why: str) -> str:

@@ -24,7 +24,7 @@ RULINGS: dict[str, MoveKind] = {
 
 
 async def run(debate: Debate) -> Outcome:
-    return await contest(debate, DuelState())
+    return await contest(debate, DuelState(all_rounds=debate.settings.all_rounds))
 
 
 async def contest(debate: Debate, state: DuelState) -> Outcome:
@@ -32,10 +32,11 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
     debate.state = state
     # If both sides have answered before, the user may end the debate before its first round.
     for r in debate.rounds(debate.settings.rounds, least=0 if state.own_answer else 1):
-        if r.n > 2 and r.ledger.points and not r.ledger.open:
+        if r.n > 2 and r.ledger.points and not r.ledger.open and not state.all_rounds:
             # The challenger has ruled on every point, and in the same call was asked for new ones.
             state.closed = f"no point was open after round {r.n - 1} of {debate.planned(debate.settings.rounds)}"
             await r.skip("defense", f"{state.closed}, so there was nothing to defend")
+            state.notes.append(f"{state.closed}, so the debate ended early; --all-rounds holds every round")
             break
         before = await background(r, state)
         opened = state.round(r.n)

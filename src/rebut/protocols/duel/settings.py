@@ -13,6 +13,7 @@ class Settings(BaseModel):
     """The settings of a duel."""
 
     rounds: int = Field(default=2, ge=1, le=5, description="rounds of back and forth")
+    all_rounds: bool = Field(default=False, description="hold every round, even if no point is open any more")
     effort: str = Field(default="", description="thinking effort of every seat")
     state_dir: str = Field(default="", description="where debate/last-debate.json is written")
 

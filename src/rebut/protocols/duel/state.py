@@ -30,6 +30,8 @@ class DuelState:
     """Why the rounds ended early although no call failed: no point was open any more."""
     summary_failed: bool = False
     """A summary failed, and the program's own list of points replaced it."""
+    all_rounds: bool = False
+    """Every round takes place, even if no point is open."""
     own_answer: str = ""
     """The challenger's answer from before it saw the proposer's case, if it was asked for one."""
 

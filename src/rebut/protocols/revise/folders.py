@@ -93,9 +93,14 @@ def _claim(debate: Debate, place: Path, stage: Stage, *, new: bool, named: bool)
     """The session that has claimed the place for this stage; empty if this one has it now."""
     strategy = debate.settings.strategy
     other = next(s for s in stage.strategies if s != strategy)
-    # A session that wrote drafts here without a debate does not block a debate for which the user named this phase.
-    if not named and not new and (holder := debate.claimed(str(place), f"{stage.name} {other}", shared=[LOG])):
-        return holder
+    # Drafts that were written here without a debate are taken up by a debate, once the session that wrote them has
+    # ended. A phase that the user named is used in any case.
+    takes_up = strategy == "debate" and not debate.is_fork
+    purpose = f"{stage.name} {other}"
+    if not named and not new:
+        holder = debate.claimed(str(place), purpose, shared=[LOG], unfinished=takes_up)
+        if holder:
+            return holder
     # `debated` has already checked that the log has no debate of this stage.
     return debate.claim(str(place), f"{stage.name} {strategy}", new=new, shared=[LOG])
 

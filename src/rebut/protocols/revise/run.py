@@ -20,7 +20,6 @@ from rebut.protocols.revise.prompts import Labels, fitted, shared
 from rebut.protocols.revise.settings import STAGES, Settings
 from rebut.protocols.revise.state import LOG, Critiqued, DocumentVersion, Revised, ReviseState, RoundSoFar, of_names
 from rebut.protocols.shared import LONG, ask_twice, describe
-from rebut.workspace.targets.git_change import is_own
 
 LARGEST = 400_000
 
@@ -374,6 +373,4 @@ async def _baseline(debate: Debate, state: ReviseState, result: str) -> str:
 def _unread(debate: Debate) -> tuple[str, ...]:
     if debate.settings.stage != "review":
         return ()
-    missing = [*fitted(debate.target)[1], *debate.target.left_out]
-    # Files that debates wrote are not part of the change.
-    return tuple(f"not read: {line}" for line in missing if not is_own(line))
+    return tuple(f"not read: {line}" for line in fitted(debate.target)[1])

@@ -9,13 +9,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field
 
 from rebut.core import files
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import link_below
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.domain.limits import clamped
 from rebut.engine.protocol import Preparation
 
 TRACKS = ".kiln/tracks"
@@ -29,7 +30,7 @@ class Settings(BaseModel):
 
     stage: Literal["plan", "review"] = Field(default="plan", description="what is written and debated")
     strategy: Literal["debate", "synthesize", "single"] = Field(default="debate", description="whether it is debated")
-    rounds: int = Field(default=DEFAULT_ROUNDS, description="rounds at most, 1 to 3; clamped")
+    rounds: int = Field(default=DEFAULT_ROUNDS, ge=1, le=3, description="rounds at most")
     phase: int = Field(default=0, ge=0, description="the number of the track; 0 for the one that is due")
     baseline: bool = Field(default=False, description="one call more: the synthesis of the first drafts, to compare")
     show_names: bool = Field(default=False, description="tell authors who wrote what")
@@ -37,11 +38,6 @@ class Settings(BaseModel):
     other: str = Field(default="", description="the strategy of the other stage, for the log")
     tracks: str = Field(default="", description="the folder of the tracks")
     place: str = Field(default="", description="the folder that holds `.kiln`; - for the session's own")
-
-    @field_validator("rounds")
-    @classmethod
-    def _clamp(cls, rounds: int) -> int:
-        return clamped(rounds)
 
     @property
     def shared(self) -> bool:
@@ -82,13 +78,10 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
     notices: list[str] = []
     if wishes.there and not given.get("strategy"):
         notices.append(f"{stage.name} strategy {strategy}, from {file}")
-    rounds, of = given.get("rounds"), "rounds"
-    if rounds is None and wishes.rounds is not None:
-        rounds, of = wishes.rounds, f"debateRounds of {file}"
-    if isinstance(rounds, int):
-        found["rounds"] = clamped(rounds)
-        if found["rounds"] != rounds and strategy == "debate":
-            notices.append(f"{of}: {rounds} is out of range, {found['rounds']} is used; 1 to 3 are possible")
+    rounds = wishes.rounds if given.get("rounds") is None else None
+    if rounds is not None:
+        told = notices if strategy == "debate" else []
+        found["rounds"] = int(clamped(f"debateRounds of {file}", rounds, *ROUNDS, told))
     return found, notices
 
 
@@ -134,10 +127,6 @@ class Preferences:
     strategies: Mapping[str, str] = field(default_factory=dict)
     """Stage → strategy, the default filled in."""
     rounds: int | None = None
-
-
-def clamped(rounds: int) -> int:
-    return max(ROUNDS[0], min(ROUNDS[1], rounds))
 
 
 def home(workspace: Path, top: Path) -> Path:

@@ -1,0 +1,84 @@
+"""Files of a target that no model reads: those that leave a review in doubt, those that are accepted or exempt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import cast
+
+from rebut.core.frozen import frozen
+from rebut.core.text import counted
+from rebut.record.record import Record
+from rebut.workspace.file_reader import NEVER_READ
+from rebut.workspace.targets.git_change import STANDS_FOR, is_own
+
+MEDIA = re.compile(
+    r"\.(?:avif?|bmp|eot|gif|heic|ico|jpe?g|mkv|mov|mp[34]|ogg|otf|png|psd|tiff?|ttf|wav|webm|webp|woff2?)$", re.I
+)
+"""Pictures, fonts, sound and film: a review need not read them."""
+ACCEPTED = "unread_ok"
+"""The fact that holds the paths which the user, or the base commit, permits a review to leave unread."""
+
+
+@frozen
+class UnreadFiles:
+    """The lines of `Target.left_out`, by what they mean for a review."""
+
+    doubtful: tuple[str, ...] = ()
+    """Not read and not accepted: the review is inconclusive."""
+    accepted: tuple[str, ...] = ()
+    media: tuple[str, ...] = ()
+
+    @property
+    def caveat(self) -> str:
+        """For the heading; empty if nothing is in doubt."""
+        return f"{counted(len(self.doubtful), 'FILE', 'FILES')} NOT READ" if self.doubtful else ""
+
+    @property
+    def notes(self) -> list[str]:
+        said = [f"not read: {line}" for line in self.doubtful]
+        said += [f"not read, which [gate] unread_ok accepts: {line}" for line in self.accepted]
+        if self.media:
+            files = counted(len(self.media), "file")
+            said.append(f"not read, and not needed for a review: {files} with pictures, fonts, sound or film")
+        return said
+
+
+def unread_files(left_out: Sequence[str], accepted: Sequence[str] = ()) -> UnreadFiles:
+    """`accepted` are paths, folders or globs."""
+    doubtful, allowed, media = list[str](), list[str](), list[str]()
+    for line in left_out:
+        if line.endswith(": a submodule, removed") or is_own(line):
+            continue
+        if _is_media(line):
+            media.append(line)
+        elif any(_covers(pattern, _path(line)) for pattern in accepted):
+            allowed.append(line)
+        else:
+            doubtful.append(line)
+    return UnreadFiles(tuple(doubtful), tuple(allowed), tuple(media))
+
+
+def unread_in(record: Record) -> UnreadFiles:
+    """What of its target a session did not read, from its record alone."""
+    fact, ok = record.facts.get("target"), record.facts.get(ACCEPTED)
+    if fact is None or not isinstance(fact.value, dict):
+        return UnreadFiles()
+    lines = cast(list[str], fact.value.get("left_out", []))
+    return unread_files(lines, cast(list[str], ok.value) if ok else ())
+
+
+def _is_media(line: str) -> bool:
+    return any(line.endswith(why) and MEDIA.search(line.removesuffix(why)) for why in (": binary", f": {STANDS_FOR}"))
+
+
+def _path(line: str) -> str:
+    """The path of a line; some reasons contain a colon themselves."""
+    return line.removesuffix(f": {NEVER_READ}") if line.endswith(f": {NEVER_READ}") else line.rpartition(": ")[0]
+
+
+def _covers(pattern: str, path: str) -> bool:
+    """Whether a pattern names a path or a folder above it. Letters match exactly: to accept too little is safe."""
+    pattern, parts = pattern.removeprefix("./").rstrip("/"), path.split("/")
+    return any(fnmatchcase("/".join(parts[: n + 1]), pattern) for n in range(len(parts)))

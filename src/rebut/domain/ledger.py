@@ -32,7 +32,7 @@ the ids that these rules gave.
 """
 
 Severity = Literal["P1", "P2", "P3"]
-MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain", "mend"]
+MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain", "contest", "mend"]
 Status = Literal[
     "raised", "conceded", "defended", "partly accepted", "withdrawn", "resolved", "unanswered", "unresolved"
 ]
@@ -43,6 +43,7 @@ AFTER: Mapping[MoveKind, Status] = {
     "withdraw": "withdrawn",
     "resolve": "resolved",
     "maintain": "unresolved",
+    "contest": "unresolved",  # whoever raised it says that the answer to it, even a concession, does not settle it
     "mend": "resolved",  # a later version fixed it, whether or not it was conceded before
 }
 NOTHING_KEPT = "no workspace was kept"
@@ -282,15 +283,24 @@ class Ledger:
     def status(self, id: str) -> Status:
         """The status of a point after all moves on it.
 
-        A concession is binding: neither repeating the point nor walking back without new evidence undoes it.
+        A concession is binding: neither repeating the point nor walking back without new evidence undoes it. An issue
+        that several participants raised is resolved when all of them say so.
         """
         now: Status = "raised"
+        point = self.point(id)
+        voices = point.voices if point else ()
+        content: set[str] = set()
         for move in self.moves:
             if move.point != id:
                 continue
+            if move.by in voices:
+                given_up = move.kind in ("resolve", "withdraw")
+                (content.add if given_up else content.discard)(move.by)
+                if given_up and not content.issuperset(voices):
+                    continue
             if now == "conceded":
                 slipped = Slip("walked back", id, move.by, move.round) in self.slips
-                if slipped or move.kind in ("maintain", "resolve"):
+                if slipped or move.kind in ("maintain", "contest", "resolve"):
                     continue
             now = AFTER[move.kind]
         return now
@@ -308,7 +318,17 @@ class Ledger:
 
     @property
     def open(self) -> tuple[Point, ...]:
-        return tuple(p for p in self.points if self.status(p.id) not in SETTLED)
+        return tuple(p for p in self.points if self.status(p.id) not in SETTLED or self.contested(p))
+
+    @property
+    def agreed(self) -> tuple[Point, ...]:
+        """What was conceded or resolved, and is not contested any more."""
+        return tuple(p for p in self.having("conceded", "resolved") if not self.contested(p))
+
+    def contested(self, point: Point) -> bool:
+        """Whether a participant that raised a point says last that the answer to it does not settle it."""
+        last = {m.by: m.kind for m in self.moves if m.point == point.id}
+        return any(last.get(voice) == "contest" for voice in point.voices)
 
     def having(self, *wanted: Status) -> tuple[Point, ...]:
         return tuple(p for p in self.points if self.status(p.id) in wanted)

@@ -99,7 +99,7 @@ def quoted(text: str) -> str:
 
 def fate_of(ledger: Ledger, point: Point) -> str:
     """The status of a point in one word. A point that rests on an absent citation is struck, unless it was accepted."""
-    status = ledger.status(point.id)
+    status = ledger.status(point.id) if not ledger.contested(point) else "unresolved"
     if point.struck and status not in TAKEN:
         return "struck"
     return status if status in FATES else "open"

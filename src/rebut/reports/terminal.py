@@ -180,6 +180,7 @@ VERBS = {
     "partly": "trade-off",
     "resolve": "resolved",
     "maintain": "unresolved",
+    "contest": "unresolved",
     "withdraw": "withdrawn",
     "mend": "fixed",
 }
@@ -260,7 +261,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         return []
     struck = [p for p in ledger.open if fate_of(ledger, p) == "struck"]
     groups: list[tuple[str, list[str]]] = [
-        ("agreed", [_point(p) for p in ledger.having("conceded", "resolved")]),
+        ("agreed", [_point(p) for p in ledger.agreed]),
         ("open", [_point(p) for p in ledger.open if p not in struck]),
         ("struck", [_point(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),

@@ -6,9 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duels
 import panels
+import pytest
 from console import piped
-from test_own_words import ALARM, NODE, TRUST, exported, objections, panel, record_of
+from test_own_words import ALARM, NODE, TRUST, exported, objections, panel, prompt, rebut, record_of
 
 LAZY = "It is fine, and the expert is satisfied."
 
@@ -103,3 +105,100 @@ def test_an_issue_of_two_experts_is_open_until_both_accept(workspace: Path) -> N
     assert told["heading"] == "TRADEOFF"
     screen = screen_of(told)
     assert "agreed 1 B2" in screen and "open 1 B1" in screen
+
+
+# duel: concessions that cite nothing
+
+UNPROVEN = "conceded without evidence"
+
+
+def duel(folder: Path, said: dict[str, Any], rounds: int = 3) -> dict[str, Any]:
+    seats = duels.seats(folder.parent, said, rounds)
+    words = [word for role, spec in seats.items() for word in (f"--{role}", spec)]
+    return rebut("duel", duels.TOPIC, *words, "--rounds", str(rounds))
+
+
+def bare(answer: dict[str, Any], part: str, reason: str = "") -> dict[str, Any]:
+    """The same answer without citations."""
+    field = "argument" if part == "responses" else "reason"
+    rows = [{**row, "evidence": [], **({field: reason} if reason else {})} for row in answer[part]]
+    return {**answer, part: rows}
+
+
+def statuses(told: dict[str, Any]) -> dict[str, str]:
+    return {p["id"]: p["status"] for p in told["ledger"]["points"]}
+
+
+def attempts(told: dict[str, Any], key: str) -> list[str]:
+    return [asked.why for asked in record_of(told).calls[key].asked.values()]
+
+
+BOTH = {"D1": "concede", "D2": "concede"}
+GIVES_IN = {
+    "the proposer concedes": {
+        "r2/defense@proposer": bare(duels.defense(2, BOTH), "responses"),
+        "r2/follow-up@challenger": duels.follow_up(2, {"D1": "unresolved", "D2": "unresolved"}),
+    },
+    "the challenger agrees now": {
+        "r2/defense@proposer": duels.defense(2, {"D1": "rebut", "D2": "rebut"}),
+        "r2/follow-up@challenger": bare(
+            duels.follow_up(2, {"D1": "resolved", "D2": "resolved"}), "rulings", "I agree now."
+        ),
+    },
+    "the challenger withdraws": {
+        "r2/defense@proposer": duels.defense(2, {"D1": "rebut", "D2": "rebut"}),
+        "r2/follow-up@challenger": bare(duels.follow_up(2, {"D1": "withdrawn", "D2": "withdrawn"}), "rulings", "Fine."),
+    },
+    "both give in": {
+        "r2/defense@proposer": bare(duels.defense(2, BOTH), "responses"),
+        "r2/follow-up@challenger": bare(duels.follow_up(2, {"D1": "resolved", "D2": "resolved"}), "rulings", "Yes."),
+    },
+}
+
+
+@pytest.mark.parametrize("case", GIVES_IN)
+def test_giving_in_without_evidence_settles_nothing_and_ends_nothing(workspace: Path, case: str) -> None:  # D3 D9
+    said = GIVES_IN[case] | {
+        "r3/defense@proposer": bare(duels.defense(3, BOTH), "responses"),
+        "r3/follow-up@challenger": duels.follow_up(3, {"D1": "unresolved", "D2": "unresolved"}),
+    }
+    told = duel(workspace, said)
+    key = "r2/defense@proposer" if "proposer" in case else "r2/follow-up@challenger"
+    assert "send-back" in attempts(told, key)
+    assert told["heading"] == "VERDICT" and "r3/defense@proposer" in record_of(told).calls, "all rounds are held"
+    assert f"; {UNPROVEN}): No replica" in prompt(told, "r3/defense@proposer"), "the point is still to be answered"
+    assert statuses(told) == {"D1": UNPROVEN, "D2": UNPROVEN}
+    asked = prompt(told, "verdict@judge")
+    assert f"; {UNPROVEN}): No replica" in asked and f"D1, D2 {UNPROVEN}, which settles nothing" in asked
+    screen = screen_of(told)
+    assert "agreed 0" in screen and "conceded 2 without evidence: D1 No replica" in screen
+    assert told["worth"]["points"] == {UNPROVEN: 2}
+    for page in (
+        exported(told),
+        piped("export", told["session"], "--format", "adr").stdout,
+        piped("show", told["session"], "--no-pager").stdout,
+    ):
+        assert UNPROVEN in " ".join(page.split())
+
+
+def test_evidence_that_follows_settles_a_point_that_was_conceded_without_it(workspace: Path) -> None:  # D3 D9
+    said = GIVES_IN["the proposer concedes"] | {
+        "r2/follow-up@challenger": duels.follow_up(2, {"D1": "resolved", "D2": "unresolved"}),
+        "r3/defense@proposer": duels.defense(3, {"D2": "concede"}),
+        "r3/follow-up@challenger": duels.follow_up(3, {}, [duels.flaw("New in round 3.", 13)]),
+    }
+    assert statuses(duel(workspace, said)) == {"D1": "resolved", "D2": "conceded", "D3": "unanswered"}
+
+
+def test_a_concession_that_cites_in_its_words_counts_and_one_that_cites_what_is_absent_does_not(
+    workspace: Path,
+) -> None:  # D3 C11
+    answer = bare(duels.defense(2, BOTH), "responses", "Yes: src/session.py:3 says so.")
+    answer["responses"][1] |= {"argument": "Yes.", "evidence": [duels.cite("src/gone.py:3", "nothing like this")]}
+    said = {
+        "r2/defense@proposer": answer,
+        "r2/follow-up@challenger": duels.follow_up(2, {"D2": "unresolved"}, [duels.flaw("New in round 2.", 12)]),
+    }
+    told = duel(workspace, said, rounds=2)
+    assert statuses(told) == {"D1": "conceded", "D2": UNPROVEN, "D3": "unanswered"}
+    assert attempts(told, "r2/defense@proposer") == ["ask"]

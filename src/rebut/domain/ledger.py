@@ -34,7 +34,15 @@ the ids that these rules gave.
 Severity = Literal["P1", "P2", "P3"]
 MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain", "contest", "mend"]
 Status = Literal[
-    "raised", "conceded", "defended", "partly accepted", "withdrawn", "resolved", "unanswered", "unresolved"
+    "raised",
+    "conceded",
+    "conceded without evidence",
+    "defended",
+    "partly accepted",
+    "withdrawn",
+    "resolved",
+    "unanswered",
+    "unresolved",
 ]
 AFTER: Mapping[MoveKind, Status] = {
     "concede": "conceded",
@@ -46,6 +54,8 @@ AFTER: Mapping[MoveKind, Status] = {
     "contest": "unresolved",  # whoever raised it says that the answer to it, even a concession, does not settle it
     "mend": "resolved",  # a later version fixed it, whether or not it was conceded before
 }
+UNPROVEN: Status = "conceded without evidence"
+"""The status after a move that gives in where its protocol asks for evidence, and that cites nothing."""
 NOTHING_KEPT = "no workspace was kept"
 """Why a citation could not be looked up: there was nothing to look it up in."""
 OVER: frozenset[Status] = frozenset({"withdrawn", "resolved"})
@@ -139,8 +149,16 @@ class Move:
     evidence: tuple[Evidence, ...] = ()
     severity: str = ""
     """How severe the point is to the participant, where the form asks for that."""
+    proof: bool = False
+    """By the rules of its protocol, it settles the point only with evidence."""
     objection: bool = False
     """Raised as a repetition of an earlier point that does not exist: it is about no point."""
+
+    @property
+    def after(self) -> Status:
+        """The status that it gives to its point."""
+        shown = not self.proof or any(e.mark != "absent" for e in self.evidence)
+        return AFTER[self.kind] if shown else UNPROVEN
 
 
 @frozen
@@ -290,19 +308,21 @@ class Ledger:
         point = self.point(id)
         voices = point.voices if point else ()
         content: set[str] = set()
+        by = ""
         for move in self.moves:
             if move.point != id:
                 continue
             if move.by in voices:
-                given_up = move.kind in ("resolve", "withdraw")
+                given_up = move.kind in ("resolve", "withdraw") and move.after != UNPROVEN
                 (content.add if given_up else content.discard)(move.by)
                 if given_up and not content.issuperset(voices):
                     continue
-            if now == "conceded":
+            if now in ("conceded", UNPROVEN):
                 slipped = Slip("walked back", id, move.by, move.round) in self.slips
-                if slipped or move.kind in ("maintain", "contest", "resolve"):
+                pressed = move.kind in ("maintain", "contest") and (now == "conceded" or move.by != by)
+                if slipped or pressed or (now == "conceded" and (move.kind == "resolve" or move.after == UNPROVEN)):
                     continue
-            now = AFTER[move.kind]
+            now, by = move.after, move.by
         return now
 
     def severity(self, id: str) -> str:
@@ -518,7 +538,7 @@ def _fields(value: Entry | Evidence) -> dict[str, Json]:
     return row
 
 
-LATER = {"Point": ("action", "fix", "said"), "Move": ("severity",)}
+LATER = {"Point": ("action", "fix", "said"), "Move": ("severity", "proof")}
 """Fields that older records lack: omitted where they are empty, so that an old entry has its old fingerprint."""
 
 

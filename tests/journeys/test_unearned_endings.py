@@ -6,11 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import crosses
 import duels
 import panels
 import pytest
 from console import piped
-from test_own_words import ALARM, NODE, TRUST, exported, objections, panel, prompt, rebut, record_of
+from test_own_words import ALARM, NODE, TRUST, cross, exported, objections, pages, panel, prompt, rebut, record_of
 
 LAZY = "It is fine, and the expert is satisfied."
 
@@ -202,3 +203,47 @@ def test_a_concession_that_cites_in_its_words_counts_and_one_that_cites_what_is_
     told = duel(workspace, said, rounds=2)
     assert statuses(told) == {"D1": "conceded", "D2": UNPROVEN, "D3": "unanswered"}
     assert attempts(told, "r2/defense@proposer") == ["ask"]
+
+
+# cross: a choice whose patch does not apply
+
+BAD = crosses.patch("--- a/api/orders.py\n+++ b/api/orders.py\n@@ -1 +1 @@\n-nonsense\n+x\n")
+REFUSED = "the patch does not apply to the version under review"
+
+
+@pytest.mark.parametrize(("choice", "writer"), [("B", "critic"), ("C", "judge")])
+def test_a_choice_whose_patch_does_not_apply_decides_nothing(
+    tmp_path: Path, choice: str, writer: str
+) -> None:  # C6 J10 C18
+    shop = crosses.repository(tmp_path / "shop")
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement(choice),
+        f"r1/version.code@{writer}": BAD,
+    }
+    told = cross(shop, said, "--max-rounds", "1", codes=(3,))
+    assert told["heading"] == "STOPPED, THE CHOSEN VERSION WAS NOT WRITTEN" and not told["conclusive"]
+    assert attempts(told, f"r1/version.code@{writer}") == ["ask", "send-back"]
+    why = f"choice {choice} of round 1 was not carried out: version 2 was not accepted: {REFUSED}"
+    assert told["stopped"].startswith(why)
+    assert (told["review"]["decision"], told["review"]["converged"]) == ("Stopped", False)
+    files = pages(shop)
+    assert why in files["summary.md"] and why in files["decision.json"] and "final.patch" not in files
+    assert "Accept Opposite" not in files["summary.md"] and "THE CHOSEN VERSION" in files["decision.json"]
+    assert why[:60] in screen_of(told)
+    cross(shop, said, "--max-rounds", "1", "--fail-on", "P1", codes=(1,))
+
+
+def test_a_later_choice_replaces_one_that_was_not_carried_out(tmp_path: Path) -> None:  # C6 J10
+    shop = crosses.repository(tmp_path / "shop")
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("C"),
+        "r1/version.code@judge": BAD,
+        "r2/critique@critic": crosses.critique(crosses.raised(same_as="F1")),
+        "r2/judgement@judge": crosses.judgement("C"),
+        "r2/version.code@judge": crosses.patch(),
+        "r3/critique@critic": crosses.critique(),
+    }
+    told = cross(shop, said)
+    assert told["heading"] == "COMPROMISE" and "final.patch" in pages(shop)

@@ -25,6 +25,8 @@ class CrossState:
     rounds: int = 0
     compromised: bool = False
     accepted: bool = False
+    unwritten: str = ""
+    """Why the version that was chosen last could not be written; empty if it was, or if the last choice needs none."""
     unread: bool = False
     """A part of the artifact was not reviewed, because its critique failed."""
 

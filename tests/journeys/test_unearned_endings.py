@@ -10,8 +10,22 @@ import crosses
 import duels
 import panels
 import pytest
+import revisions
 from console import piped
-from test_own_words import ALARM, NODE, TRUST, cross, exported, objections, pages, panel, prompt, rebut, record_of
+from test_own_words import (
+    ALARM,
+    NODE,
+    TRUST,
+    cross,
+    exported,
+    objections,
+    pages,
+    panel,
+    prompt,
+    rebut,
+    record_of,
+    revise,
+)
 
 LAZY = "It is fine, and the expert is satisfied."
 
@@ -247,3 +261,18 @@ def test_a_later_choice_replaces_one_that_was_not_carried_out(tmp_path: Path) ->
     }
     told = cross(shop, said)
     assert told["heading"] == "COMPROMISE" and "final.patch" in pages(shop)
+
+
+# revise: weaknesses that cite nothing
+
+
+def test_a_weakness_that_cites_nothing_is_marked(workspace: Path) -> None:  # C11 K5
+    said = revisions.answers(1)
+    said["r1/critique@author.1"] = revisions.critique(revisions.objection("It is slow.", evidence=[]))
+    told = revise(workspace, said)
+    assert attempts(told, "r1/critique@author.1") == ["ask", "send-back"]
+    [critique] = [page for page in revisions.phase(workspace).rglob("*critique*") if "It is slow." in page.read_text()]
+    assert "It is slow. (cites nothing)" in " ".join(critique.read_text().split())
+    assert "W1 cites nothing: unsupported" in told["notes"]
+    assert "W1 cites nothing: unsupported" in screen_of(told)
+    assert "It is slow. (cites nothing)" in prompt(told, "synthesis@synthesizer")

@@ -218,7 +218,7 @@ class Setup:
         from rebut.evidence.lookup import look_up, summed
 
         folder = (self.workspace / file).resolve().parent if file else None
-        cites = summed(await look_up(target.text, self.workspace, door, self.environment.never, folder))
+        cites = summed(await look_up(target.prose, self.workspace, door, self.environment.never, folder))
         if not cites:
             return target
         rest = f"; {len(cites) - 1 - MOST_CITED} more" if len(cites) - 1 > MOST_CITED else ""

@@ -13,7 +13,7 @@ from rebut.domain.review_result import Decision, ReviewFinding, ReviewResult, fi
 from rebut.domain.worth import Worth, tally
 from rebut.engine.debate import Debate
 from rebut.protocols.cross import findings, versions
-from rebut.protocols.cross.artifacts import final_artifact
+from rebut.protocols.cross.artifacts import final_artifact, patch_of
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import ArtifactVersion
 from rebut.protocols.shared import of_rounds
@@ -168,8 +168,8 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         decision=chosen,
         artifact=final_artifact(debate.target, final, chosen, state),
         folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
-        content=final.text if final.n > 1 else "",
-        patch=final.patch,
+        content=(final.whole or final.text) if final.n > 1 else "",
+        patch=patch_of(final.to_json()) if final.whole else final.patch,
         findings=findings_of(ledger, fixed=versions.fixed(ledger, state.versions, final)),
         history=tuple(state.history),
         unresolved=tuple(dict.fromkeys(unresolved)),

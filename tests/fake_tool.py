@@ -162,7 +162,8 @@ def main() -> None:
     if "orphan" in plan:
         # It notes down when it comes to its own end, which it should not live to see.
         sleeper = ["/bin/sh", "-c", f"sleep 30; touch {plan['orphan']}.ended"]
-        Path(plan["orphan"]).write_text(str(subprocess.Popen(sleeper).pid))
+        alone = {"start_new_session": True} if plan.get("alone") else {}
+        Path(plan["orphan"]).write_text(str(subprocess.Popen(sleeper, **alone).pid))
     if plan.get("stdin") == "closed":
         os.close(0)
     prompt = "" if "stdin" in plan else sys.stdin.buffer.read().decode()

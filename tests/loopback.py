@@ -48,8 +48,23 @@ MODES = (
         "late-end",
     ),
     *("status", "redirect", "html", "plain-error", "error-in-stream", "filter", "refusal", "garbage", "half"),
-    *("hang", "stall", "reset", "reset-midstream", "no-done", "tool-call", "frames"),
+    *(
+        "hang",
+        "stall",
+        "reset",
+        "reset-midstream",
+        "no-done",
+        "tool-call",
+        "frames",
+        "deep-status",
+        "deep-plain",
+        "deep-frame",
+    ),
 )
+
+
+DEEP = '{"error": {"message": ' + "[" * 100_000 + "]" * 100_000 + "}}"
+"""Valid JSON that no parser with a limit on nesting can read."""
 
 
 @dataclass
@@ -272,6 +287,10 @@ class _Connection(asyncio.Protocol):
             extra = f"Retry-After: {script.retry_after}\r\n" if script.retry_after else ""
             extra += "Date: Wed, 01 Jan 2025 00:00:00 GMT\r\n"
             return self.json(script.status, dialect.error(script.status, script.message), extra)
+        if mode == "deep-status":
+            return self.json(script.status, DEEP)
+        if mode == "deep-plain":
+            return self.json(200, DEEP)
         if mode == "redirect":
             return self.json(307, {}, f"Location: {self.server.url}/elsewhere\r\n")
         if mode == "html":
@@ -324,6 +343,8 @@ class _Connection(asyncio.Protocol):
                 if mode == "error-in-stream":
                     send(dialect.error(script.status, script.message, inside=True))
                     break
+                if mode == "deep-frame":
+                    send(b"data: " + DEEP.encode() + end)
                 if mode == "garbage":
                     send(b"data: {not json" + end)
                 if mode == "half":
@@ -347,7 +368,7 @@ def _shaped(text: str, mode: str) -> str:
     if mode == "prose":
         return "I would rather say this in plain words than in the form that you asked for."
     if mode == "fenced":
-        return f"Here it is:\n```json\n{text}\n```\n"
+        return f"```json\n{text}\n```\n"
     if mode == "cut":
         return text[: max(1, len(text) * 2 // 3)]
     if mode == "huge":

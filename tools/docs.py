@@ -37,7 +37,13 @@ def reference() -> str:
         ) as ctx:
             rows += [f"### rebut {name}", "", "```", command.get_help(ctx), "```", ""]
     rows += ["## Exit codes", "", EXITS, ""]
-    rows += ["## Events", "", "One JSON object per line; `seq`, `prev`, `at` and `kind` stand in each. Schema 1.", ""]
+    rows += [
+        "## Events",
+        "",
+        "One JSON object per line; `seq`, `prev`, `at`, `ran` and `kind` stand in each. `ran` is how many milliseconds "
+        "the process has worked so far. Schema 1.",
+        "",
+    ]
     for kind, cls in KINDS.items():
         rows += [f"### {kind}", "", (cls.__doc__ or "").strip(), "", "| field | default |", "|---|---|"]
         for f in fields(cls):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -261,6 +262,12 @@ def test_a_tool_killed_by_a_signal_has_crashed(bench: Bench) -> None:  # C5
     bench.tables["mine"] = {"command": "sh", "args": ["-c", "kill -9 $$"], "output": {"text": {"take": "a"}}}
     error = bench.failure(bench.command("mine"))
     assert error.kind == "crashed" and "signal 9" in error.message
+
+
+def test_output_that_is_nested_too_deep_is_a_bad_reply(bench: Bench) -> None:  # C5
+    deep = 'print(\'{"a": \' + "[" * 100_000 + "]" * 100_000 + "}")'
+    bench.tables["mine"] = {"command": sys.executable, "args": ["-c", deep], "output": {"text": {"take": "a"}}}
+    assert bench.failure(bench.command("mine")).kind == "bad reply"
 
 
 def test_output_without_end_is_cut_off_and_refused(bench: Bench) -> None:  # C5
@@ -581,6 +588,13 @@ def test_a_tool_that_ignores_sigterm_is_killed_with_its_children(bench: Bench) -
 def test_a_child_that_outlives_the_answer_is_ended_and_does_not_hold_it_back(bench: Bench) -> None:  # C9
     orphan = bench.root / "orphan"
     assert bench.ask(bench.command(orphan=str(orphan))).text == "I agree with the plan."
+    assert soon_gone(int(orphan.read_text())) and not orphan.with_name("orphan.ended").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that leaves its group cannot be found")
+def test_a_child_that_starts_a_session_of_its_own_is_ended_too(bench: Bench) -> None:  # C9
+    orphan = bench.root / "orphan"
+    assert bench.ask(bench.command(orphan=str(orphan), alone=True)).text == "I agree with the plan."
     assert soon_gone(int(orphan.read_text())) and not orphan.with_name("orphan.ended").exists()
 
 

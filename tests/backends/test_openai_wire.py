@@ -289,7 +289,7 @@ def test_a_reply_cut_at_the_output_limit_is_handed_on_as_cut() -> None:
 @pytest.mark.parametrize("mode", ["prose", "fenced"])
 def test_text_of_another_form_is_for_the_engine_to_judge(mode: str) -> None:
     with Loopback(ANSWERS, mode=mode) as server:  # C5
-        assert ask(server, with_schema()).text.startswith({"prose": "I would rather", "fenced": "Here it is"}[mode])
+        assert ask(server, with_schema()).text.startswith({"prose": "I would rather", "fenced": "```json"}[mode])
 
 
 @pytest.mark.parametrize("mode", ["hang", "stall"])

@@ -69,6 +69,22 @@ def test_a_passing_error_is_asked_again_and_the_tries_are_noted(status: int) -> 
     assert reply.notes == ("answered on try 3, after waiting 0 s, 0 s",)
 
 
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_passing_error_whose_body_is_nested_too_deep_is_asked_again(status: int) -> None:
+    with Loopback(mode="deep-status", status=status, first=2) as server:  # C5
+        reply = ask(server)
+        assert server.calls == 3
+    assert "answered on try 3" in reply.notes[0]
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (404, "missing tool"), (400, "crashed")])
+def test_an_error_whose_body_is_nested_too_deep_keeps_its_class(status: int, kind: str) -> None:
+    with Loopback(mode="deep-status", status=status) as server:  # C5
+        failed = failing(server)
+        assert server.calls == 1
+    assert failed.kind == kind and f"answered {status}" in failed.message and len(failed.message) < 400
+
+
 def test_a_lost_connection_is_asked_again() -> None:
     with Loopback(mode="reset", first=1) as server:
         assert ask(server).notes == ("answered on try 2, after waiting 0 s",)  # C5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ from rebut.backends.cli_tools.backend import Command
 from rebut.backends.cli_tools.tables import Pick
 from rebut.backends.json_path import Extract
 from rebut.core.errors import ConfigError, ParticipantFailed, UsageError
+from rebut.core.process_identity import started
+from rebut.core.scratch import scratch_folder
 from rebut.core.types import EFFORTS, ModelSpec, Participant, Request
 from rebut.setup import config
 from rebut.setup.config import Config
@@ -283,10 +286,23 @@ def test_versions_are_compared_as_numbers(found: str, least: str, old: bool) -> 
 
 
 def test_private_folders_are_the_users_own(tmp_path: Path) -> None:  # C9
-    folder = tools.private_folder({"HOME": str(tmp_path)})
+    folder = scratch_folder({"HOME": str(tmp_path)})
     assert folder.is_relative_to(tmp_path / ".cache/rebut") and folder.stat().st_mode & 0o777 == 0o700
-    other = tools.private_folder({"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "c")})
+    other = scratch_folder({"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "c")})
     assert other.is_relative_to(tmp_path / "c")
+
+
+def test_folders_of_runs_that_were_killed_are_removed_and_those_of_living_ones_kept(tmp_path: Path) -> None:  # C9
+    place = tmp_path / ".cache/rebut"
+    mine = f"run-{os.getpid()}-{started(os.getpid())}-abc"
+    reused = f"run-{os.getpid()}-1-abc"  # another process had this number before
+    for name in (mine, reused, "run-4000000-5-abc", "run-oldform", "other"):
+        (place / name).mkdir(parents=True)
+        (place / name / "file").write_text("x")
+    os.utime(place / "run-oldform", (0, 0))
+    (place / "run-4000001-5-link").symlink_to(tmp_path)
+    made = scratch_folder({"HOME": str(tmp_path)})
+    assert {one.name for one in place.iterdir()} == {mine, "other", "run-4000001-5-link", made.name}
 
 
 # Extraction -----------------------------------------------------------------------------------------------------------

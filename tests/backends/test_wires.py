@@ -223,6 +223,8 @@ def test_each_error_status_has_its_class_and_says_who_where_and_what(
         ("tool-call", "bad reply", False),
         ("huge", "bad reply", False),
         ("garbage", "bad reply", False),
+        ("deep-plain", "bad reply", False),
+        ("deep-frame", "bad reply", False),
         ("html", "bad reply", False),
         ("plain-error", "crashed", True),
         ("error-in-stream", "crashed", False),

@@ -166,6 +166,39 @@ def test_after_a_crash_in_a_repair_the_repair_goes_on(tmp_path: Path) -> None:
     assert [(r.attempt, bool(r.followup)) for r in voice.asked] == [(2, True)]
 
 
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("<think>Perhaps APPROVED?</think>\nREJECTED", "REJECTED"),
+        ("[THINK]APPROVED[/THINK] REJECTED", "REJECTED"),
+        ("REJECTED: the tag <think> is not closed", "REJECTED: the tag <think> is not closed"),
+    ],
+)
+def test_a_reply_without_a_form_is_what_stands_behind_the_thinking(tmp_path: Path, reply: str, said: str) -> None:
+    # C5
+    assert run(protocol(tmp_path, ONE), Voice(reply)).data == {"said": said}
+
+
+def test_thinking_that_never_ends_is_sent_back(tmp_path: Path) -> None:
+    # C5
+    voice = Voice(["<think>Perhaps APPROVED.", "REJECTED"])
+    assert run(protocol(tmp_path, ONE), voice).data == {"said": "REJECTED"}
+    assert "thinking that never ends" in voice.asked[1].followup
+
+
+def test_an_agreement_that_an_earlier_version_read_from_among_prose_stays_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # C3 C5: what was accepted when it was recorded is not judged again on resume
+    with monkeypatch.context() as earlier:
+        earlier.setattr("rebut.engine.ask.parse", lambda text, form, truncated: form(text="long enough"))
+        run(protocol(tmp_path, FORM), Voice(f"I agree: {opinion('long enough')}"))
+    voices.crash_at(voices.is_("answered"))
+    voice = Voice(opinion("asked again"))
+    assert resume(voice).data["said"] == "long enough"
+    assert voice.asked == []
+
+
 # send-back and complaints
 
 

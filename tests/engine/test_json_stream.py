@@ -62,6 +62,27 @@ def test_prose_and_fences_around_the_object_are_passed_over(before: str, after: 
         assert fed(text, list(range(0, len(text), size))) == wanted
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('<think>Perhaps {"flaws": ["a draft"]}. No.</think>\n', ""),
+        ('<think>{"flaws": ["one draft"]}</think> so <reasoning>{"flaws": [</think> "two"]}</reasoning>', ""),
+        ('[THINK]{"flaws": ["a draft"]}[/THINK]', '<think>{"flaws": ["an afterthought"]}'),
+        ("a < b and [x] and <b> first: ", ""),
+    ],
+)
+def test_what_a_model_thinks_is_passed_over_and_a_tag_in_a_text_is_text(before: str, after: str) -> None:
+    # C5 C14
+    text = before + json.dumps({"flaws": ["the <think> tag", "and </think>"]}) + after
+    for size in (1, 2, 3, 7, len(text)):
+        assert fed(text, list(range(0, len(text), size))) == [("flaws", "the <think> tag"), ("flaws", "and </think>")]
+
+
+def test_thinking_that_never_ends_has_no_elements() -> None:
+    text = '<think>{"flaws": ["a draft"]}'  # C5 C14
+    assert fed(text, list(range(len(text)))) == []
+
+
 def test_an_element_is_handed_out_with_the_very_piece_that_completes_it() -> None:
     # C14
     stream = AnswerStream(["flaws"])

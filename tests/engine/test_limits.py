@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import rebut
 from rebut.api import Setup
 from rebut.backends.wrappers import Timed
 from rebut.core.text import tokens
-from rebut.core.types import ModelSpec, Reply, Usage
+from rebut.core.types import ModelSpec, Reply, Request, Usage
 from rebut.engine.runtime import Connection
 from rebut.record import sessions
 from rebut.record.events import Asked
@@ -388,8 +389,11 @@ def test_dollars_for_a_model_of_unknown_price_are_refused_unless_tokens_are_limi
 # minutes
 
 
-def aged(seconds: float) -> None:
-    """Make the session older: as if its last event had come that much later than its first."""
+def aged(seconds: float, *, worked: bool = True, earlier: bool = False) -> None:
+    """Make the session older: as if its last event had come that much later than its first.
+
+    Without `worked`, only the clock on the wall moved meanwhile. An `earlier` version recorded that clock alone.
+    """
     place = voices.folder() / "journal.jsonl"
     from datetime import datetime, timedelta
 
@@ -400,6 +404,9 @@ def aged(seconds: float) -> None:
     for n, row in enumerate(rows):
         late = seconds if n == len(rows) - 1 else 0
         row["at"] = (datetime.fromisoformat(row["at"]) + timedelta(seconds=late)).isoformat(timespec="milliseconds")
+        row["ran"] += round(1000 * late) if worked else 0
+        if earlier:
+            del row["ran"]
         row["prev"] = prev
         raw = json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
         prev = digest(raw)
@@ -461,6 +468,44 @@ def test_time_between_two_runs_does_not_count(tmp_path: Path) -> None:
     assert Record([*rows, Line(len(rows) + 1, later, Resumed())]).active_seconds() < 60
 
 
+@pytest.mark.parametrize("jump", [8 * 60, 3 * 86_400, -8 * 60, -3 * 86_400])
+def test_a_clock_that_jumps_or_a_machine_that_sleeps_does_not_use_up_the_minutes(tmp_path: Path, jump: int) -> None:
+    # C4
+    path = protocol(tmp_path, MINUTES)
+    run(path, Voice(), limits={"minutes": 10})
+    voices.crash_at(voices.is_("answered", "r1/say@author"))
+    aged(jump, worked=False)
+    outcome = resume(Voice())
+    assert outcome.data["rounds"] == 5 and outcome.stopped == ""
+    assert outcome.spent.seconds < 60 and outcome.rounds.seconds < 60
+
+
+def test_in_a_journal_of_an_earlier_version_the_time_of_day_counts(tmp_path: Path) -> None:
+    # C4
+    path = protocol(tmp_path, MINUTES)
+    run(path, Voice(), limits={"minutes": 10})
+    voices.crash_at(voices.is_("answered", "r1/say@author"))
+    aged(8 * 60, earlier=True)
+    assert 8 * 60 <= voices.record().active_seconds() < 9 * 60
+    assert resume(Voice()).stopped == "the limit of 10 min was reached"
+    assert 8 * 60 <= voices.record().active_seconds() < 9 * 60
+
+
+def test_a_process_that_is_stopped_does_not_use_up_the_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # C4: the clock of the process runs on after Ctrl-Z, and on some systems while the machine sleeps
+    monkeypatch.setattr("rebut.core.working_time.BEAT", 0.01)
+    monkeypatch.setattr("rebut.core.working_time.STOPPED", 0.2)
+
+    def stopped(request: Request) -> str:
+        if request.key == "r2/say@author":
+            time.sleep(3.5)  # nothing of this process runs meanwhile
+        return "yes"
+
+    outcome = run(protocol(tmp_path, MINUTES), Voice(stopped), limits={"minutes": 0.05})
+    assert outcome.data["rounds"] == 5 and outcome.stopped == ""
+    assert outcome.spent.seconds < 3
+
+
 def test_a_persons_time_is_not_the_debates(tmp_path: Path) -> None:
     # C4
     def connect(spec: ModelSpec) -> Connection:
@@ -477,9 +522,25 @@ def test_a_persons_time_is_not_the_debates(tmp_path: Path) -> None:
 
     assert re.search(r'"kind":"attempt".*"patient":true', text)
     place.write_text(re.sub(r'"patient":true', '"ms":540000,"patient":true', re.sub(r'"ms":\d+,', "", text)))
-    aged(9 * 60)
+    aged(9 * 60, earlier=True)
     assert voices.record().active_seconds() < 60
     assert asyncio.run(rebut.resume(voices.folder().name, setup=setup)).data["rounds"] == 5
+
+
+def test_a_persons_time_is_not_in_what_a_run_records_as_worked(tmp_path: Path) -> None:
+    # C4
+    async def thinks(request: Request) -> str:
+        await asyncio.sleep(0.2)
+        return "of a person"
+
+    def connect(spec: ModelSpec) -> Connection:
+        return Connection(Voice(thinks), lambda i, o: 0.0, patient=True)
+
+    setup = Setup(workspace=tmp_path)
+    setup.connect, setup.environment = connect, replace(setup.environment, connect=connect)
+    path = protocol(tmp_path, MINUTES)
+    outcome = asyncio.run(rebut.start(path, "t", setup=setup, limits={"minutes": 10}, author="human", critic="human"))
+    assert outcome.data["rounds"] == 5 and outcome.spent.seconds < 0.8, "six answers took 1.2 s"
 
 
 def test_the_hint_for_a_limit_names_the_flag_that_raises_it(tmp_path: Path) -> None:

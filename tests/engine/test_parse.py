@@ -24,11 +24,17 @@ class Note(Form):
 
 
 class Sheet(Form):
-    """A form with what the real ones have: text, lists, nested forms, and fields that may be left out."""
+    """A form with what the real ones have: text, lists, nested forms, and fields that may be left out.
+
+    It takes a position and agrees to nothing, so it is also read from among other text, and repaired.
+    """
 
     position: str
     notes: list[Note]
     more: list[str] = Field(default_factory=list)
+
+    def is_agreement(self) -> bool:
+        return False
 
 
 words = st.text(
@@ -181,11 +187,23 @@ def test_a_reply_beyond_the_size_limit_is_not_read() -> None:
 # whatever comes, only Unreadable
 
 
+PARTS = [
+    "<think>",
+    "</think>",
+    "```json\n",
+    "\n```\n",
+    '{"position": "a", "notes": []}',
+    '{"position": "b", "notes": []}',
+]
+PARTS += ['"position": "c", ', "{", "}", "[", "]", ",", '"', "//", "/* x */", "\\", "prose ", '"notes": []', "\ufeff"]
+
+
 @settings(calm, max_examples=300)
 @given(
     st.one_of(
         st.text(),
         st.text(alphabet="{}[]\",:\\ntrue01.'`~ \n"),
+        st.lists(st.sampled_from(PARTS)).map("".join),
         st.text(st.characters(categories=["Cs", "Ll", "Po"])).map(lambda t: f'{{"position": "{t}", "notes": []}}'),
         st.recursive(
             st.none() | st.booleans() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)

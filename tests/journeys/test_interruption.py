@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -101,6 +103,23 @@ def test_the_second_ctrl_c_drops_the_call_and_leaves_it_in_doubt(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert [e.value for e in voices.events("", "answered")] == ["at last", "fine"]
     assert json.loads(done.stdout)["spent"]["in_doubt"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_that_ends_rebut_does_not_wait_for_a_call_that_hangs(tmp_path: Path, number: signal.Signals) -> None:
+    # C14
+    seats = script(tmp_path, **{"draft@author": [{"hang": True}, {"text": "at last"}]})
+    words = ["run", str(protocol(tmp_path, CHAIN)), "t", *seats]
+    quick = "import sys; from rebut.cli import main, runner; runner.DRAIN = 0.3; sys.argv[0] = 'rebut'; main()"
+    process = subprocess.Popen([sys.executable, "-c", quick, *words], stderr=subprocess.PIPE, text=True)
+    try:
+        voices.wait_for(voices.on_record("asked"), process)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert "up to 0 s" in err and "rebut resume" in err
 
 
 def test_a_drain_keeps_the_answers_of_a_parallel_step(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -87,6 +88,7 @@ def left(job: Job) -> dict[str, str]:
     id, out = crashing.session(Path(job.folder)).name, {}
     for path in sorted(p for p in place.rglob("*") if p.is_file()):
         text = path.read_text(encoding="utf-8").replace(id, "ID").replace(job.folder, "FOLDER")
+        text = re.sub(r"^(«(?:begin|end) persona) [0-9a-f]{16}»$", r"\1 TAG»", text, flags=re.M)  # of its session's key
         if path.name == "state.json":
             text = json.dumps(json.loads(text) | {"started": ""})
         out[path.relative_to(place).as_posix()] = text

@@ -23,7 +23,7 @@ class Extract:
     def text(self, picks: Sequence[Pick]) -> str:
         """The text of the first pick that finds any."""
         for pick in picks:
-            found = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in self._values(pick)]
+            found = [_spelled(value) for value in self._values(pick)]
             if text := _one(found, pick.how):
                 return text
         return ""
@@ -57,6 +57,14 @@ def picked(item: Json, pick: Pick) -> list[Json]:
     if not fits(item, pick.where):
         return []
     return [value for path in pick.take for value in at(item, path) if value is not None]
+
+
+def _spelled(value: Json) -> str:
+    """A value as text; empty if it is nested too deep to be written."""
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return ""
 
 
 def _one(found: list[str], how: str) -> str:

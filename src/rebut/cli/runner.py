@@ -86,6 +86,8 @@ def _broken(error: Exception, source: str) -> ProtocolError:
     return ProtocolError(f"{where}: {type(error).__name__}: {error}", "Fix the file, then resume.")
 
 
+DRAIN = 10.0
+"""Seconds that calls in flight get after SIGTERM or SIGHUP."""
 SLOW = 2.0
 """Seconds without anything on the screen before rebut says what it does."""
 
@@ -164,10 +166,11 @@ class CommandRun:
         )
         self.root = setup.environment.root
         self._slow.start()
+        process.adopts = True
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(self._in_time(act, setup))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._signal, task)
+            loop.add_signal_handler(number, self._signal, task, number)
         if self.keys:
             self.keys.open(self.screen.paused)
         try:
@@ -175,6 +178,7 @@ class CommandRun:
         except asyncio.CancelledError:
             raise Interrupted("dropped on request") from None
         finally:
+            process.end_adopted()
             self._slow.cancel()
             if self.keys:
                 self.keys.close()
@@ -234,13 +238,21 @@ class CommandRun:
             self._in_flight.discard(line.event.key)
         self.screen.event(line)
 
-    def _signal(self, task: asyncio.Future[Outcome]) -> None:
-        """The first signal waits for calls in flight and starts no new ones; the second drops them."""
+    def _signal(self, task: asyncio.Future[Outcome], number: int) -> None:
+        """The first signal waits for calls in flight and starts no new ones; the second drops them.
+
+        A person who presses Ctrl-C can press it again. Another program that ends this one (SIGTERM), or a terminal that
+        is closed (SIGHUP), will not: there the wait is short.
+        """
         self._signals += 1
         if self._signals == 1 and self.record is not None and self._in_flight:
             self.control.drain()
             limit = self.record.limits.get("timeout")
-            self.screen.stopping(float(limit) if isinstance(limit, int | float) else 240.0)
+            wait = float(limit) if isinstance(limit, int | float) else 240.0
+            if number != signal.SIGINT:
+                wait = min(wait, DRAIN)
+                asyncio.get_running_loop().call_later(wait, task.cancel)
+            self.screen.stopping(wait)
         else:
             task.cancel()
 

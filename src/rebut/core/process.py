@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -57,14 +58,20 @@ async def run(
     cap: int = LARGEST_OUTPUT,
     on_spawn: Callable[[int], None] = ignore,
     on_line: Callable[[bytes], bool] | None = None,
+    mark: str = "",
 ) -> ProcessResult:
     """Run a program until it ends, takes longer than `seconds` or prints more than `cap`. OSError if it cannot start.
 
     `on_line` gets each line of the output as soon as it is complete, with its line end, and returns whether to keep it.
     The last line may lack an end if the output was cut.
 
-    Whatever happens, cancellation included, no process of the group is left when this returns.
+    `mark` is a text in `env` that no other program has, such as the path of a folder made for this call.
+
+    Whatever happens, cancellation included, no process of the group is left when this returns; on Linux, with a `mark`,
+    none that has left the group either.
     """
+    if mark:
+        _adopt_orphans()
     loop = asyncio.get_running_loop()
     watch = _Watch(on_line, cap)
     starting = asyncio.ensure_future(
@@ -85,7 +92,7 @@ async def run(
     except asyncio.CancelledError:
         # If the start were abandoned here, a process would be left that is on no list: wait for it, then end it.
         transport, _ = await starting
-        await _end(transport, watch)
+        await _end(transport, watch, mark)
         raise
     try:
         on_spawn(transport.get_pid())
@@ -106,7 +113,7 @@ async def run(
             await _within(watch.silent, _LINGERING)
         watch.sort(to_the_end=True)
     finally:
-        await _end(transport, watch)
+        await _end(transport, watch, mark)
     code = None if watch.cut else transport.get_returncode()
     return ProcessResult(code, bytes(watch.out), watch.err.decode("utf-8", "replace"), watch.cut)
 
@@ -167,11 +174,13 @@ class _Watch(asyncio.SubprocessProtocol):
         self.news.set()
 
 
-async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
-    """End the group and close its pipes."""
+async def _end(transport: asyncio.SubprocessTransport, watch: _Watch, mark: str) -> None:
+    """End the group, and what has left it, and close its pipes."""
     pid = transport.get_pid()
     try:
         await end_group(pid)
+        if mark:
+            await _end_marked(mark.encode())
         await _within(watch.exited, GRACE)
         await _within(watch.silent, _LINGERING)
     finally:
@@ -226,6 +235,71 @@ async def end_group(pid: int) -> None:
     with closing(_ending(pid, lambda: not _signalled(pid, 0))) as steps:
         for _ in steps:
             await asyncio.sleep(_POLL)
+
+
+async def _end_marked(mark: bytes) -> None:
+    """Kill the processes that have `mark` in their environment: they started a session of their own."""
+    until = time.monotonic() + GRACE
+    while time.monotonic() < until and (left := await asyncio.to_thread(_marked, mark)):
+        for pid in left:
+            _kill(pid)
+        await asyncio.sleep(_POLL)
+
+
+def _marked(mark: bytes) -> list[int]:
+    found = []
+    for name in _processes():
+        with suppress(OSError):  # it has ended, or belongs to another user
+            if mark in Path("/proc", name, "environ").read_bytes():
+                found.append(int(name))
+    return found
+
+
+def _processes() -> list[str]:
+    try:
+        return [name for name in os.listdir("/proc") if name.isdecimal() and int(name) != os.getpid()]  # noqa: PTH208
+    except OSError:  # not Linux
+        return []
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+adopts = False
+"""Set by the command line, whose process is rebut's own: orphans of its tools become its children, to be ended."""
+_adopting = False
+
+
+def _adopt_orphans() -> None:
+    global _adopting
+    if adopts and not _adopting and sys.platform == "linux":
+        import ctypes
+
+        _adopting = True
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def end_adopted() -> None:
+    """Kill the orphans that this process has adopted: a tool started them in sessions of their own."""
+    if not _adopting:
+        return
+    for _ in range(20):
+        left = [pid for name in _processes() if _parent(pid := int(name)) == os.getpid() and pid not in _living]
+        left = [pid for pid in left if not is_zombie(pid)]
+        if not left:
+            return
+        for pid in left:
+            _kill(pid)
+        time.sleep(_POLL)
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def end_orphan(pid: int, since: str) -> bool:

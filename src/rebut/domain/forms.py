@@ -21,6 +21,15 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True, defer_build=True)
     version: ClassVar[int] = 1
 
+    def is_agreement(self) -> bool:
+        """Whether the reply agrees, keeps, concedes or resolves anything.
+
+        Such a reply is read only if it is one valid JSON object and nothing else. One that only objects, or takes a
+        position of its own, is also read from among other text, and repaired. Without a method of its own every reply
+        of a form counts as agreement, which is safe: at worst the participant is asked once more.
+        """
+        return True
+
 
 def no_items() -> list[Any]:
     """The default of a list. pydantic would take half a millisecond for each field whose default is `list` itself."""

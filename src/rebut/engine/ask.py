@@ -19,7 +19,7 @@ from rebut.core.types import LEFT, ModelSpec
 from rebut.domain import prompts
 from rebut.domain.limits import flag, shown
 from rebut.engine.call import Check as Check, Next, Question as Question, call_once, worst_case
-from rebut.engine.parse import UnreadableReply, fits, parse
+from rebut.engine.parse import UnreadableReply, after_thinking, fits, parse
 from rebut.engine.runtime import Connection, Runtime
 from rebut.engine.steering import left
 from rebut.record.events import Answered, Attempt, Fact
@@ -184,7 +184,10 @@ def _read(q: Question, attempt: Attempt) -> Any:
         return parse(attempt.text, q.schema, truncated=attempt.truncated)
     if attempt.truncated:
         raise UnreadableReply("the reply was cut off at the output limit; answer again, shorter")
-    return attempt.text
+    text = after_thinking(attempt.text)
+    if not text.strip():
+        raise UnreadableReply("the reply is thinking that never ends; answer again")
+    return text
 
 
 async def _complaints(q: Question, value: Any) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ async def call_once(
         on_spawn=lambda pid: _spawned(runtime, q.key, number, pid),
         on_again=sending.again,
     )
-    began = time.monotonic()
+    began, worked = time.monotonic(), runtime.working_time.seconds()
     try:
         attempt = await _attempt(runtime, request, sending)
     finally:
@@ -125,7 +125,7 @@ async def call_once(
         hint = f"Raise it with {flag('minutes')}."
         attempt = replace(attempt, message=f"the limit of {cap} cut this call off after {took:.0f} s", hint=hint)
     if connection.patient:
-        runtime.waited += took
+        runtime.working_time.leave_out(runtime.working_time.seconds() - worked)
         runtime.write(asked)
     runtime.write(attempt)
 

@@ -21,6 +21,7 @@ from rebut.core.text import at_the_door, squeeze
 from rebut.domain import forms
 from rebut.domain.forms import Glance
 from rebut.domain.ledger import Evidence
+from rebut.engine.parse import THINKING, ends_thinking
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -42,7 +43,9 @@ NAME_LENGTH = 200
 BETWEEN = " \t\r\n,"
 """What separates the elements of a list."""
 
-_SIGNS = re.compile(r'["\\{}\[\]]')
+_SIGNS = re.compile(rf'{THINKING.pattern}|["\\{{}}\[\]]', re.I)
+_PART_OF_TAG = re.compile(r"[<\[◁]/?\w{0,10}\Z")
+"""The end of a piece that may be the first half of a tag."""
 _NAME = re.compile(r'"(\w+)"\s*:\s*\Z')
 """The name of a field whose value comes next."""
 _CONTROLS = dict.fromkeys(range(32), " ")
@@ -194,9 +197,9 @@ def listen(runtime: Runtime, key: str, form: type[BaseModel] | None) -> Callable
 class AnswerStream:
     """Reads a JSON answer while it streams in: gives the elements of the named lists, and the text being written.
 
-    Text before, between and after objects is ignored. Every character is looked at once, to follow which brackets are
-    open; each element is parsed once, when its last bracket arrives. A syntax error costs its own element: the whole
-    answer may still be repaired by `parse`.
+    Text before, between and after objects is ignored, and so is a model's thinking. Every character is looked at once,
+    to follow which brackets are open; each element is parsed once, when its last bracket arrives. A syntax error costs
+    its own element: the whole answer may still be repaired by `parse`.
     """
 
     def __init__(self, lists: Collection[str]) -> None:
@@ -215,15 +218,25 @@ class AnswerStream:
         self._parts: list[str] = []
         """The text of the field or element that is being written."""
         self._left = MOST_ELEMENTS
+        self._thinking: re.Match[str] | None = None
+        """The tag with which the thinking began that is being written."""
+        self._held = ""
+        """The end of the last piece, outside of an object, which may be the first half of a tag."""
 
     def take(self, piece: str) -> list[tuple[str, Json]]:
         """Add a piece. Returns the elements that it completes, each with the name of its list."""
         done: list[tuple[str, Json]] = []
         start = 0
+        piece, self._held = self._held + piece, ""
         for sign in _SIGNS.finditer(piece):
             at, char = sign.start(), sign[0]
             if self._left <= 0:
                 break
+            if len(char) > 1 and not self._open:
+                self._thinking = None if ends_thinking(sign, self._thinking) else self._thinking or sign
+                continue
+            if self._thinking is not None:
+                continue
             if at == self._escaped:
                 continue
             if self._quoted:
@@ -258,6 +271,8 @@ class AnswerStream:
         self._escaped -= len(piece)
         if self._open:
             self._parts.append(piece[start:])
+        elif half := _PART_OF_TAG.search(piece):
+            self._held = half[0]
         return done
 
     def last_text(self) -> tuple[str, bool]:

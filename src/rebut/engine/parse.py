@@ -1,27 +1,55 @@
-"""Reading a structured reply: parsed strictly, else repaired, then validated. What fails can be sent back."""
+"""Reading a structured reply: objections generously, agreement strictly. What cannot be read is sent back.
+
+A reply that is one JSON object and nothing else, bare or in one fence, is read as it is. In any other reply the object
+may be a draft, an example, or a quotation of what is under review. It is read only if it does not agree, keep, concede
+or resolve anything (`Form.is_agreement`), and only such an object is repaired.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from rebut.core.json_value import Json
 from rebut.core.text import clean
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
+    from pydantic import ValidationError
 
-T = TypeVar("T", bound="BaseModel")
+    from rebut.domain.forms import Form
+
+T = TypeVar("T", bound="Form")
+_Reader = Callable[[str], dict[str, object] | None]
 
 MAX_REPLY = 4_000_000
 MAX_REPAIR = 200_000
 DEEPEST_REPAIR = 100
 MOST_FENCES = 8
+MOST_OBJECTS = 1_000
+MOST_BRACES = 50_000
+THINKING = re.compile(
+    r"<(/?)(think|thinking|thoughts?|reasoning|reflection|scratchpad)>\s*|[\[◁](/?)(think)[\]▷]\s*", re.I
+)
+"""A tag at which the thinking of a model begins or, with a slash, ends."""
+NO_OBJECT = "no JSON object was found in the reply"
+NOT_ALONE = (
+    "the reply agrees, keeps, concedes or resolves something in a JSON object with other text around it; that is read "
+    "only from a reply that is this one object and nothing else"
+)
+BROKEN = (
+    "the reply agrees, keeps, concedes or resolves something in a JSON object with syntax errors; that is read only "
+    "from valid JSON, without comments"
+)
+TWICE = "the reply names a field twice in one object; name each once"
+DIFFERENT = "the reply has several JSON objects that differ; give the one that counts"
+_ANY_OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[^`]*$")
 _OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*(?:json\w*)?[ \t]*$", re.I)
-_TOKEN = re.compile(r'"|\\.|[^"\\]+|\\', re.S)
+_SIGNS = re.compile(r'\\.|["{}]', re.S)
+_QUOTES = re.compile(r'\\.|"', re.S)
+_NAMES = re.compile(r"\b(\w+)'?\s*:|([{}])")
 _COMMA = re.compile(r",(?=\s*[}\]])")
 
 
@@ -29,79 +57,291 @@ class UnreadableReply(ValueError):
     """The reply is not what was asked for. The message can be sent back to the model."""
 
 
+class _NamedTwice(ValueError):
+    """An object has a key twice. The JSON parser would silently keep the last."""
+
+    def __init__(self, found: dict[str, object]) -> None:
+        super().__init__()
+        self.object = found
+
+
+class _DoesNotFit(ValueError):
+    """An object is not the form that was asked for."""
+
+
 def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
     """Read `text` as a `schema`. Raises `UnreadableReply`.
 
-    Repair runs only on a reply that the provider did not cut off: a repaired half would count as a whole argument.
+    A reply that the provider cut off is never read: a half would count as a whole argument.
     """
-    from pydantic import ValidationError
-
     if len(text) > MAX_REPLY:
         raise UnreadableReply(f"the reply is {len(text):,} characters long; at most {MAX_REPLY:,} are read")
     if truncated:
         raise UnreadableReply("the reply was cut off at the output limit; answer again, shorter")
-    problem = "no JSON object was found in the reply"
-    for found in _objects(text):
+    for whole in (text, after_thinking(text)):
         try:
-            return schema.model_validate(_tidy(found) if "\\" in text else found)
-        except ValidationError as error:
-            problem = _explained(error)
-    raise UnreadableReply(problem)
+            found = _loaded(_unfenced(whole))
+            if found is not None:
+                return _filled(found, schema)
+        except _NamedTwice:
+            raise UnreadableReply(TWICE) from None
+        except _DoesNotFit as error:
+            raise UnreadableReply(str(error)) from None
+    value, problem = _only_object(_without_thinking(text), schema)
+    if type(value).is_agreement(value):
+        raise UnreadableReply(problem)
+    return value
 
 
-def _objects(text: str) -> Iterator[dict[str, object]]:
-    """The JSON objects that the reply may mean, the most likely first."""
-    bare = text.strip()
-    strict = False
-    if (found := _loaded(bare)) is not None:  # nearly every reply; nothing else is tried yet
-        strict = True
-        yield found
-    fenced = list(_fenced(text))
-    start, end = bare.find("{"), bare.rfind("}")
-    inner = bare[start : end + 1] if 0 <= start < end else ""
-    # The most common error is repaired exactly; the general repair below may alter texts with quotes and backslashes.
-    without_commas = (_without_commas(candidate) for candidate in (*fenced, inner))
-    for candidate in chain((*fenced, inner), without_commas):
-        if (found := _loaded(candidate)) is not None:
-            strict = True
-            yield found
-    if strict or start < 0:
-        return
-    from json_repair import repair_json
-
-    for candidate in [*fenced, inner or bare[start:]]:
-        if _is_cut(candidate) or _is_cut(bare[start:]):
-            continue  # visibly cut off, though the provider did not report it
-        if len(candidate) > MAX_REPAIR or _depth(candidate) > DEEPEST_REPAIR:
-            continue  # repair takes minutes on deep or long repetition, and blocks the event loop meanwhile
-        try:
-            repaired = repair_json(candidate, return_objects=True)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(repaired, dict) and repaired:  # prose gives '', two objects give a list: neither is an answer
-            yield repaired
+# thinking
 
 
-def _loaded(candidate: str) -> dict[str, object] | None:
+def after_thinking(text: str) -> str:
+    """The reply without the thinking that it begins with. If that never ends, there is no reply."""
+    at = len(text) - len(text.lstrip())
+    thinking: re.Match[str] | None = None
+    for tag in THINKING.finditer(text, at):
+        if thinking:
+            if ends_thinking(tag, thinking):
+                thinking, at = None, tag.end()
+        elif tag.start() == at and not ends_thinking(tag):
+            thinking = tag
+        else:
+            break
+    return "" if thinking else text[at:]
+
+
+def _without_thinking(text: str) -> str:
+    """The reply without any thinking. All before an end without a beginning is: some servers cut the beginning off."""
+    kept, start = list[str](), 0
+    thinking: re.Match[str] | None = None
+    for tag in THINKING.finditer(text):
+        if thinking:
+            if not ends_thinking(tag, thinking):
+                continue
+            thinking = None
+        elif ends_thinking(tag):
+            kept.clear()
+        else:
+            kept.append(text[start : tag.start()])
+            thinking = tag
+        start = tag.end()
+    return "".join([*kept, "" if thinking else text[start:]])
+
+
+def ends_thinking(tag: re.Match[str], opened: re.Match[str] | None = None) -> bool:
+    """Whether the thinking ends with this tag: that which began with `opened`, if given."""
+    if "/" not in (tag[1], tag[3]):
+        return False
+    return opened is None or (tag[2] or tag[4]).lower() == (opened[2] or opened[4]).lower()
+
+
+# an object that is the whole reply
+
+
+def _unfenced(text: str) -> str:
+    """The text, or the body of the fence around all of it."""
+    bare = text.strip().removeprefix("\ufeff").strip()
+    first, _, rest = bare.partition("\n")
+    body, _, last = rest.rpartition("\n")
+    opened = _OPENING.fullmatch(first.rstrip())
+    return body if opened and last.strip() == opened[1] else bare
+
+
+def _loaded(text: str) -> dict[str, object] | None:
+    """The text as one JSON object; None if it is not. Raises `_NamedTwice`."""
+    twice = False
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        nonlocal twice
+        found = dict(pairs)
+        twice = twice or len(found) < len(pairs)
+        return found
+
     try:
-        found = json.loads(candidate)
+        found = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    if twice:
+        raise _NamedTwice(found)
+    return found
 
 
-def _fenced(text: str) -> Iterator[str]:
-    """The bodies of fenced blocks, in one pass over the lines: a regular expression could be made to take hours."""
-    fence, body, count = "", list[str](), 0
+def _filled(found: dict[str, object], schema: type[T]) -> T:
+    """The form, filled in. Raises `_DoesNotFit`."""
+    from pydantic import ValidationError
+
+    try:
+        value = schema.model_validate(_tidy(found))
+    except ValidationError as error:
+        raise _DoesNotFit(_explained(error)) from None
+    except RecursionError:
+        raise _DoesNotFit("the JSON object of the reply is nested too deep") from None
+    if schema.model_fields and not value.model_fields_set:
+        # Such as a server's error message: where every field has a default, it would be a form without objections.
+        raise _DoesNotFit("the reply has none of the fields that were asked for")
+    return value
+
+
+# an object among other text, or one with syntax errors
+
+
+def _only_object(text: str, schema: type[T]) -> tuple[T, str]:
+    """The only object of a reply that fits, and why it is not read if it agrees. Raises `UnreadableReply`."""
+    spans = list(islice(_spans(text), MOST_OBJECTS + 1)) if text.count("{") <= MOST_BRACES else []
+    if len(spans) > MOST_OBJECTS:
+        raise UnreadableReply(f"the reply has more than {MOST_OBJECTS:,} JSON objects; give one")
+    fitting, problem = _fitting(spans, _loaded, schema)
+    reason = NOT_ALONE
+    if not fitting:
+        fitting, worse = _fitting(spans, _repaired, schema)
+        reason, problem = BROKEN, problem or worse
+    if not fitting:
+        raise UnreadableReply(problem or NO_OBJECT)
+    if any(other != fitting[0] for other in fitting):
+        raise UnreadableReply(DIFFERENT)
+    return fitting[0], reason
+
+
+def _fitting(spans: Sequence[str], read: _Reader, schema: type[T]) -> tuple[list[T], str]:
+    """The spans that can be read as the form, and what is wrong with the others. Raises `UnreadableReply`."""
+    fitting, problem = list[T](), ""
+    for span in spans:
+        try:
+            found = read(span)
+            if found is not None:
+                fitting.append(_filled(found, schema))
+        except _DoesNotFit as error:
+            problem = problem or str(error)
+        except _NamedTwice as twice:
+            if _fits(twice.object, schema):  # else it is not the reply, but something that the reply quotes
+                raise UnreadableReply(TWICE) from None
+    return fitting, problem
+
+
+def _fits(found: dict[str, object], schema: type[T]) -> bool:
+    try:
+        _filled(found, schema)
+    except _DoesNotFit:
+        return False
+    return True
+
+
+def _spans(text: str) -> Iterator[str]:
+    """The parts of a reply from an outermost brace to the one that closes it. Braces within strings do not count.
+
+    Behind a brace that is never closed there is no object: the reply was cut off there, and what follows is a part.
+    """
+    for part in _unfenced_parts(text):
+        opened, found, quoted = list[int](), list[tuple[int, int]](), False
+        for sign in _SIGNS.finditer(part):
+            if sign[0] == '"':
+                quoted = bool(opened) and not quoted
+            elif quoted or sign[0] not in "{}":
+                continue
+            elif sign[0] == "{":
+                opened.append(sign.start())
+            elif opened:
+                start = opened.pop()
+                while found and found[-1][0] > start:
+                    found.pop()
+                found.append((start, sign.end()))
+        yield from (part[start:end] for start, end in found if not opened or start < opened[0])
+
+
+def _unfenced_parts(text: str) -> Iterator[str]:
+    """The bodies of fenced blocks, and the text outside of them: a brace in the one never closes one in the other.
+
+    One pass over the lines: a regular expression could be made to take hours.
+    """
+    fence, body, rest, count = "", list[str](), list[str](), 0
     for line in text.split("\n"):
-        if fence:
-            if line.strip() == fence:
-                yield "\n".join(body)
-                fence, count = "", count + 1
+        if not fence:
+            opened = _ANY_OPENING.match(line) if count < MOST_FENCES else None
+            if opened:
+                fence, body = opened[1], []
             else:
-                body.append(line)
-        elif count < MOST_FENCES and (opened := _OPENING.fullmatch(line)):
-            fence, body = opened[1], []
+                rest.append(line)
+        elif line.strip() == fence:
+            yield "\n".join(body)
+            fence, count = "", count + 1
+        else:
+            body.append(line)
+    yield "\n".join([*rest, *body] if fence else rest)
+
+
+# repair
+
+
+def _repaired(span: str) -> dict[str, object] | None:
+    """An object with syntax errors, repaired; None if that is impossible. Raises `_NamedTwice`."""
+    # The most common error is repaired exactly; the general repair may alter texts with quotes and backslashes.
+    if (found := _loaded(_without_commas(span))) is not None:
+        return found
+    if len(span) > MAX_REPAIR or _depth(span) > DEEPEST_REPAIR:
+        return None  # repair takes minutes on deep or long repetition, and blocks the event loop meanwhile
+    from json_repair import repair_json
+
+    try:
+        repaired = repair_json(span, return_objects=True)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(repaired, dict) or not repaired:
+        return None  # prose gives an empty text, two objects give a list: neither is an answer
+    if _names_twice(span):
+        raise _NamedTwice(repaired)
+    return repaired
+
+
+def _without_commas(text: str) -> str:
+    """Without commas before a closing bracket; strings are unchanged."""
+    pieces = _pieces(text)
+    return '"'.join(piece if n % 2 else _COMMA.sub("", piece) for n, piece in enumerate(pieces))
+
+
+def _names_twice(text: str) -> bool:
+    """Whether an object with syntax errors seems to have a key twice. One in a comment counts, too."""
+    names, pieces = list[set[str]](), _pieces(text)
+    for n, piece in enumerate(pieces):
+        if n % 2 == 0:
+            found = [(sign[1] or "", sign[2] or "") for sign in _NAMES.finditer(piece)]
+        else:
+            is_name = n + 1 < len(pieces) and pieces[n + 1].lstrip().startswith(":")
+            found = [(piece.strip(), "")] if is_name else []
+        for name, brace in found:
+            if brace == "{":
+                names.append(set())
+            elif brace:
+                names = names[:-1]
+            elif names and name in names[-1]:
+                return True
+            elif names:
+                names[-1].add(name)
+    return False
+
+
+def _pieces(text: str) -> list[str]:
+    """The text split at the quotes of its strings: every other piece is the inside of one."""
+    pieces, start = list[str](), 0
+    for sign in _QUOTES.finditer(text):
+        if sign[0] == '"':
+            pieces.append(text[start : sign.start()])
+            start = sign.end()
+    return [*pieces, text[start:]]
+
+
+def _depth(text: str) -> int:
+    """How deep the brackets nest, including those inside strings."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[{}\[\]]", text):
+        depth += 1 if bracket in "{[" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+# values
 
 
 def _tidy(found: object) -> object:
@@ -117,50 +357,6 @@ def _tidy(found: object) -> object:
             return found
 
 
-def _split(text: str) -> tuple[list[str], list[str], bool]:
-    """The text outside of strings, the strings between, and whether the text ends inside a string. One pass."""
-    outside, inside, quoted = [""], list[str](), False
-    for token in _TOKEN.findall(text):
-        if token == '"':
-            quoted = not quoted
-            if quoted:
-                inside.append("")
-            else:
-                outside.append("")
-        elif quoted:
-            inside[-1] += token
-        else:
-            outside[-1] += token
-    return outside, inside, quoted
-
-
-def _without_commas(text: str) -> str:
-    """Without commas before a closing bracket; strings are unchanged."""
-    outside, inside, quoted = _split(text)
-    if quoted:
-        return text
-    parts = [_COMMA.sub("", outside[0])]
-    for words, rest in zip(inside, outside[1:], strict=True):
-        parts.append(f'"{words}"{_COMMA.sub("", rest)}')
-    return "".join(parts)
-
-
-def _is_cut(text: str) -> bool:
-    """Whether the text ends inside a string or an object. Braces inside strings do not count."""
-    outside, _, quoted = _split(text)
-    plain = "".join(outside)
-    return quoted or plain.count("{") > plain.count("}")
-
-
-def _depth(text: str) -> int:
-    """How deep the brackets nest, including those inside strings."""
-    depth = deepest = 0
-    for bracket in re.findall(r"[{}\[\]]", text):
-        depth += 1 if bracket in "{[" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
 def _explained(error: ValidationError) -> str:
     rows = []
     for row in error.errors(include_url=False, include_input=False)[:6]:
@@ -169,8 +365,8 @@ def _explained(error: ValidationError) -> str:
     return "; ".join(rows)
 
 
-def fits(schema: type[BaseModel], value: Json) -> bool:
-    """Whether a recorded value still fits its form."""
+def fits(schema: type[Form], value: Json) -> bool:
+    """Whether a recorded value still fits its form. How it was written does not matter any more."""
     from pydantic import ValidationError
 
     try:

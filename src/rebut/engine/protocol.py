@@ -199,8 +199,7 @@ def load(name: str | Path) -> Protocol:
         return _installed(text.removeprefix(INSTALLED))
     if not path.is_file():
         raise UsageError(f"there is no file {text}")
-    source = path.read_bytes()
-    sha = hashlib.sha256(source).hexdigest()[:8]
+    sha = file_digest(path.read_bytes())
     spec = importlib.util.spec_from_file_location(f"rebut_protocol_{sha}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -211,6 +210,11 @@ def load(name: str | Path) -> Protocol:
         raise UsageError(f"{text} cannot be loaded: {type(error).__name__}: {error}") from error
     # The text of the file is part of its version: an edited protocol is another one, not a nondeterministic one.
     return of_module(module, source=str(path.resolve()), sha=sha)
+
+
+def file_digest(source: bytes) -> str:
+    """What the version of a protocol from a file ends with, after a plus sign."""
+    return hashlib.sha256(source).hexdigest()[:8]
 
 
 def _installed(name: str) -> Protocol:

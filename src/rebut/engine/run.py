@@ -37,9 +37,11 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
         return await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings))
 
     runtime.publish = publish
+    runtime.working_time.start()
     try:
         return await _to_the_end(runtime, plan)
     finally:
+        runtime.working_time.stop()
         control.under_way.remove(steering)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
 from rebut.core.text import clean
 from rebut.core.types import Backend, ModelSpec, Participant
+from rebut.core.working_time import WorkingTime
 from rebut.domain.ledger import VERSION, Ledger
 from rebut.domain.limits import MAX_OUTPUT, Limits
 from rebut.engine.steering import Control as Control
@@ -136,16 +136,19 @@ class Runtime:
     publish: Callable[[], Awaitable[Sequence[str]]] | None = None
     """Writes the protocol's files as they are now, and returns what could not be written."""
     rounds: Rounds = field(default_factory=Rounds)
-    waited: float = 0.0
-    """Seconds that people took to answer in this run."""
     background: set[asyncio.Future[None]] = field(default_factory=set)
     """Checks of citations for the screen, which the debate does not wait for."""
     _connections: dict[str, Connection] = field(default_factory=dict)
-    _began: float = field(default_factory=time.monotonic)
+    _replaying: WorkingTime = field(default_factory=WorkingTime)
     _before: float = 0.0
 
     def __post_init__(self) -> None:
-        self._before = self.record.active_seconds()
+        self._before = self.record.active_seconds() - self.working_time.seconds()
+
+    @property
+    def working_time(self) -> WorkingTime:
+        """How long this run has worked."""
+        return self.journal.working_time if self.journal is not None else self._replaying
 
     @property
     def view(self) -> Workspace | None:
@@ -189,7 +192,7 @@ class Runtime:
 
     def active_seconds(self) -> float:
         """How long all runs of this debate took, without the time that people took to answer."""
-        return self._before + max(0.0, time.monotonic() - self._began - self.waited)
+        return self._before + self.working_time.seconds()
 
     def seconds_left(self, *, closing: bool = False) -> float:
         """Seconds that the minutes limit leaves for a call. Up to a quarter is kept for the closing call."""

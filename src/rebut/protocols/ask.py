@@ -51,6 +51,9 @@ class Comparison(Form):
     reason: str = Field(description="what makes them the same, or where they differ")
     recommendation: str = Field(default="", description="for the same choice: that choice, as one thing to do now")
 
+    def is_agreement(self) -> bool:
+        return self.same
+
 
 def calls(settings: Settings) -> dict[str, int]:
     """How many calls each seat makes if the answers differ."""

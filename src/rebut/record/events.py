@@ -194,6 +194,8 @@ class Line:
     seq: int
     at: str
     event: Event
+    ran: int | None = None
+    """Milliseconds that the process which wrote it had worked by then; None in journals of earlier versions."""
 
 
 _DEFAULTS: dict[type[Event], list[tuple[str, object]]] = {

@@ -25,6 +25,7 @@ from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoi
 from rebut.core.frozen import frozen
 from rebut.core.process_identity import own_start
 from rebut.core.text import encoded
+from rebut.core.working_time import WorkingTime
 from rebut.record.events import SCHEMA, Event, Line, from_json, to_json
 from rebut.record.record import Record
 
@@ -74,7 +75,7 @@ def read(folder: Path) -> Read:
                     f"{folder.name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
                     "Update rebut to read this session.",
                 )
-            line, follows = Line(found["seq"], found["at"], from_json(found)), found["prev"]
+            line, follows = Line(found["seq"], found["at"], from_json(found), _whole(found.get("ran"))), found["prev"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if end == len(data) - 1 and lines and not isinstance(found, dict):
                 break  # the last line is garbage: a block that was never flushed
@@ -91,6 +92,11 @@ def read(folder: Path) -> Read:
     if lines and lines[0].event.kind != "opened":
         raise RecordAltered(f"{folder.name}: the journal does not begin with its opening", OTHER_HANDS)
     return Read(lines, start, data[start:], prev)
+
+
+def _whole(value: object) -> int | None:
+    """A number of milliseconds; None if it is not one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _set_aside(folder: Path, found: Read) -> None:
@@ -138,6 +144,7 @@ class Journal:
         self.folder = folder
         self.record = Record(found.lines)
         self.torn = len(found.torn)
+        self.working_time = WorkingTime()
         self._lock, self._fd = lock, fd
         self._seq, self._prev, self._good = len(found.lines), found.last_hash, found.good
         self._synced = found.good
@@ -177,11 +184,11 @@ class Journal:
         """Write an event to the file. It is durable only after the next `sync`."""
         self._check()
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        seq = self._seq + 1
-        raw = encoded({"seq": seq, "prev": self._prev, "at": at, **to_json(event)})
+        seq, ran = self._seq + 1, round(self.working_time.seconds() * 1000)
+        raw = encoded({"seq": seq, "prev": self._prev, "at": at, "ran": ran, **to_json(event)})
         self._put(raw + b"\n")
         self._seq, self._prev = seq, digest(raw)
-        line = Line(seq, at, event)
+        line = Line(seq, at, event, ran)
         self.record.add(line)
         if self._listener:
             self._listener(line)

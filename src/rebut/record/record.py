@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
@@ -195,29 +196,33 @@ class Record:
         """The cost of the rounds alone, without what came before and after them."""
         part = Record()
         part.calls = {key: call for key, call in self.calls.items() if IN_ROUND.match(key)}
-        took, last = 0.0, 0.0
-        for line in self.lines:
-            now = seconds(line.at)
+        took = 0.0
+        for before, line in pairwise(self.lines):
             if isinstance(line.event, Attempt) and IN_ROUND.match(line.event.key):
-                took += max(0.0, now - last)
-            last = now
+                took += max(0.0, _worked(before, line))
         return replace(part.spent(), seconds=took)
 
     def active_seconds(self) -> float:
         """Seconds during which a process worked on this debate, without the time in which people were thinking."""
-        total, began, last = 0.0, 0.0, 0.0
+        total = run = 0.0
+        before: Line | None = None
         for line in self.lines:
-            now = seconds(line.at)
-            match line.event:
-                case Opened() | Resumed():
-                    total += max(0.0, last - began)
-                    began = now
-                case Attempt(patient=True, ms=ms):
-                    total -= ms / 1000
-                case _:
-                    pass
-            last = now
-        return max(0.0, total + max(0.0, last - began))
+            if before is None or isinstance(line.event, Opened | Resumed):
+                total, run = total + max(0.0, run), (line.ran or 0) / 1000
+            else:
+                run += _worked(before, line)
+                if line.ran is None and isinstance(line.event, Attempt) and line.event.patient:
+                    run -= line.event.ms / 1000
+            before = line
+        return total + max(0.0, run)
+
+
+def _worked(before: Line, line: Line) -> float:
+    """Seconds of work between two events of one run. Journals of earlier versions have the time of day only."""
+    if line.ran is None:
+        return seconds(line.at) - seconds(before.at)
+    earlier = before.ran or 0
+    return (line.ran - earlier if line.ran >= earlier else line.ran) / 1000
 
 
 def seat_of(key: str) -> str:

@@ -315,7 +315,7 @@ def _fits(text: str, word: str) -> bool:
     start, end = text.find("{"), text.rfind("}")
     try:
         found = json.loads(text[start : end + 1])
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and found.get("word") == word and found.get("count") == 3
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 
 from rebut.core.frozen import frozen
+from rebut.core.scratch import temporary_folder
 from rebut.workspace.diff import created, new_modes, touched, without_wrapping, writes_other_than_text
 from rebut.workspace.file_reader import LINK
 from rebut.workspace.git import Git, GitFailed, installed, off
@@ -54,10 +54,10 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
     exe = installed()
     if exe is None:
         return Patched(complaint=NO_GIT)
-    with tempfile.TemporaryDirectory(prefix="rebut-patch-") as made:
-        top = Path(made) / "tree"
+    with temporary_folder() as made:
+        top = made / "tree"
         await asyncio.to_thread(write_files, top, before, modes)
-        file = Path(made) / "patch"
+        file = made / "patch"
         await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "replace"))
         git = scratch(top, exe)
         await git.run("init", "-q", "--template=", ".")
@@ -69,7 +69,7 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
                 await git.run("apply", "--check", *more, str(file))
                 await git.run("apply", *more, str(file))
             except GitFailed as error:
-                complaint = complaint or _complaint(error.said or error.message, made)
+                complaint = complaint or _complaint(error.said or error.message, str(made))
                 continue
             after = new_modes(patch, modes)
             if LINK in after.values():  # a link under another name
@@ -92,11 +92,11 @@ async def difference(
     new_modes = {**old_modes, **(modes or {})}
     if exe is None or (before == dict(files) and new_modes == old_modes):
         return ""
-    with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
+    with temporary_folder() as made:
         for side, texts, side_modes in (("a", before, old_modes), ("b", files, new_modes)):
-            await asyncio.to_thread(write_files, Path(made) / side, texts, side_modes)
+            await asyncio.to_thread(write_files, made / side, texts, side_modes)
         flags = ("--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-prefix", "--text")
-        said = await scratch(Path(made), exe).run("diff", *flags, "a", "b", codes=(0, 1))
+        said = await scratch(made, exe).run("diff", *flags, "a", "b", codes=(0, 1))
     return said.decode("utf-8", "replace")
 
 

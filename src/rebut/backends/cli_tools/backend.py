@@ -20,6 +20,7 @@ from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.json_value import Json
 from rebut.core.process import ProcessResult
+from rebut.core.scratch import scratch_folder
 from rebut.core.types import FailureKind, Reply, Request, Usage
 
 _QUOTED = 300
@@ -88,7 +89,7 @@ class Command:
             )
         feed = self._prompt(request)
         await self._check_once()
-        base = tables.private_folder(self._env)
+        base = scratch_folder(self._env)
         try:
             folder, scratch, work = (base / name for name in ("files", "tmp", "work"))
             for made in (folder, scratch, work):
@@ -119,6 +120,7 @@ class Command:
                 seconds=seconds,
                 on_spawn=request.on_spawn,
                 on_line=self._pieces(request),
+                mark=env["TMPDIR"],
             )
         except OSError as error:
             message = f"{self._tool.name} cannot be started: {error.strerror}"

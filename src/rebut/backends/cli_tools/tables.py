@@ -9,7 +9,6 @@ import difflib
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
@@ -24,6 +23,7 @@ from rebut.core.errors import ConfigError
 from rebut.core.files import on_path, shipped as shipped_tables
 from rebut.core.frozen import frozen
 from rebut.core.process import ProcessResult
+from rebut.core.scratch import scratch_folder
 from rebut.core.types import EFFORTS, FailureKind
 
 EXACT = ConfigDict(extra="forbid")
@@ -318,24 +318,6 @@ PASSED = (
 _CREDENTIALS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSW*", "*CREDENTIAL*", "*AUTH_*", "*_DSN", "DATABASE_URL")
 
 
-def private_folder(env: Mapping[str, str]) -> Path:
-    """A new folder that only the user can access, in the user's own cache.
-
-    It is not in the system's temporary folder: tools search all parent folders for context files and even for a
-    `.env`, and every user of the machine can create files there.
-    """
-    home = env.get("HOME", "")
-    cache = env.get("XDG_CACHE_HOME", "") or (f"{home}/.cache" if home else "")
-    if cache.startswith("/"):
-        place = Path(cache) / "rebut"
-        try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return Path(tempfile.mkdtemp(prefix="run-", dir=place))
-        except OSError:
-            pass
-    return Path(tempfile.mkdtemp(prefix="rebut-"))
-
-
 def version_in(answer: ProcessResult) -> str:
     """The version that a tool reports; empty if it is not installed or reports none."""
     number = re.search(r"\d+(?:\.\d+)+", answer.out) or re.search(r"\d+(?:\.\d+)+", answer.err)
@@ -387,7 +369,7 @@ async def ask(tool: Tool, env: Mapping[str, str], args: tuple[str, ...]) -> Proc
     path = find_executable(tool, env)
     if path is None:
         return ProcessResult(127, err=f"no {tool.command} on PATH")
-    folder = private_folder(env)
+    folder = scratch_folder(env)
     own = {**environment(tool, env), **tool.env, "PWD": str(folder), "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
     try:
         return await process.run([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS)

@@ -131,7 +131,7 @@ class Window:
     def choose(self, question: str, schema: Mapping[str, Json], most: int) -> Json:
         try:
             found: Json = json.loads(self.write(question, most, schema))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ParticipantFailed("bad reply", "the model did not finish choosing") from None
         return found
 

@@ -256,7 +256,7 @@ def _spaced(name: str) -> str:
 def _object_in(text: str) -> dict[str, Json]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

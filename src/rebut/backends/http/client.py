@@ -217,15 +217,15 @@ async def refused(address: Address, response: aiohttp.ClientResponse) -> HttpFai
 
 
 def error_message(body: str) -> str:
-    """The message inside an error body, whatever its shape."""
+    """The message inside an error body, whatever its shape. One that is nested too deep is the message itself."""
     try:
         value = json.loads(body)
-    except ValueError:
+        inner = value.get("error", value) if isinstance(value, dict) else value
+        if isinstance(inner, dict):
+            parts = [str(inner[name]) for name in ("message", "detail", "code", "type", "param") if inner.get(name)]
+            return " · ".join(dict.fromkeys(parts)) or body
+    except (ValueError, RecursionError):
         return body
-    inner = value.get("error", value) if isinstance(value, dict) else value
-    if isinstance(inner, dict):
-        parts = [str(inner[name]) for name in ("message", "detail", "code", "type", "param") if inner.get(name)]
-        return " · ".join(dict.fromkeys(parts)) or body
     return inner if isinstance(inner, str) else body
 
 

@@ -245,6 +245,9 @@ class Wire(ABC):
                 if last:
                     raise broke_off(self._address, "its last frame is cut", retryable=not partial.pieces) from None
                 raise self._unusable(f"sent a frame that is not JSON: {self._address.quote(data)}", partial) from None
+            except RecursionError:
+                quoted = self._address.quote(data)
+                raise self._unusable(f"sent a frame that is nested too deep: {quoted}", partial) from None
             except (AttributeError, TypeError, LookupError):
                 quoted = self._address.quote(data)
                 raise self._unusable(f"sent a frame that is not a completion: {quoted}", partial) from None
@@ -290,7 +293,10 @@ class Wire(ABC):
         """The failure for an error inside a stream that began as a success."""
         error = partial.error
         code = error.get("code") if isinstance(error, dict) else None
-        message = error_message(json.dumps({"error": error}))
+        try:
+            message = error_message(json.dumps({"error": error}))
+        except RecursionError:
+            message = "its error message is nested too deep"
         if not isinstance(code, int) or isinstance(code, bool):
             code = next((status for sign, status in _CODES.items() if sign in message), 500)
         failed = failure(self._address, code, message)

@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rebut.backends.cli_tools.tables import private_folder
 from rebut.backends.linters import findings as fixes, tables as analysers
 from rebut.backends.linters.findings import FileCopy, LinterFinding, Sifted, cited, copy_files, read, sift
 from rebut.backends.linters.tables import Analyser, environment
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.json_value import Json
+from rebut.core.scratch import scratch_folder
 from rebut.core.types import Changed, Reply, Request, Usage
 
 FAMILY = "rules"
@@ -71,7 +71,7 @@ class Lint:
                 "Choose a model as the critic.",
             )
         names = _needed(wanted, installed)
-        base = private_folder(self._env)
+        base = scratch_folder(self._env)
         try:
             # Well before the limit: an analyser that hangs is ended first, and the reports of the others still count.
             seconds = max(request.timeout / 2, request.timeout - 5)

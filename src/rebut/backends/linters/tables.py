@@ -17,11 +17,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from rebut.backends.cli_tools.tables import EXACT, Files, Regex, merged, private_folder
+from rebut.backends.cli_tools.tables import EXACT, Files, Regex, merged
 from rebut.core import process
 from rebut.core.errors import ConfigError
 from rebut.core.files import shipped as shipped_tables
 from rebut.core.frozen import frozen
+from rebut.core.scratch import scratch_folder
 
 Severity = Literal["P1", "P2", "P3"]
 Category = Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"]
@@ -188,7 +189,7 @@ def _changed_at(path: Path) -> int:
 
 
 async def _version(analyser: Analyser, executable: Path, env: Mapping[str, str], seconds: float) -> str:
-    folder = private_folder(env)
+    folder = scratch_folder(env)
     argv = [str(executable), *analyser.version_args]
     try:
         ended = await process.run(argv, cwd=folder, env=environment(folder), seconds=seconds)

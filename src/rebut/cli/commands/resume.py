@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rebut.cli.changed_protocol import confirm_changed, yes_option
 from rebut.cli.options import PATH, SESSION, SPEC, deadline_option, gate_options, given_limits, limits, output, pairs
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 @click.command("resume")
 @click.argument("id", type=SESSION)
 @click.option("--ask-left", is_flag=True, help="Retry calls that were skipped by hand.")
+@yes_option
 @gate_options
 @limits
 @output
@@ -30,6 +32,7 @@ def resume_command(
     quiet: bool,
     deadline: float | None,
     ask_left: bool,
+    yes: bool,
     fail_on: str | None,
     on_inconclusive: str | None,
     **named: Any,
@@ -44,6 +47,7 @@ def resume_command(
         id,
         limits=given_limits(named),
         ask_left=ask_left,
+        yes=yes,
         fail_on=fail_on,
         on_inconclusive=on_inconclusive,
         as_json=as_json,
@@ -60,6 +64,7 @@ def resume_session(
     deadline: float | None,
     limits: Mapping[str, float] | None = None,
     ask_left: bool = False,
+    yes: bool = False,
     backends: Mapping[str, Custom] | None = None,
     fail_on: str | None = None,
     on_inconclusive: str | None = None,
@@ -67,12 +72,15 @@ def resume_session(
     """Resume a session. A review keeps the gate that is on record, unless another is given here."""
     from rebut import api
     from rebut.ci.apply import final_patch, is_applied
+    from rebut.cli.commands.show import folder_of
     from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import applied
     from rebut.cli.runner import perform
     from rebut.core.errors import RebutError
     from rebut.domain.gate_policy import Wish
+    from rebut.record import sessions
 
+    confirm_changed(sessions.load(folder_of(id)), yes=yes, as_json=as_json)
     gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
 
     async def act(setup: Setup) -> Outcome:
@@ -98,9 +106,10 @@ def resume_session(
 @click.argument("id", type=SESSION)
 @click.option("--file", "file", required=True, type=PATH, metavar="FILE", help="The answer; - reads standard input.")
 @click.option("--key", default="", metavar="KEY", help="The question that it answers. [the one waiting]")
+@yes_option
 @deadline_option
 @output
-def answer_command(id: str, file: str, key: str, deadline: float | None, as_json: bool, quiet: bool) -> int:
+def answer_command(id: str, file: str, key: str, yes: bool, deadline: float | None, as_json: bool, quiet: bool) -> int:
     """Answer a question for a `caller` seat, and resume the debate.
 
     When rebut exits with code 4, it prints the question, the schema of the answer and this command. If the answer does
@@ -113,6 +122,7 @@ def answer_command(id: str, file: str, key: str, deadline: float | None, as_json
     wanted = _for(id, key, text)
     return resume_session(
         id,
+        yes=yes,
         as_json=as_json,
         quiet=quiet,
         deadline=deadline,
@@ -171,10 +181,12 @@ def _read(file: str) -> str:
 @click.option("--allow-same-model", is_flag=True, help="Allow the same model in two seats (a self-debate).")
 @click.option("--again", is_flag=True, help="Do not reuse any answers.")
 @click.option("--dry-run", is_flag=True, help="Only show how many answers would be reused.")
+@yes_option
 @limits
 @output
 def fork_command(
     id: str,
+    yes: bool,
     as_json: bool,
     quiet: bool,
     deadline: float | None,
@@ -190,15 +202,18 @@ def fork_command(
     """
     from rebut import api
     from rebut.api import Setup
+    from rebut.cli.commands.show import folder_of
     from rebut.cli.output import say, say_json
     from rebut.cli.runner import perform
     from rebut.core.errors import UsageError
+    from rebut.record import sessions
 
     changes = {"limits": given_limits(named), **named}
     changes |= dict(pairs(seat, "--seat", "ROLE=SPEC")) | dict(pairs(settings, "--set", "NAME=VALUE"))
 
     if not again and not dry_run and not any(value for name, value in changes.items() if name != "allow_same_model"):
         _must_ask(id)
+    confirm_changed(sessions.load(folder_of(id)), yes=yes, as_json=as_json)
 
     async def act(setup: Setup) -> Outcome:
         if again:
@@ -262,9 +277,10 @@ def _counted(reused: int, new: int) -> str:
 
 @click.command("more")
 @click.argument("id", type=SESSION, required=False, default="last")
+@yes_option
 @limits
 @output
-def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
+def more_command(id: str, yes: bool, as_json: bool, quiet: bool, deadline: float | None, **named: Any) -> int:
     """Add a round to a debate. ID is a session id or its first letters, a slug, or `last`."""
     from rebut import api
     from rebut.api import Setup
@@ -282,7 +298,8 @@ def more_command(id: str, as_json: bool, quiet: bool, deadline: float | None, **
     if record.closed is None:
         if not quiet and not as_json:
             say("  this debate has not ended: resuming it", sys.stderr)
-        return resume_session(id, limits=raised, as_json=as_json, quiet=quiet, deadline=deadline)
+        return resume_session(id, limits=raised, yes=yes, as_json=as_json, quiet=quiet, deadline=deadline)
+    confirm_changed(record, yes=yes, as_json=as_json)
     rounds = record.opened.settings.get("rounds", record.opened.settings.get("max_rounds"))
     name = "rounds" if "rounds" in record.opened.settings else "max_rounds"
     if not isinstance(rounds, int):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rebut.cli.changed_protocol import confirm_changed, yes_option
 from rebut.cli.options import SESSION, json_flag
 
 if TYPE_CHECKING:
@@ -117,8 +118,9 @@ def _dismissed(record: Record, outcome: Outcome) -> Outcome:
 
 @click.command("replay")
 @click.argument("id", type=SESSION)
+@yes_option
 @json_flag
-def replay_command(id: str, as_json: bool) -> int:
+def replay_command(id: str, yes: bool, as_json: bool) -> int:
     """Repeat a session from its record, offline and free, and report whether the outcome is the same."""
     from rebut import api
     from rebut.cli.json_result import brief
@@ -129,6 +131,7 @@ def replay_command(id: str, as_json: bool) -> int:
     from rebut.reports import terminal
 
     record = sessions.load(folder_of(id))
+    confirm_changed(record, yes=yes, as_json=as_json)
     screen = Screen(quiet=as_json)
     screen.ready(record)
     screen.close()

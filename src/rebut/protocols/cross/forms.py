@@ -58,6 +58,10 @@ class CodeCritique(Form):
     )
     need: Need
 
+    def is_agreement(self) -> bool:
+        """Also without a P1 or P2: nothing then speaks against the artifact."""
+        return self.agrees or all(one.severity == "P3" for one in self.findings)
+
 
 class ProposalCritique(CodeCritique):
     """The critique of a proposal."""
@@ -99,12 +103,18 @@ class NextText(Form):
     text: AsItStands = Field(description="the whole document, not a part of it")
     changes: list[str] = Field(default_factory=no_items, description="what changed, and for which finding")
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class NextPatch(Form):
     """The next version of a change: a patch on top of the version that was discussed."""
 
     patch: AsItStands = Field(description="a unified diff with a/ and b/ paths that `git apply` accepts")
     changes: list[str] = Field(default_factory=no_items, description="what changed, and for which finding")
+
+    def is_agreement(self) -> bool:
+        return False
 
 
 class Rebuttal(Form):

@@ -118,11 +118,15 @@ that was removed: leave it as it is."""
 ACCEPT = "The critic's recommendation was accepted: carry out what it asks for."
 COMPROMISE = "Fix what was judged valid, and keep what was not shown to be wrong."
 
-DECIDER = """The findings of round $round:
+DECIDER = """$fences
+
+The findings of round $round:
 
 $findings
 
-The judge recommends $choice: $reason
+The judge recommends $choice. The reason it gives:
+
+$reason
 
 A keep the original   B accept the critic's   C compromise   D rebut   E stop"""
 

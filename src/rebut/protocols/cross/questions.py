@@ -164,10 +164,11 @@ async def decide(r: Round, form: Judgement) -> tuple[str, str]:
     recommends = f"{form.choice}, {prompts.CHOICES[form.choice]}"
     prompt = fill(
         prompts.DECIDER,
+        fences=FENCES,
         round=str(r.n),
         findings=r.quote("findings", render.weighed(r.ledger, r.ledger.points)),
         choice=recommends,
-        reason=form.reason,
+        reason=r.quote("the judge's reason", form.reason),
     )
     shown = f"judge recommends  {form.choice}  {prompts.CHOICES[form.choice]}: {form.reason}\n\n{prompts.KEYS}"
     material = Material(table=render.table(findings), question=shown)

@@ -30,6 +30,9 @@ class Opening(Form):
     claims: list[Assertion] = Field(description="what the position rests on, one claim each")
     need: Need
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Flaw(Form):
     """Something wrong or missing in the other side's case."""
@@ -72,6 +75,9 @@ class Challenge(Form):
     agreements: list[Agreement] = Field(default_factory=no_items)
     need: Need
 
+    def is_agreement(self) -> bool:
+        return bool(self.agreements) or not self.flaws
+
 
 class Response(Form):
     """The proposer's answer to one point."""
@@ -90,6 +96,9 @@ class Defense(Form):
     position: str = Field(description="your current position, with what changed")
     claims: list[Assertion] = Field(default_factory=no_items, description="new claims, if any")
     need: Need
+
+    def is_agreement(self) -> bool:
+        return any(one.move != "rebut" for one in self.responses)
 
 
 class Ruling(Form):
@@ -112,6 +121,10 @@ class FollowUp(Form):
     flaws: list[Flaw] = Field(default_factory=no_items, description="new weaknesses of the current position")
     need: Need
 
+    def is_agreement(self) -> bool:
+        settled = any(one.ruling in ("resolved", "withdrawn") for one in self.rulings)
+        return settled or not (self.rulings or self.flaws)
+
 
 class Summary(Form):
     """A summary of earlier rounds."""
@@ -122,6 +135,9 @@ class Summary(Form):
     agreements: list[Agreement] = Field(default_factory=no_items, description="with the evidence behind each")
     disagreements: list[str] = Field(default_factory=no_items, description="what is still open")
     contradictions: list[str] = Field(default_factory=no_items, description="contradicting statements, both quoted")
+
+    def is_agreement(self) -> bool:
+        return bool(self.concessions or self.agreements)
 
 
 class Dispute(Form):

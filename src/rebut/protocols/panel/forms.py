@@ -36,6 +36,9 @@ class Personas(Form):
     domain: str = Field(description="the field that the topic belongs to, in a few words")
     personas: list[Persona] = Field(description="one for every lens")
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Assertion(Form):
     """A claim that the position rests on."""
@@ -54,6 +57,9 @@ class Opening(Form):
     weaknesses: list[str] = Field(description="where it is weakest, in your own judgement")
     assumptions: list[str] = Field(description="what must be true for it to hold")
     need: Need
+
+    def is_agreement(self) -> bool:
+        return False
 
 
 class Objection(Form):
@@ -95,6 +101,10 @@ class Challenge(Form):
     summary: str = Field(description="your view in a sentence or two")
     need: Need
 
+    def is_agreement(self) -> bool:
+        minor = all(one == "minor" for one in (self.objection_strength, *(p.strength for p in self.points)))
+        return self.verdict == "agree" or (self.verdict == "partial" and minor)
+
 
 class Response(Form):
     """The lead's answer to one point."""
@@ -122,11 +132,17 @@ class Confrontation(Form):
     confidence: Level
     need: Need
 
+    def is_agreement(self) -> bool:
+        return bool(self.changes) or any(one.move != "reject" for one in self.responses)
+
 
 class Brief(Form):
     """The lead's short answer to minor remarks."""
 
     responses: list[Response] = Field(description="one for every point listed")
+
+    def is_agreement(self) -> bool:
+        return any(one.move != "reject" for one in self.responses)
 
 
 class Ruling(Form):
@@ -149,6 +165,9 @@ class Rebuttal(Form):
     summary: str = Field(description="your view now, in a sentence or two")
     need: Need
 
+    def is_agreement(self) -> bool:
+        return self.answer == "accept" or any(one.ruling == "accept" for one in self.rulings)
+
 
 class Crux(Form):
     """Something that would change a party's mind."""
@@ -165,6 +184,9 @@ class Grounds(Form):
     assumptions: list[str] = Field(description="what you assume and the other side does not")
     cruxes: list[Crux] = Field(description="what would change your mind")
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Assumed(Form):
     """A core assumption, and which parties hold or deny it."""
@@ -179,3 +201,6 @@ class Assumptions(Form):
 
     core_disagreement: str = Field(description="what could not be resolved, and between whom, in a sentence or two")
     assumptions: list[Assumed]
+
+    def is_agreement(self) -> bool:
+        return False

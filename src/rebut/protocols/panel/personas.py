@@ -263,21 +263,18 @@ def distinct(titles: Sequence[str]) -> Callable[[Personas], list[str]]:
     return check
 
 
-def text(persona: Persona, domain: str) -> str:
-    """The persona as a file. The frame is fixed; what a model wrote only fills short lines of it."""
+def text(persona: Persona, domain: str, quote: Callable[[str, str], str]) -> str:
+    """The persona as a file. The frame is fixed; what a model wrote fills short lines in a fence (C7)."""
     asks = "".join(f"- {_line(q, 200)}\n" for q in persona.questions[:4] if _line(q, 200))
-    return (
-        fill(
-            prompts.PERSONA,
-            lens=_line(persona.lens, 40),
-            name=_line(persona.name, 120),
-            background=_line(persona.background, 500),
-            domain=_line(domain, 80),
-            items="\n".join(f"- {item}" for item in items(persona)),
-            asks=f"\nYou always ask:\n\n{asks}" if asks else "",
-        )
-        + "\n"
+    itself = fill(
+        prompts.PERSONA_ITSELF,
+        name=_line(persona.name, 120),
+        background=_line(persona.background, 500),
+        domain=_line(domain, 80),
+        items="\n".join(f"- {item}" for item in items(persona)),
+        asks=f"\nYou always ask:\n\n{asks}" if asks else "",
     )
+    return fill(prompts.PERSONA, lens=_line(persona.lens, 40), persona=quote("persona", itself)) + "\n"
 
 
 def items(persona: Persona) -> list[str]:

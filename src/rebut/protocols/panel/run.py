@@ -109,7 +109,7 @@ async def open_panel(debate: Debate, state: PanelState) -> None:
     assert isinstance(cast, Personas) and isinstance(form, Opening)
     state.domain = cast.domain
     for c, persona in zip(state.challengers, cast.personas, strict=True):
-        c.persona, c.text = persona, personas.text(persona, cast.domain)
+        c.persona, c.text = persona, personas.text(persona, cast.domain, debate.quote)
         c.who = replace(c.who, persona=c.text if c.reads else "")
     await scope.note("position", [Claim(a.text, "lead", 1, cited(a.evidence)) for a in form.reasoning if a.text])
     state.positions.append(Position(1, 0, form.position, form.confidence))

@@ -21,6 +21,9 @@ class Draft(Form):
     document: str = Field(description="the whole document in Markdown, with a heading for each section")
     need: Need
 
+    def is_agreement(self) -> bool:
+        return False
+
 
 class Strength(Form):
     """A strength of the other document."""
@@ -86,6 +89,10 @@ class Critique(Form):
     concessions: list[Concession] = Field(default_factory=no_items)
     need: Need
 
+    def is_agreement(self) -> bool:
+        """Also if all objections are cosmetic: the revision converges then."""
+        return bool(self.concessions) or all(one.grade == "P3" for one in (*self.weaknesses, *self.disagreements))
+
 
 class Addressed(Form):
     """A point that holds, and the change that it caused."""
@@ -112,6 +119,9 @@ class Revision(Form):
     defended: list[Defended] = Field(default_factory=no_items)
     summary: str = Field(description="what changed and why, in one sentence")
     need: Need
+
+    def is_agreement(self) -> bool:
+        return bool(self.addressed)
 
 
 class Adopted(Form):
@@ -178,3 +188,6 @@ class Verdict(Form):
     findings: list[Finding] = Field(default_factory=no_items, description="the gravest first; each once")
     agreement: list[str] = Field(default_factory=no_items, description="what both reviews agree on")
     disagreement: list[Split] = Field(default_factory=no_items)
+
+    def is_agreement(self) -> bool:
+        return self.decision != "reject"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
+from rebut.core.scratch import temporary_folder
 from rebut.core.types import Changed
 from rebut.workspace.context import shown
 from rebut.workspace.diff import (
@@ -142,8 +142,8 @@ async def _tried(sections: Mapping[int, FileSection], way: _Way, top: Path, exe:
     able = {n: s for n, s in able.items() if not (s.old and s.new) or any(here[p] is not None for p in named[n])}
     if not able:
         return {}
-    with tempfile.TemporaryDirectory(prefix="rebut-diff-") as made:
-        tree, file = Path(made) / "tree", Path(made) / "patch"
+    with temporary_folder() as made:
+        tree, file = made / "tree", made / "patch"
         await asyncio.to_thread(write_files, tree, here)
         git = scratch(tree, exe)
         await git.run("init", "-q", "--template=", ".")

@@ -1,0 +1,109 @@
+"""A protocol file that changed since its session was recorded: rebut says so and asks, before it runs the file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from console import Once, at_a_terminal, piped
+
+BODY = '''"""Two questions."""
+
+from rebut import Outcome
+
+seats = {"author": 1, "critic": 1}
+
+
+async def run(debate):
+    first = await debate.ask(debate.seat("author"), "first", "Why?")
+    second = await debate.ask(debate.seat("critic"), "second", "Why not?")
+    return Outcome("done", "DONE", f"{first.value} {second.value}")
+'''
+PLANTED = 'from pathlib import Path\n\nPath("run.txt").write_text("the changed file was run")\n'
+
+
+@pytest.fixture
+def folder(workspace: Path) -> Path:
+    """A session that can be resumed: the second seat failed."""
+    (workspace / "two.py").write_text(BODY)
+    words = list[str]()
+    for seat, answers in (("author", {"first@author": {"text": "a"}}), ("critic", {"second@critic": {"fail": "auth"}})):
+        (workspace / f"{seat}.json").write_text(json.dumps({"model": seat, "family": seat, "answers": answers}))
+        words += ["--seat", f"{seat}=scripted:{workspace / seat}.json"]
+    assert piped("run", "two.py", "Tea?", *words, cwd=workspace).returncode == 3
+    script = {"model": "critic", "family": "critic", "answers": {"second@critic": {"text": "b"}}}
+    (workspace / "critic.json").write_text(json.dumps(script))
+    return workspace
+
+
+def change(folder: Path) -> None:
+    (folder / "two.py").write_text(BODY.replace("from rebut", f"{PLANTED}from rebut", 1))
+
+
+def was_run(folder: Path) -> bool:
+    return (folder / "run.txt").exists()
+
+
+COMMANDS = (["resume", "last"], ["replay", "last"], ["fork", "last", "--topic", "Coffee?"])
+COMMANDS += (["fork", "last", "--topic", "Coffee?", "--dry-run"],)
+commands = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+
+
+def ended(folder: Path, words: list[str]) -> None:
+    """A replay needs a session with an outcome."""
+    if words[0] == "replay":
+        assert piped("resume", "last", cwd=folder).returncode == 0
+
+
+@commands
+def test_an_unchanged_file_is_run_without_a_word(folder: Path, words: list[str]) -> None:  # C7 C13
+    ended(folder, words)
+    done = piped(*words, cwd=folder)
+    assert done.returncode == 0 and "changed since" not in done.stdout + done.stderr, done.stderr
+
+
+@commands
+def test_without_a_terminal_a_changed_file_is_refused_and_not_even_loaded(
+    folder: Path, words: list[str]
+) -> None:  # C7 C13
+    ended(folder, words)
+    change(folder)
+    done = piped(*words, cwd=folder)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 2 and "two.py changed since session" in said and "--yes" in said
+    assert not was_run(folder)
+
+
+@commands
+def test_with_yes_it_is_run_and_the_change_is_still_told(folder: Path, words: list[str]) -> None:  # C7 C13
+    ended(folder, words)
+    change(folder)
+    done = piped(*words, "--yes", cwd=folder)
+    assert done.returncode == 0 and "two.py changed since session" in " ".join(done.stderr.split()), done.stderr
+    assert was_run(folder)
+
+
+@pytest.mark.parametrize(("key", "code"), [(b"y\n", 0), (b"n\n", 2), (b"\n", 2)])
+def test_at_a_terminal_it_is_asked_for(folder: Path, key: bytes, code: int) -> None:  # C7 C13
+    change(folder)
+    seen = at_a_terminal("resume", "last", cwd=folder, keys=Once("Run the file as it is now?", key))
+    assert seen.code == code, seen.text
+    assert "changed since session" in " ".join(seen.text.split())
+    assert was_run(folder) is (code == 0)
+
+
+def test_what_was_confirmed_is_not_asked_for_again(folder: Path) -> None:  # C13
+    assert piped("resume", "last", cwd=folder).returncode == 0
+    change(folder)
+    assert piped("fork", "last", "--topic", "Coffee?", "--yes", cwd=folder).returncode == 0
+    assert "changed since" not in piped("replay", "last", cwd=folder).stderr
+
+
+def test_a_session_that_has_ended_is_shown_without_its_file(folder: Path) -> None:  # C13
+    assert piped("resume", "last", cwd=folder).returncode == 0
+    change(folder)
+    for words in (["show", "last"], ["list"], ["export", "last"], ["verify", "last"]):
+        assert piped(*words, cwd=folder).returncode == 0, words
+    assert piped("resume", "last", cwd=folder).returncode == 2
+    assert not was_run(folder)

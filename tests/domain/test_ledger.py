@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from rebut.domain.ledger import (
     AFTER,
     SETTLED,
+    UNPROVEN,
     Claim,
     Entry,
     Evidence,
@@ -433,8 +434,9 @@ def test_every_point_is_always_at_one_place_of_the_lifecycle_and_open_or_settled
     for p in ledger.points:
         assert ledger.status(p.id) in get_args(Status)  # C10
         assert ledger.final_status(p.id) in set(get_args(Status)) - {"raised"}
-        assert (p in ledger.open) is (ledger.status(p.id) not in SETTLED)
-    assert set(AFTER.values()) | {"raised", "unanswered"} == set(get_args(Status))
+        assert (p in ledger.open) is (ledger.status(p.id) not in SETTLED or ledger.contested(p))
+        assert not (p in ledger.open and p in ledger.agreed)
+    assert set(AFTER.values()) | {"raised", "unanswered", UNPROVEN} == set(get_args(Status))
 
 
 stale = st.lists(

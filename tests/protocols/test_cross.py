@@ -307,7 +307,8 @@ def test_a_patch_that_never_applies_is_not_taken_and_the_review_goes_on(shop: Pa
     bad = crosses.patch("--- a/api/orders.py\n+++ b/api/orders.py\n@@ -1 +1 @@\n-nonsense\n+x\n")
     said = FOUND | {"r1/judgement@judge": crosses.judgement("C"), "r1/version.code@judge": bad}
     outcome = crosses.review(shop, said, rounds=1)
-    assert outcome.heading == "STOPPED, NOT CONVERGED", "without a version there is no compromise"
+    heading = "STOPPED, THE CHOSEN VERSION WAS NOT WRITTEN"
+    assert (outcome.heading, outcome.exit_code) == (heading, 3), "without a version there is no compromise"
     assert any("version 2 was not accepted" in note for note in outcome.notes)
     assert not (folder(outcome) / "final.patch").exists()
 

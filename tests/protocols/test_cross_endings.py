@@ -52,7 +52,7 @@ def test_a_valid_finding_stands_when_its_mending_failed_and_the_critic_then_agre
         shop, COMPROMISE | {"r1/version.code@judge": BAD, "r2/critique@critic": crosses.critique()}
     )
     made = contract(outcome)
-    assert (made.decision, made.stopped_by, made.rounds) == ("Keep Original", "agreed", 2)
+    assert (made.decision, made.stopped_by, made.rounds) == ("Stopped", "unwritten", 2), "nor is the original kept"
     assert [f.id for f in made.shown] == ["F1"] and failing(made) == ["F1"]
     assert made.unresolved[0].startswith("F1 (P1)")
     assert [(s.kind, s.point) for s in outcome.ledger.slips] == [("dropped", "F1")]

@@ -120,6 +120,21 @@ def test_each_key_does_what_it_says(shop: Path, key: str, heading: str, step: st
     assert [k for k in voices.record().calls if "version" in k] == ([step] if step else [])
 
 
+@pytest.mark.parametrize(("gate", "code"), [((), 3), (("--fail-on", "P1"), 1)])
+def test_a_choice_of_a_person_stands_even_if_its_patch_does_not_apply(
+    shop: Path, gate: tuple[str, ...], code: int
+) -> None:  # C6 J10
+    bad = crosses.patch("--- a/api/orders.py\n+++ b/api/orders.py\n@@ -1 +1 @@\n-nonsense\n+x\n")
+    said = FOUND | {"r1/judgement@judge": crosses.judgement("A"), "r1/version.code@critic": bad}
+    terminal = Terminal(shop, "cross", "--uncommitted", "--mode", "manual", *gate, *flags(shop, said))
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("b")
+    assert terminal.end() == code, terminal.seen
+    seen = " ".join(terminal.seen.split())
+    assert "ACCEPT OPPOSITE, THE CHOSEN VERSION WAS NOT WRITTEN" in seen
+    assert "choice B of round 1 was not carried out: version 2 was not accepted" in seen
+
+
 def test_one_who_chooses_to_rebut_gets_the_judges_answer_attached(shop: Path) -> None:  # J10
     said = FOUND | NEXT | {"r1/judgement@judge": crosses.judgement("A")}
     terminal = Terminal(shop, "cross", "--uncommitted", "--mode", "manual", *flags(shop, said))

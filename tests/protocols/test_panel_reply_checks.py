@@ -165,13 +165,10 @@ def test_an_agreement_that_shows_its_work_when_asked_is_one(hold: Hold) -> None:
 def test_one_that_never_shows_its_work_is_never_counted_as_agreeing(hold: Hold) -> None:  # H6
     said = round_one(agree(examined=[]), agree("Operator"), agree("Adversary"))
     said["r2/rebuttal@challenger.1"] = rebut({}, "accept")
-    said |= {
-        "assumptions/grounds@lead": panels.grounds("Lead"),
-        "assumptions/grounds@challenger.1": panels.grounds("Architect"),
-    }
-    said["map@judge"] = panels.mapped("Lead", "Architect")
-    outcome = hold(said, rounds=2)
-    assert outcome.heading == "TRADEOFF" and "Architect (gemini): DISAGREE - moderate" in outcome.final
+    outcome = hold(said)
+    assert (outcome.heading, outcome.exit_code) == ("PARTIAL CONSENSUS (2 of 3)", 3)
+    assert "- ❌ Architect (gemini): agreed without naming what it examined" in outcome.final
+    assert why("r2/rebuttal@challenger.1") == ["ask"] and not asked("r3/rebuttal"), "it is asked once more"
 
 
 # confrontation

@@ -10,7 +10,7 @@ from targeting import changed, paths, refused, target
 
 from rebut.core.errors import UsageError
 from rebut.workspace.targets.resolve import question, unanswerable
-from rebut.workspace.targets.text import detect, prose_of, split_mixed
+from rebut.workspace.targets.text import detect, prose_of, rejoined, split_mixed
 
 PLAN = "## Proposal\n\nMove the sessions to Redis.\n"
 CODE = "Look:\n\n```python\ndef get(key):\n    return store[key]\n```\n"
@@ -264,3 +264,23 @@ def test_a_scope_is_said_with_the_target(tmp_path: Path) -> None:
     commit(repo)
     found = target(repo, "commit:HEAD")
     assert "commit HEAD, compared with its parent" in found.why and found.new == git(repo, "rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a\n\n- b\n    ```py\n    x\n  y\n\n    ```\nc\n{DIFF}d\n\n```\n\n```\n~~~\nopen\n\n",
+        "```py\nx\n```",
+        "a\r\n```py\r\nx\r\n```\r\n",
+    ],
+)
+def test_a_text_that_was_split_is_put_together_again(text: str) -> None:  # J7 J10
+    blocks, _ = split_mixed(text)
+    assert blocks and rejoined(text, {block.name: block.text for block in blocks}) == text
+
+
+def test_other_code_and_other_prose_take_their_places() -> None:  # J7 J10
+    text = "- a\n  ~~~py\n  x\n\n  y\n  ~~~\n- b\n"
+    code = {"snippet-1.py": "one\n\ntwo\nthree\n"}
+    assert rejoined(text, code) == "- a\n  ~~~py\n  one\n\n  two\n  three\n  ~~~\n- b\n"
+    assert rejoined(text, code, "# New\n (snippet-1.py)\n") == "# New\n  ~~~py\n  one\n\n  two\n  three\n  ~~~\n"

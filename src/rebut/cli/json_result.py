@@ -19,7 +19,6 @@ TEXT, ITEM = 3000, 300
 """Characters of a text, and of one item of a list, before anything has to be dropped."""
 SHORTEST = 60
 """Characters of a text that is never cut."""
-SETTLED = ("conceded", "resolved", "withdrawn")
 
 
 def brief(outcome: Outcome, beside: Mapping[str, object] | None = None) -> dict[str, object]:
@@ -94,11 +93,12 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
                     "id": p.id,
                     "severity": p.severity,
                     "status": ledger.final_status(p.id),
+                    **({"contested": True} if ledger.contested(p) else {}),
                     "text": text("points", p.text, ITEM),
                     **({"said": [_wording(one, text) for one in distinct(p.said)]} if p.said else {}),
                 }
                 # What is dropped is at the end: points that are settled, and the less severe.
-                for p in sorted(ledger.points, key=lambda p: (ledger.final_status(p.id) in SETTLED, p.severity or "~"))
+                for p in sorted(ledger.points, key=lambda p: (p not in ledger.open, p.severity or "~"))
             ],
             "citations": dict(ledger.marks()),
             "slips": [f"{s.point} {s.kind} by {s.by} in round {s.round}" for s in ledger.slips],

@@ -32,9 +32,17 @@ the ids that these rules gave.
 """
 
 Severity = Literal["P1", "P2", "P3"]
-MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain", "mend"]
+MoveKind = Literal["concede", "defend", "partly", "withdraw", "resolve", "maintain", "contest", "mend"]
 Status = Literal[
-    "raised", "conceded", "defended", "partly accepted", "withdrawn", "resolved", "unanswered", "unresolved"
+    "raised",
+    "conceded",
+    "conceded without evidence",
+    "defended",
+    "partly accepted",
+    "withdrawn",
+    "resolved",
+    "unanswered",
+    "unresolved",
 ]
 AFTER: Mapping[MoveKind, Status] = {
     "concede": "conceded",
@@ -43,8 +51,11 @@ AFTER: Mapping[MoveKind, Status] = {
     "withdraw": "withdrawn",
     "resolve": "resolved",
     "maintain": "unresolved",
+    "contest": "unresolved",  # whoever raised it says that the answer to it, even a concession, does not settle it
     "mend": "resolved",  # a later version fixed it, whether or not it was conceded before
 }
+UNPROVEN: Status = "conceded without evidence"
+"""The status after a move that gives in where its protocol asks for evidence, and that cites nothing."""
 NOTHING_KEPT = "no workspace was kept"
 """Why a citation could not be looked up: there was nothing to look it up in."""
 OVER: frozenset[Status] = frozenset({"withdrawn", "resolved"})
@@ -138,8 +149,16 @@ class Move:
     evidence: tuple[Evidence, ...] = ()
     severity: str = ""
     """How severe the point is to the participant, where the form asks for that."""
+    proof: bool = False
+    """By the rules of its protocol, it settles the point only with evidence."""
     objection: bool = False
     """Raised as a repetition of an earlier point that does not exist: it is about no point."""
+
+    @property
+    def after(self) -> Status:
+        """The status that it gives to its point."""
+        shown = not self.proof or any(e.mark != "absent" for e in self.evidence)
+        return AFTER[self.kind] if shown else UNPROVEN
 
 
 @frozen
@@ -282,17 +301,28 @@ class Ledger:
     def status(self, id: str) -> Status:
         """The status of a point after all moves on it.
 
-        A concession is binding: neither repeating the point nor walking back without new evidence undoes it.
+        A concession is binding: neither repeating the point nor walking back without new evidence undoes it. An issue
+        that several participants raised is resolved when all of them say so.
         """
         now: Status = "raised"
+        point = self.point(id)
+        voices = point.voices if point else ()
+        content: set[str] = set()
+        by = ""
         for move in self.moves:
             if move.point != id:
                 continue
-            if now == "conceded":
-                slipped = Slip("walked back", id, move.by, move.round) in self.slips
-                if slipped or move.kind in ("maintain", "resolve"):
+            if move.by in voices:
+                given_up = move.kind in ("resolve", "withdraw") and move.after != UNPROVEN
+                (content.add if given_up else content.discard)(move.by)
+                if given_up and not content.issuperset(voices):
                     continue
-            now = AFTER[move.kind]
+            if now in ("conceded", UNPROVEN):
+                slipped = Slip("walked back", id, move.by, move.round) in self.slips
+                pressed = move.kind in ("maintain", "contest") and (now == "conceded" or move.by != by)
+                if slipped or pressed or (now == "conceded" and (move.kind == "resolve" or move.after == UNPROVEN)):
+                    continue
+            now, by = move.after, move.by
         return now
 
     def severity(self, id: str) -> str:
@@ -308,7 +338,17 @@ class Ledger:
 
     @property
     def open(self) -> tuple[Point, ...]:
-        return tuple(p for p in self.points if self.status(p.id) not in SETTLED)
+        return tuple(p for p in self.points if self.status(p.id) not in SETTLED or self.contested(p))
+
+    @property
+    def agreed(self) -> tuple[Point, ...]:
+        """What was conceded or resolved, and is not contested any more."""
+        return tuple(p for p in self.having("conceded", "resolved") if not self.contested(p))
+
+    def contested(self, point: Point) -> bool:
+        """Whether a participant that raised a point says last that the answer to it does not settle it."""
+        last = {m.by: m.kind for m in self.moves if m.point == point.id}
+        return any(last.get(voice) == "contest" for voice in point.voices)
 
     def having(self, *wanted: Status) -> tuple[Point, ...]:
         return tuple(p for p in self.points if self.status(p.id) in wanted)
@@ -498,7 +538,7 @@ def _fields(value: Entry | Evidence) -> dict[str, Json]:
     return row
 
 
-LATER = {"Point": ("action", "fix", "said"), "Move": ("severity",)}
+LATER = {"Point": ("action", "fix", "said"), "Move": ("severity", "proof")}
 """Fields that older records lack: omitted where they are empty, so that an old entry has its old fingerprint."""
 
 

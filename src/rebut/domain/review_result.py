@@ -19,6 +19,7 @@ ENDED = {
     "agreed": "the critic agrees",
     "quiet": "two rounds brought nothing new",
     "rounds": "all rounds are used",
+    "unwritten": "the chosen version could not be written",
 }
 """What ended a review, where it was not a choice."""
 
@@ -116,7 +117,7 @@ class ReviewResult:
     unresolved: tuple[str, ...] = ()
     next_actions: tuple[str, ...] = ()
     stopped_by: str = ""
-    """agreed, quiet, rounds, minutes, limit, failed, or the choice A, B or E."""
+    """agreed, quiet, rounds, unwritten, minutes, limit, failed, or the choice A, B or E."""
     judge_failed: str = ""
     """In which round the judge was asked and gave no answer, and why."""
     slips: tuple[str, ...] = ()

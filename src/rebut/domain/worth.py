@@ -13,11 +13,11 @@ from typing import Any
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import cut
-from rebut.domain.ledger import Ledger, Point
+from rebut.domain.ledger import UNPROVEN, Ledger, Point
 from rebut.record.events import Asked, Attempt, Resumed
 from rebut.record.record import Record, Spent, seconds
 
-FATES = ("conceded", "partly accepted", "resolved", "defended", "withdrawn")
+FATES = ("conceded", UNPROVEN, "partly accepted", "resolved", "defended", "withdrawn")
 """Statuses of a point that are counted by their own name; every other status counts as open."""
 LONGEST_QUOTE = 200
 TAKEN = ("conceded", "partly accepted")
@@ -99,7 +99,7 @@ def quoted(text: str) -> str:
 
 def fate_of(ledger: Ledger, point: Point) -> str:
     """The status of a point in one word. A point that rests on an absent citation is struck, unless it was accepted."""
-    status = ledger.status(point.id)
+    status = ledger.status(point.id) if not ledger.contested(point) else "unresolved"
     if point.struck and status not in TAKEN:
         return "struck"
     return status if status in FATES else "open"

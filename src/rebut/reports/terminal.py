@@ -8,7 +8,7 @@ from typing import Any
 from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
-from rebut.domain.ledger import Evidence, Ledger, Point, noun_in
+from rebut.domain.ledger import UNPROVEN, Evidence, Ledger, Point, noun_in
 from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ledger_of
@@ -180,6 +180,7 @@ VERBS = {
     "partly": "trade-off",
     "resolve": "resolved",
     "maintain": "unresolved",
+    "contest": "unresolved",
     "withdraw": "withdrawn",
     "mend": "fixed",
 }
@@ -259,9 +260,11 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     if ledger == Ledger(ledger.letter):
         return []
     struck = [p for p in ledger.open if fate_of(ledger, p) == "struck"]
+    granted = [p for p in ledger.open if fate_of(ledger, p) == UNPROVEN]
     groups: list[tuple[str, list[str]]] = [
-        ("agreed", [_point(p) for p in ledger.having("conceded", "resolved")]),
-        ("open", [_point(p) for p in ledger.open if p not in struck]),
+        ("agreed", [_point(p) for p in ledger.agreed]),
+        ("conceded", [f"without evidence: {_point(p)}" for p in granted]),
+        ("open", [_point(p) for p in ledger.open if p not in struck and p not in granted]),
         ("struck", [_point(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
         ("absent", [f"{name} cites {e.place}: {e.note or 'not found'}" for name, e in _absent(ledger)]),
@@ -273,7 +276,9 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     ]
     rows = []
     for name, items in groups:
-        if not items and (name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)):
+        if not items and (
+            name in ("conceded", "struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)
+        ):
             continue  # without points there is nothing to count
         rows += hanging(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
         for item in items[1:5]:

@@ -246,7 +246,7 @@ class Setup:
         from rebut.evidence.lookup import look_up, summed
 
         folder = real(self.workspace / file).parent if file else None
-        cites = summed(await look_up(target.text, self.workspace, door, self.environment.never, folder))
+        cites = summed(await look_up(target.prose, self.workspace, door, self.environment.never, folder))
         if not cites:
             return target
         rest = f"; {len(cites) - 1 - MOST_CITED} more" if len(cites) - 1 > MOST_CITED else ""

@@ -15,7 +15,7 @@ from rebut.domain.session_status import described
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.cross.settings import FOLDER
 from rebut.protocols.cross.state import CrossState
-from rebut.protocols.cross.versions import ArtifactVersion
+from rebut.protocols.cross.versions import GIVEN, ArtifactVersion
 from rebut.record.record import Record
 from rebut.workspace.targets.target import Target
 
@@ -32,10 +32,12 @@ def artifacts(ended: Ended) -> list[Artifact]:
     files |= {f"round-{n}-input.md": text for n, text in inputs(record).items()}
     files |= {str(name): str(text) for name, text in data.get("pages", {}).items()}
     for version in versions:
-        if version["text"] and version["text"] != target.text:
+        if whole := version.get("whole"):
+            files[f"artifact-v{version['version']}.md"] = str(whole)
+        elif version["text"] and version["text"] != target.text:
             files[f"artifact-v{version['version']}.md"] = f"{version['text'].rstrip()}\n"
-        if version["patch"]:
-            files[f"artifact-v{version['version']}.patch"] = patch_of(version)
+        if patch := patch_of(version):
+            files[f"artifact-v{version['version']}.patch"] = patch
     if made:
         files["decision.json"] = _json(decision(ended, made, versions))
         files["summary.md"] = made.markdown(ended.outcome.heading if ended.outcome else "ABORTED", fallbacks(record))
@@ -48,7 +50,9 @@ def artifacts(ended: Ended) -> list[Artifact]:
 
 def artifact(target: Target) -> str:
     """`artifact.md`: the artifact as the user gave it."""
-    parts = [target.text.rstrip("\n")] if target.text else []
+    if target.given and (target.file or not target.scope):
+        return target.given
+    parts = [text.rstrip("\n")] if (text := target.given or target.text) else []
     if target.diff:
         parts.append(_fenced(target.diff, "diff"))
     elif target.changes:
@@ -134,8 +138,14 @@ def final_artifact(target: Target, final: ArtifactVersion, decision: str, state:
     if final.n == 1:
         return f"{what} as it was ({target.scope or 'artifact.md'})"
     patch = f"artifact-v{final.n}.patch" if decision == "Stopped" else "final.patch"
-    parts = [f"{patch}, on top of the change that was reviewed"] if final.patch else []
-    parts += [f"artifact-v{final.n}.md"] if final.text and final.text != state.versions[0].text else []
+    over = (
+        f"for {target.file or GIVEN}"
+        if final.whole and (target.file or not target.scope)
+        else "on top of the change that was reviewed"
+    )
+    parts = [f"{patch}, {over}"] if final.patch or final.exact else []
+    rewritten = final.whole or (final.text and final.text != state.versions[0].text)
+    parts += [f"artifact-v{final.n}.md"] if rewritten else []
     undecided = ", which was not decided on" if decision == "Stopped" else ""
     return f"version {final.n}{undecided}: {'; '.join(parts) or 'nothing was changed'}"
 

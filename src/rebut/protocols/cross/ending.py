@@ -13,7 +13,7 @@ from rebut.domain.review_result import Decision, ReviewFinding, ReviewResult, fi
 from rebut.domain.worth import Worth, tally
 from rebut.engine.debate import Debate
 from rebut.protocols.cross import findings, versions
-from rebut.protocols.cross.artifacts import final_artifact
+from rebut.protocols.cross.artifacts import final_artifact, patch_of
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import ArtifactVersion
 from rebut.protocols.shared import of_rounds
@@ -24,6 +24,7 @@ WHY = {
     "rounds": "all rounds are used",
     "A": "the original is kept",
     "B": "the critic's recommendation is accepted",
+    "unwritten": review_result.ENDED["unwritten"],
     "E": "it was stopped without a decision",
 }
 QUIET_ROUNDS = 2
@@ -54,7 +55,7 @@ def decision(cause: str, compromised: bool) -> tuple[Decision, bool]:
         return "Keep Original", True
     if cause == "B":
         return "Accept Opposite", True
-    if cause == "E":
+    if cause in ("E", "unwritten"):
         return "Stopped", False
     if cause in ("agreed", "quiet"):
         return ("Compromise" if compromised else "Keep Original"), True
@@ -65,6 +66,8 @@ def decision(cause: str, compromised: bool) -> tuple[Decision, bool]:
 
 
 def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
+    if state.unwritten and cause in ("agreed", "quiet", "rounds", "B") and not _by_person(debate, state, cause):
+        cause = "unwritten"  # what was chosen does not exist, so nothing is decided
     made, planned = result(debate, state, cause), debate.planned(debate.settings.rounds)
     stand_in = debate.spoke_for(debate.seat("critic"))
     others = [debate.seat("judge"), *(p for p in debate.seats("author") if p.spec.provider != "human")]
@@ -87,6 +90,8 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
     if alone:
         heading += ", SELF-REVIEW"
         state.notes.append("critic and author are the same model: one opinion, not two independent ones")
+    if state.unwritten:
+        heading += ", THE CHOSEN VERSION WAS NOT WRITTEN"
     if state.unread:
         heading += ", NOT ALL OF IT READ"
     unweighed = [p.id for p in findings.unweighed(debate.ledger)] if state.history else []
@@ -100,8 +105,8 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         unsettled="not decided" if made.decision == "Stopped" else "",
         heading=heading,
         decision=f"{made.decision}: {WHY.get(cause, debate.stopped)}." + (f" {last}" if last else ""),
-        conclusive=whole and not (same or alone or state.unread or unweighed),
-        stopped="" if whole else debate.stopped,
+        conclusive=whole and not (same or alone or state.unwritten or state.unread or unweighed),
+        stopped=state.unwritten if whole else debate.stopped,
         final=made.markdown(),
         data=data(state, made),
         notes=tuple(state.notes),
@@ -113,6 +118,11 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
             "" if whole else of_rounds(state.rounds, planned).lower(),
         ),
     )
+
+
+def _by_person(debate: Debate, state: CrossState, cause: str) -> bool:
+    """Whether a person chose to accept the critic's recommendation. That choice is not undone."""
+    return cause == "B" and debate.seat(state.history[-1].by).spec.provider == "human"
 
 
 def _reviews_itself(debate: Debate) -> bool:
@@ -148,6 +158,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
     unresolved = [f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.words(), 300)}" for p in grave]
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
+    unresolved += [state.unwritten] if state.unwritten else []
     actions = list(judge.next_actions) if judge else []
     unseen = final.n > 1 and final.round == state.rounds
     actions += [f"Look at version {final.n}: it was not reviewed after it was written."] if unseen else []
@@ -160,8 +171,8 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         decision=chosen,
         artifact=final_artifact(debate.target, final, chosen, state),
         folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
-        content=final.text if final.n > 1 else "",
-        patch=final.patch,
+        content=(final.whole or final.text) if final.n > 1 else "",
+        patch=patch_of(final.to_json()) if final.whole else final.patch,
         findings=findings_of(ledger, fixed=versions.fixed(ledger, state.versions, final)),
         history=tuple(state.history),
         unresolved=tuple(dict.fromkeys(unresolved)),

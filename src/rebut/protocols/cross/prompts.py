@@ -111,7 +111,8 @@ $findings
 
 $task
 
-Give the whole text, not a part of it. Change only what the findings ask for. Text such as [secret:…] replaces a value
+Give the whole text, not a part of it. Change only what the findings ask for. A line such as (snippet-1.py) stands for
+code that is reviewed as that file: leave the line where that code belongs. Text such as [secret:…] replaces a value
 that was removed: leave it as it is."""
 
 ACCEPT = "The critic's recommendation was accepted: carry out what it asks for."

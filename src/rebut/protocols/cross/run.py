@@ -53,7 +53,7 @@ async def one_round(r: Round, state: CrossState) -> str:
     keep_page()
     choice, by = await questions.decide(r, judged)
     state.history.append(Recommended(r.n, judged.choice, judged.reason, choice, by))
-    state.rebuttal = ""
+    state.rebuttal = state.unwritten = ""
     if choice == "B" and not r.settings.skip_materialize_opposite:
         state.accepted = await _next_version(r, state, "critic", prompts.ACCEPT)
     elif choice == "C":
@@ -101,6 +101,7 @@ def _without_judge(r: Round, state: CrossState, error: ParticipantFailed) -> str
 async def _next_version(r: Round, state: CrossState, role: str, task: str) -> bool:
     made = await versions.write(r, r.seat(role), state.latest, task, questions.for_judge(r, state.latest))
     if isinstance(made, str):
+        state.unwritten = f"choice {state.history[-1].taken} of round {r.n} was not carried out: {made}"
         state.notes.append(f"round {r.n}: {made}")
         return False
     state.add(made, r)

@@ -27,6 +27,8 @@ class CrossState:
     accepted: bool = False
     judge_failed: str = ""
     """In which round the judge gave no answer, and why."""
+    unwritten: str = ""
+    """Why the version that was chosen last could not be written; empty if it was, or if the last choice needs none."""
     unread: bool = False
     """A part of the artifact was not reviewed, because its critique failed."""
 

@@ -18,12 +18,15 @@ from rebut.engine.debate import Answer, Ask, Debate
 from rebut.protocols.cross import findings as weighing, prompts, render
 from rebut.protocols.cross.forms import NextPatch, NextText
 from rebut.protocols.shared import describe
-from rebut.workspace.diff import BothTexts, FileChange, meets, parts, written
+from rebut.workspace.diff import BothTexts, FileChange, meets, parts, section, written
+from rebut.workspace.targets.resolve import whole
 from rebut.workspace.targets.target import Target
 
 PROGRAMS = ("lint", "rules")
 """Participants that write no text: their version is composed from the fixes of the findings."""
 MOST_OUTPUT = 16_000
+GIVEN = "artifact.md"
+"""The file of the session that has the artifact as it was given."""
 
 
 @frozen
@@ -43,6 +46,8 @@ class ArtifactVersion:
     """The patch against the bytes of the real files, in base64; empty if it is the same as `patch`."""
     round: int = 0
     """The round in which it was written."""
+    whole: str = ""
+    """The text that was given, with this version's code and prose in it; empty if files or a proposal were given."""
     caveat: str = ""
     """Why `git apply` would refuse the patch, if it would."""
 
@@ -71,6 +76,7 @@ class ArtifactVersion:
             "files": [*sorted(self.files)],
             "changes": [*self.changes],
             "exact": self.exact,
+            "whole": self.whole,
         }
 
 
@@ -88,7 +94,8 @@ async def write(
         asks.append(Ask(writer, fill(prompts.PATCH, **shared), NextPatch, _applies(r), "code", max_output=MOST_OUTPUT))
     if now.text:
         size = min(MOST_OUTPUT, 4096 + 2 * tokens(now.text))
-        asks.append(Ask(writer, fill(prompts.TEXT, **shared), NextText, _is_whole(now), "text", max_output=size))
+        check = _is_whole(now, [f"({c.path})" for c in target.changes])
+        asks.append(Ask(writer, fill(prompts.TEXT, **shared), NextText, check, "text", max_output=size))
     if not asks:
         return "there is nothing to write a next version of"
     answers = await r.ask_all("version", asks, need=0)
@@ -139,7 +146,31 @@ async def _taken(
             return f"version {version.n} was not accepted: {made['complaint']}"
         files = {path: None if text is None else str(text) for path, text in made["files"].items()}
         version = replace(version, files=files, **_read(made))
-    return version
+    return await _in_given_text(r, version)
+
+
+async def _in_given_text(r: Debate, version: ArtifactVersion) -> ArtifactVersion:
+    """The version within the text that was given, if its code was: the whole text, and the patch from one to the other.
+
+    The patch is for the file that the text was read from or, if there is none, for `artifact.md` of the session.
+    """
+    target = r.target
+    text = whole(target, version.files, version.text)
+    if not text:
+        return version
+    version = replace(version, whole=text)
+    if target.scope and not target.file:
+        return version  # files were given as well: the patch is for those
+    path, sides = target.file or GIVEN, BothTexts(target.given, text)
+
+    async def draw() -> Json:
+        patch = section(path, target.given, text, sides.differences(), sides=sides)
+        exact, caveat = await r.as_it_stands(patch, {path: text}) if target.file else (patch.encode(), "")
+        return {"exact": base64.b64encode(exact).decode(), "caveat": caveat}
+
+    made = await r.once("whole", draw, of=[path, target.given, text])
+    assert isinstance(made, dict)
+    return replace(version, exact=str(made["exact"]), caveat=str(made["caveat"]))
 
 
 async def _drawn(r: Debate, files: Mapping[str, str | None], modes: Mapping[str, str]) -> dict[str, Json]:
@@ -169,10 +200,14 @@ def _applies(r: Debate) -> Any:
     return check
 
 
-def _is_whole(now: ArtifactVersion) -> Any:
+def _is_whole(now: ArtifactVersion, stand_ins: Sequence[str]) -> Any:
     def check(reply: NextText) -> list[str]:
         if not reply.text:
             return ["the text is empty: give the whole text"]
+        before, after = ([line.strip() for line in text.split("\n")] for text in (now.text, reply.text))
+        lost = [line for line in stand_ins if line in before and after.count(line) != 1]
+        if lost:
+            return [f"{line} must be there once, on a line of its own: it stands for code of the text" for line in lost]
         short = len(reply.text) < len(now.text) // 4 and len(now.text) > 2000
         return ["the text is less than a quarter of what it was: give all of it, not a part"] if short else []
 
@@ -195,7 +230,8 @@ async def _composed(
     found = await r.once("version", diff, of=[dict(files)])
     made = _read(found if isinstance(found, dict) else {"patch": found})
     done = tuple(f"{p.id}: {p.action or p.words()}" for p in points if p.id in taken)
-    return replace(now, n=now.n + 1, files=files, by=writer.seat, changes=done, **made)
+    version = replace(now, n=now.n + 1, files=files, by=writer.seat, changes=done, **made)
+    return await _in_given_text(r, version)
 
 
 def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, str], set[str]]:

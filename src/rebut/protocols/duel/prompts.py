@@ -58,7 +58,8 @@ The points at issue, each with its status:
 $points
 
 Answer every open point ($open) by its id, with one of three moves:
-- concede: the challenger is right. Say so plainly and say how your position changes. You cannot take it back later.
+- concede: the challenger is right. Say so plainly, cite what shows it, and say how your position changes. You cannot
+  take it back later. A concession that cites nothing leaves the point open.
 - rebut: the challenger is wrong. Show it with evidence.
 - trade-off: it is a real cost. Say why your way is still better, with evidence.
 Repeating yourself is not an answer: each argument must meet the point that it answers. End with your current
@@ -88,7 +89,8 @@ Rule on every open point ($open) by its id. Start from doubt:
 - resolved: only if evidence convinced you; cite it. "I agree now" is not a reason.
 - dodged: the answer avoids the point, or brings no evidence. Say which.
 - unresolved: the answer meets the point and fails.
-- withdrawn: you were wrong. Say why.
+- withdrawn: you were wrong. Say why, and cite what shows it.
+A point that is conceded without evidence, by either side, is still open.
 A concession is final: note any attempt to take it back without new evidence. If the proposer presents your challenge as
 agreement without meeting its substance, reject that.
 
@@ -129,7 +131,8 @@ Decide who had the better case, and what to do. Rules:
 - A citation marked absent counts against the claim that makes it. "Found" means only that the quoted words are at that
   place: judge for yourself whether they support the claim. An unsupported claim carries no weight against a supported
   one.
-- A concession counts, even if its author later argued as if it had not been made.
+- A concession counts, even if its author later argued as if it had not been made. A point that is conceded without
+  evidence is not settled by that: judge it by what was shown.
 - The recommendation is one thing that the reader can do now. Unresolved questions are where the debate fell short."""
 
 UNCONTESTED = """[WARN] The challenger never answered, so this is not the result of a debate. It is the proposer's

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain import render as ledgers
-from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, distinct
+from rebut.domain.ledger import UNPROVEN, Claim, Entry, Ledger, Move, Point, distinct
 from rebut.domain.render import Vocabulary, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.duel import reply_checks
@@ -14,7 +14,7 @@ from rebut.protocols.duel.forms import Challenge, Decision, Defense, Opening, Su
 
 WORDS = Vocabulary(
     moves={"defend": "rebut", "partly": "trade-off", "resolve": "resolved", "maintain": "unresolved"},
-    needs_evidence=("defend", "partly", "resolve"),
+    needs_evidence=("concede", "defend", "partly", "resolve", "withdraw"),
 )
 
 
@@ -161,9 +161,11 @@ def checked(ledger: Ledger) -> str:
     looked = f"{total - marks.get('uncheckable', 0)} of {total} citations checked ({said})"
     slips = [f"{s.point} {s.kind} by the {s.by}" for s in ledger.slips]
     bare = sum(1 for p in ledger.points if not p.evidence)
+    granted = [p.id for p in ledger.having(UNPROVEN)]
+    unproven = f"{', '.join(granted)} conceded without evidence, which settles nothing; " if granted else ""
     return (
         f"{looked if total else 'nothing was cited'}; {len(ledger.unsupported)} of {len(ledger.claims)} claims and "
-        f"{bare} of {len(ledger.points)} points cite nothing; "
+        f"{bare} of {len(ledger.points)} points cite nothing; {unproven}"
         f"concessions: {'; '.join(slips) if slips else 'none was walked back, and no point was dropped'}."
     )
 

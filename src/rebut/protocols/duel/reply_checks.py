@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from rebut.core.citation_syntax import find
 from rebut.core.text import squeeze, tokens
+from rebut.domain.forms import Cite
 from rebut.domain.ledger import Ledger
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
 from rebut.protocols.shared import unknown, unsound
 
+GIVES_IN = ("resolved", "withdrawn")
+"""Rulings by which the challenger gives up a point. Without evidence they resolve nothing."""
 MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a third too high
 
 
@@ -54,6 +58,9 @@ def defense(ledger: Ledger) -> Callable[[Defense], list[str]]:
         answered = {r.id for r in reply.responses if r.argument}
         wrong = [f"{p.id} is not answered: concede, rebut or trade off" for p in ledger.open if p.id not in answered]
         wrong += unknown(sorted(answered), (p.id for p in ledger.points))
+        for one in reply.responses:
+            if one.move == "concede" and not cites(one.argument, one.evidence):
+                wrong.append(f"{one.id} is conceded without evidence: cite what shows that the challenger is right")
         if not reply.position:
             wrong.append("the position is empty: state your current position")
         return wrong
@@ -67,9 +74,9 @@ def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
         wrong = [f"{p.id} is not ruled on" for p in ledger.open if p.id not in ruled]
         wrong += unknown(sorted(ruled), (p.id for p in ledger.points))
         for ruling in reply.rulings:
-            if ruling.ruling == "resolved" and not ruling.evidence:
-                wrong.append(f"{ruling.id} is called resolved without evidence: cite what convinced you")
-        certified = any(r.ruling == "resolved" and r.evidence for r in reply.rulings)
+            if ruling.ruling in GIVES_IN and not cites(ruling.reason, ruling.evidence):
+                wrong.append(f"{ruling.id} is called {ruling.ruling} without evidence: cite what convinced you")
+        certified = any(r.ruling == "resolved" and cites(r.reason, r.evidence) for r in reply.rulings)
         raised = [f.point("challenger", 0) for f in reply.flaws if f.text]
         wrong += unsound(ledger, raised)
         if not any(not p.same_as and not ledger.repeated(p) for p in raised) and not certified:
@@ -77,6 +84,11 @@ def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
         return wrong
 
     return check
+
+
+def cites(text: str, evidence: Sequence[Cite]) -> bool:
+    """Whether a statement cites something, in its own field or in its words."""
+    return bool(evidence) or bool(find(text))
 
 
 def summary(earlier: Sequence[str]) -> Callable[[Summary], list[str]]:

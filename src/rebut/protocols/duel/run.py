@@ -110,7 +110,8 @@ async def defense(r: Round, before: str) -> Turn | Failure:
         return answer
     form, entries = answer.value, list[Entry]()
     for one in form.responses:
-        entries.append(Move(one.id, MOVES[one.move], "proposer", r.n, one.argument, cited(one.evidence)))
+        proof, kind = cited(one.evidence), MOVES[one.move]
+        entries.append(Move(one.id, kind, "proposer", r.n, one.argument, proof, proof=kind == "concede"))
     entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
@@ -133,7 +134,8 @@ async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
         return answer
     form, entries = answer.value, list[Entry]()
     for one in form.rulings:
-        entries.append(Move(one.id, RULINGS[one.ruling], "challenger", r.n, one.reason, cited(one.evidence)))
+        proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
+        entries.append(Move(one.id, RULINGS[one.ruling], "challenger", r.n, one.reason, proof, proof=gives_in))
     new = _flaws(form.flaws, r.n)
     ruled = {one.id for one in form.rulings} | {issue.id for flaw in new if (issue := r.ledger.repeated(flaw))}
     for point in r.ledger.having("defended", "partly accepted", "unresolved"):

@@ -88,6 +88,7 @@ def _state(ended: Ended, state: Mapping[str, Any]) -> dict[str, Any]:
                 "severity": p.severity,
                 "category": p.category,
                 "status": ledger.final_status(p.id) if outcome and whole else ledger.status(p.id),
+                "contested": ledger.contested(p),
                 "evidence": [{"place": e.place, "quote": e.quote, "mark": e.mark} for e in p.evidence],
             }
             for p in ledger.points

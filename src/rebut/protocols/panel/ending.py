@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from rebut.core.json_value import Json
-from rebut.core.text import inline, squeeze, tame
-from rebut.domain.ledger import Ledger, Slip, distinct
+from rebut.core.text import counted, inline, squeeze, tame
+from rebut.domain.ledger import Ledger, Point, Slip, distinct
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.render import cell
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
-from rebut.protocols.panel.state import Challenger, PanelState, Position
+from rebut.protocols.panel.state import UNEXAMINED, Challenger, PanelState, Position
 from rebut.protocols.shared import of_rounds
 
 ORDER = ("low", "medium", "high")
@@ -35,7 +35,10 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         kind, heading, conclusive = "no consensus", f"NO CONSENSUS (0 of {of})", False
     elif ok < of:
         kind, heading, conclusive = "partial consensus", f"PARTIAL CONSENSUS ({ok} of {of})", False
-    body = _tradeoff(debate, state) if state.dissenters else _consensus(state, ledger)
+    lost = [p for p in dropped(ledger) if p.severity == "P1"]
+    if lost:
+        heading += f", {counted(len(lost), 'STRONG OBJECTION', 'STRONG OBJECTIONS')} DROPPED WITHOUT A REASON"
+    body = _tradeoff(debate, state) if state.dissenters else _consensus(state, ledger, asked)
     final = "\n\n".join([f"## DEBATE OUTCOME: {heading}", *body, *_trail(state, ledger)]) + "\n"
     return Outcome(
         kind=kind,
@@ -43,13 +46,13 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         decision=state.position.text,
         conclusive=conclusive,
         label="POSITION, CONTESTED" if kind == "tradeoff" else "",
-        unsettled="contested" if kind == "tradeoff" else "",
+        unsettled="contested" if kind == "tradeoff" else "with objections dropped without a reason" if lost else "",
         decision_notes=decision_notes(state),
         stopped=(debate.stopped or state.unsaid) if state.dissenters else "",
         final=final,
         data={
             **state.to_json(),
-            "confidence": confidence(state),
+            "confidence": confidence(state, ledger),
             "held": held(state, ledger),
         },
         notes=tuple(state.notes),
@@ -98,12 +101,15 @@ def _before_round_1(opened: bool, answered: int, of: int) -> str:
     return "the opening alone" if opened else "nothing yet"
 
 
-def confidence(state: PanelState) -> str:
-    """The lead's own confidence, at most medium if the position is contested or a challenger did not answer."""
+def confidence(state: PanelState, ledger: Ledger) -> str:
+    """The lead's own confidence.
+
+    At most medium if the position is contested, a challenger did not answer, or a strong objection was dropped.
+    """
     if state.rounds == 1 and all(c.stand == "agree" for c in state.challengers):
         return "high"
     own = state.position.confidence
-    whole = len(state.validated) == len(state.challengers)
+    whole = len(state.validated) == len(state.challengers) and not any(p.severity == "P1" for p in dropped(ledger))
     return own if whole else min(own, "medium", key=ORDER.index)
 
 
@@ -124,6 +130,12 @@ def held(state: PanelState, ledger: Ledger) -> dict[str, Json]:
 def flips(ledger: Ledger) -> list[Slip]:
     """Objections that were dropped without a reason, each listed once."""
     return list(dict.fromkeys(s for s in ledger.slips if s.kind == "dropped"))
+
+
+def dropped(ledger: Ledger) -> list[Point]:
+    """The objections that were dropped without a reason."""
+    ids = {slip.point for slip in flips(ledger)}
+    return [p for p in ledger.points if p.id in ids]
 
 
 def _slip(slip: Slip, state: PanelState) -> str:
@@ -151,7 +163,7 @@ def decision_notes(state: PanelState) -> DecisionNotes:
         if c.stand == "dissent":
             dissent.append(f"{c.shown}: {c.strength}: {c.concern}")
         elif not c.content:
-            dissent.append(f"{c.shown} did not answer: {c.why}")
+            dissent.append(f"{c.shown} {_absent(c)}")
     return DecisionNotes(
         context=(
             *([f"field: {state.domain}"] if state.domain else []),
@@ -166,11 +178,13 @@ def decision_notes(state: PanelState) -> DecisionNotes:
 # the report
 
 
-def _consensus(state: PanelState, ledger: Ledger) -> list[str]:
+def _consensus(state: PanelState, ledger: Ledger, asked: int) -> list[str]:
     head = [
         f"**Final position:** {tame(state.position.text)}",
-        f"**Confidence:** {confidence(state).upper()}",
-        f"**Rounds to consensus:** {state.rounds}",
+        f"**Confidence:** {confidence(state, ledger).upper()}",
+        f"**Rounds to consensus:** {state.rounds}"
+        if state.validated
+        else f"**Rounds:** {state.rounds} of {asked} (no consensus)",
     ]
     rows = [f"**Perspectives validated:** {len(state.validated)} of {len(state.challengers)}"]
     for c in state.challengers:
@@ -188,18 +202,22 @@ def _tradeoff(debate: Debate, state: PanelState) -> list[str]:
     ledger = debate.ledger
     head = [
         f"**Final position:** {tame(state.position.text)} (contested)",
-        f"**Confidence:** {confidence(state).upper()}",
+        f"**Confidence:** {confidence(state, ledger).upper()}",
         f"**Rounds:** {state.rounds} of {debate.planned(debate.settings.rounds)} (no consensus)",
     ]
     rows = ["**Perspective Breakdown:**"]
     for c in state.challengers:
-        word = {"agree": "AGREE", "minor": "AGREE", "dissent": "DISAGREE", "unknown": "UNKNOWN"}.get(
-            c.stand, "NO ANSWER"
-        )
+        word = {
+            "agree": "AGREE",
+            "minor": "AGREE",
+            "unexamined": "NOT COUNTED",
+            "dissent": "DISAGREE",
+            "unknown": "UNKNOWN",
+        }.get(c.stand, "NO ANSWER")
         said = f"v{c.validated}: {inline(c.summary)}" if c.content else f"{c.strength}: {inline(c.concern)}"
         if c.stand == "dissent" and c.why:
             said += f" (no answer in the last round: {c.why})"
-        rows.append(f"- {c.shown}: {word} - {_absent(c) if c in state.missing else said}")
+        rows.append(f"- {c.shown}: {word} - {said if c.content or c in state.dissenters else _absent(c)}")
     names = ", ".join(c.shown for c in state.dissenters)
     core = inline(state.core) or f"{names} did not accept the position"
     table = ["**Assumptions exposed:**", "", "| Assumption | Held by | Denied by |", "|---|---|---|"]
@@ -274,20 +292,21 @@ def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
         if c.content:
             rows.append(("", f"{c.shown} v{c.validated}: {inline(c.summary)}"))
         else:
-            said = _absent(c) if c in state.missing else f"{c.strength}, {inline(c.concern)}"
+            said = f"{c.strength}, {inline(c.concern)}" if c in state.dissenters else _absent(c)
             rows.append(("", f"{c.shown} not: {said}"))
-    rows.append(("position", f"v{state.position.version}, confidence {confidence(state)}"))
+    rows.append(("position", f"v{state.position.version}, confidence {confidence(state, ledger)}"))
     if found := flips(ledger):
         rows.append(("flips", f"{len(found)} without cause: {', '.join(_slip(s, state) for s in found)}"))
     return rows
 
 
 def _absent(c: Challenger) -> str:
-    return (
-        "gave an answer that could not be read"
-        if c.stand == "unknown"
-        else f"did not answer ({inline(c.why) or 'not asked'})"
-    )
+    """Why a challenger neither validates the position nor contests it."""
+    if c.stand == "unexamined":
+        return UNEXAMINED
+    if c.stand == "unknown":
+        return "gave an answer that could not be read"
+    return f"did not answer ({inline(c.why) or 'not asked'})"
 
 
 def _named(rows: Json) -> str:

@@ -14,7 +14,7 @@ from rebut.protocols.panel.state import Position
 
 WORDS = Vocabulary(
     severities=NAME,
-    moves={"resolve": "accept", "withdraw": "accept"},
+    moves={"resolve": "accept", "withdraw": "accept", "contest": "maintain"},
     moves_of={"lead": {"concede": "accept", "partly": "partial", "defend": "reject"}},
 )
 Name = Callable[[str], str]

@@ -28,7 +28,7 @@ from rebut.protocols.panel.forms import (
     Response,
 )
 from rebut.protocols.panel.personas import LENSES, assigned
-from rebut.protocols.panel.state import Cause, Challenger, PanelState, Position, names
+from rebut.protocols.panel.state import UNEXAMINED, Cause, Challenger, PanelState, Position, names
 from rebut.protocols.shared import aborted, describe, prompt_head
 
 MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
@@ -162,7 +162,7 @@ async def challenge(r: Round, state: PanelState) -> None:
         else:
             c.doubted = reply_checks.doubtful(form, looks_for)
             strength = reply_checks.strongest("moderate", c.strength) if c.doubted else c.strength
-            concern = "agreed without naming what it examined" if c.doubted else gravest(form.points, form.summary)
+            concern = UNEXAMINED if c.doubted else gravest(form.points, form.summary)
             c.objects(strength, form.summary, concern)
             if c.doubted:
                 state.notes.append(
@@ -249,6 +249,8 @@ async def rebut(r: Round, state: PanelState) -> bool:
         others = {p.id for p in r.ledger.points if c.seat not in p.voices}
         entries += _rulings(c, answer.value, before[c.seat], others, r.n)
         _update(c, answer.value, before[c.seat], state.position.version)
+        if c.stand == "unexamined":
+            state.notes.append(f"{c.shown} {UNEXAMINED}, in round {r.n} too: it does not count as an agreement")
     await r.note("rebuttal", entries)
     if asked and all(isinstance(answer, Failure) for answer in got):
         r.stop(r.stopped or f"no dissenter answered in round {r.n}")
@@ -273,7 +275,7 @@ def _ask_rebuttal(r: Round, state: PanelState, c: Challenger, refused: str) -> A
         open=", ".join(p.id for p in mine) or "none",
         examine=prompts.EXAMINE if c.doubted and not mine else "",
     )
-    check = reply_checks.rebuttal(r.ledger, c.seat, personas.items(c.persona), c.doubted)
+    check = reply_checks.rebuttal(r.ledger, c.seat)
     return Ask(c.who, with_persona(c, prompt), Rebuttal, check, refused=refused)
 
 
@@ -286,18 +288,15 @@ def _rulings(c: Challenger, form: Rebuttal, mine: Sequence[Point], others: Conta
         if one.ruling == "escalate":
             # Raised again by its own author as graver: the ledger joins it to the point that it repeats.
             entries.append(Point(one.reason, c.seat, n, "P1", evidence=proof, same_as=one.id))
+            entries.append(Move(one.id, "contest", c.seat, n, one.reason, proof))
             continue
-        entries.append(Move(one.id, "resolve" if one.ruling == "accept" else "maintain", c.seat, n, one.reason, proof))
+        entries.append(Move(one.id, "resolve" if one.ruling == "accept" else "contest", c.seat, n, one.reason, proof))
         if one.ruling == "accept" and one.reason.strip() and reply_checks.thin(one.reason, one.evidence):
             entries.append(Slip("dropped", one.id, c.seat, n))
-    ruled = {one.id for one in form.rulings}
     if form.answer == "accept":
-        for point in mine:
-            if point.id not in ruled:
-                entries += [
-                    Slip("dropped", point.id, c.seat, n),
-                    Move(point.id, "resolve", c.seat, n, "(nothing was said)"),
-                ]
+        # It accepts the position, but did not say what settles these points: they stay as the lead's answer left them.
+        ruled = {one.id for one in form.rulings}
+        entries += [Slip("dropped", point.id, c.seat, n) for point in mine if point.id not in ruled]
     return entries + raised(c, form.points, n)
 
 
@@ -305,6 +304,9 @@ def _update(c: Challenger, form: Rebuttal, mine: Sequence[Point], version: int) 
     c.verdict = form.answer
     if reply_checks.agrees_now(form, mine, personas.items(c.persona), c.doubted):
         c.accepts(version, "minor" if any(p.text for p in form.points) else "agree", form.summary)
+        return
+    if reply_checks.still_doubtful(form, mine, personas.items(c.persona), c.doubted):
+        c.does_not_count(form.summary)
         return
     escalated = form.answer == "escalate" or any(one.ruling == "escalate" for one in form.rulings)
     new = [p.strength for p in form.points if p.text]

@@ -12,8 +12,12 @@ from rebut.core.json_value import Json
 from rebut.core.types import Participant
 from rebut.protocols.panel.forms import Persona
 
-Stand = Literal["unheard", "agree", "minor", "dissent", "unknown", "failed"]
-"""minor: agrees except for minor points. unknown: its answer could not be read. failed: it never answered."""
+Stand = Literal["unheard", "agree", "minor", "unexamined", "dissent", "unknown", "failed"]
+"""minor: agrees except for minor points. unexamined: agrees, but names nothing that it examined, even when asked again;
+it neither validates the position nor contests it. unknown: its answer could not be read. failed: it never answered."""
+
+
+UNEXAMINED = "agreed without naming what it examined"
 
 
 @frozen
@@ -85,6 +89,10 @@ class Challenger:
 
     def accepts(self, version: int, stand: Literal["agree", "minor"], summary: str) -> None:
         self.stand, self.validated, self.summary, self.concern = stand, version, summary, ""
+
+    def does_not_count(self, summary: str) -> None:
+        """It agrees, and has still not named what it examined."""
+        self.stand, self.validated, self.summary, self.concern = "unexamined", 0, summary, UNEXAMINED
 
     def objects(self, strength: str, summary: str, concern: str) -> None:
         self.stand, self.strength, self.validated = "dissent", strength, 0

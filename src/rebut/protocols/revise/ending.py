@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import counted, inline
+from rebut.core.text import counted, inline, plural
 from rebut.domain.ledger import Ledger, Point, Severity
 from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth, fates
@@ -88,12 +88,18 @@ def ended(
         stopped=state.cut_short,
         final=f"{text}\n{page}" if page else text,
         data=data(state),
-        notes=tuple(notes),
+        notes=(*notes, *_unsupported(debate.ledger)),
         rows=(*rows, *_where(state)),
         worth=found.worth(state.files.names, "it ended early" if state.cut_short else "")
         if debated
         else Worth(caveat="the drafts were not debated", keys=DRAFTS),
     )
+
+
+def _unsupported(ledger: Ledger) -> list[str]:
+    """A note on the weaknesses and disagreements that cite nothing, in any of their wordings."""
+    bare = [p.id for p in ledger.points if not p.evidence]
+    return [f"{', '.join(bare)} {plural(len(bare), 'cites', 'cite')} nothing: unsupported"] if bare else []
 
 
 def heading(state: ReviseState, contested: bool) -> str:

@@ -63,7 +63,7 @@ def _objection(item: Objection, id: str, entry: Entry) -> str:
     evidence = () if isinstance(entry, Slip) else entry.evidence
     severity, lowered = weighed(item.severity, evidence)
     grade = severity if item.impact == "none" else f"{severity}, {item.impact}"
-    return f"{id or 'no such point'} ({grade}{lowered}) {item.whole}{ledgers.evidence(evidence)}"
+    return f"{id or 'no such point'} ({grade}{lowered}) {item.whole}{ledgers.evidence(evidence, CITES_NOTHING)}"
 
 
 def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:

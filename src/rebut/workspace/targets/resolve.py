@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
@@ -21,7 +21,7 @@ from rebut.workspace.targets.git_change import draw
 from rebut.workspace.targets.pasted_diff import rebuild
 from rebut.workspace.targets.scope import FORMS, Scope, compared
 from rebut.workspace.targets.target import KINDS, Kind, Target, Wanted
-from rebut.workspace.targets.text import Block, Guess, Message, detect, prose_of, snippets, split_mixed
+from rebut.workspace.targets.text import Block, Guess, Message, detect, prose_of, rejoined, snippets, split_mixed
 
 DIFFS = (".diff", ".patch")
 GIVE = "Give a text as an argument, --artifact-file, standard input, --context-file or --from-transcript"
@@ -50,6 +50,8 @@ async def resolve(root: Path, wanted: Wanted, redact: Redact, never: Sequence[st
     if message is None:
         return await _found(root, wanted, redact, never)
     target = _written(message, wanted)
+    if target.given:
+        target = replace(target, file=await asyncio.to_thread(_inside, root, message.name))
     if target.kind == "code" and any(c.path.endswith(DIFFS) for c in target.changes):
         target = await _placed(root, target, raw, redact, never)
     if target.kind == "mixed" and not target.changes:
@@ -77,8 +79,9 @@ async def _scoped(
 def _both(target: Target, scope: Scope, message: Message | None) -> Target:
     target = replace(target, kind="mixed", why="--target mixed")
     if message is None and scope.kind == "file":
-        blocks, rest = split_mixed(target.changes[0].after or "")
-        return replace(_coded(target, blocks), text=rest)
+        given, path = target.changes[0].after or "", target.changes[0].path
+        blocks, rest = split_mixed(given)
+        return replace(_coded(target, blocks), text=rest, given=given, file=path)
     if message is None:
         raise UsageError("--target mixed needs a text besides the scope", f"{GIVE}.")
     blocks, rest = split_mixed(message.text)
@@ -86,6 +89,7 @@ def _both(target: Target, scope: Scope, message: Message | None) -> Target:
     return replace(
         target,
         text=rest,
+        given=message.text if blocks else "",
         diff=target.diff + extra.diff,
         changes=target.changes + extra.changes,
         notes=(*target.notes, *_unused(message)),
@@ -114,6 +118,7 @@ def _written(message: Message, wanted: Wanted) -> Target:
     target = Target(guess.kind, guess.confidence, why, notes=_unused(message), origin=_origin(message))
     if guess.kind == "proposal":
         return replace(target, text=text)
+    target = replace(target, given=text)
     blocks, rest = split_mixed(text)
     name = PurePath(message.name).name
     if guess.kind == "code" and (not blocks or _is_code_file(name)):
@@ -130,6 +135,29 @@ def _origin(message: Message) -> str:
     what = "a diff" if any(block.is_diff for block in split_mixed(message.text)[0]) else "code"
     where = message.name or message.origin
     return f"{what} {'on' if where == 'standard input' else 'in'} {where}"
+
+
+def _inside(root: Path, name: str) -> str:
+    """The path of a file below the top of the workspace; empty for a file elsewhere, and for no file."""
+    top, place = repository(root.resolve()), messages.confined(root, name) if name else None
+    return clean_name(place.relative_to(top).as_posix()) if place and place.is_relative_to(top) else ""
+
+
+def whole(target: Target, files: Mapping[str, str | None], prose: str) -> str:
+    """The text that was given, with these files for its code and this prose around it; empty if it was not a text.
+
+    A diff within it that was rebuilt from the files here cannot be put back.
+    """
+    code = {change.path: change.after for change in target.changes}
+    if not target.given or not code:
+        return ""
+    if list(code.values()) == [target.given]:  # all of it is code
+        return files.get(target.changes[0].path, target.given) or ""
+    blocks = split_mixed(target.given)[0]
+    if not blocks or any(code.get(block.name) != block.text for block in blocks):
+        return ""
+    now = {block.name: files.get(block.name, block.text) or "" for block in blocks}
+    return rejoined(target.given, now, prose if target.text and prose != target.text else None)
 
 
 def _is_code_file(name: str) -> bool:

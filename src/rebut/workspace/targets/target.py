@@ -49,7 +49,7 @@ class Target:
     why: str
     scope: str = ""
     text: str = ""
-    """The part that is a proposal."""
+    """The part that is a proposal. Where it had code, a line in brackets names the file that the code is read as."""
     diff: str = ""
     """The part that is code, as one unified diff."""
     changes: tuple[Changed, ...] = ()
@@ -62,8 +62,18 @@ class Target:
     """What was given and where, for code that came as a text: "a diff on standard input"."""
     loose: tuple[str, ...] = ()
     """Files that a given diff changes and that do not match it here, so that they cannot be read in full."""
+    given: str = ""
+    """The whole text, if code was given as a text or within one."""
+    file: str = ""
+    """The file in the workspace that this text was read from; empty if it came from elsewhere."""
     cites: tuple[str, ...] = ()
     """What the text itself cites, looked up: how many of each mark, then a line for each that is absent or moved."""
+
+    @property
+    def prose(self) -> str:
+        """The text without the lines that stand for code."""
+        stand_ins = {f"({change.path})" for change in self.changes}
+        return "\n".join(line for line in self.text.split("\n") if line not in stand_ins)
 
     def to_json(self) -> dict[str, Json]:
         return cast(dict[str, Json], as_row(self))

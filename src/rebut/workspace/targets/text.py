@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from rebut.core.errors import UsageError
@@ -142,25 +142,75 @@ def split_mixed(text: str) -> tuple[tuple[Block, ...], str]:
     A fence is closed by one of the same sign that is at least as long; one that is never closed extends to the end. It
     may be indented by any amount, as in a list. A diff without a fence ends where its hunks do.
     """
+    found = list(_pieces(text))
+    blocks = tuple(piece.block for piece in found if piece.block)
+    rest = [f"({piece.block.name})" if piece.block else piece.lines[0] for piece in found if not piece.is_empty]
+    return blocks, "\n".join(rest) if any(line.strip() for line in rest) else ""
+
+
+@frozen
+class _Piece:
+    """A line of a text that is not code, or a block of code with the lines that it was written in, fences included."""
+
+    lines: tuple[str, ...]
+    block: Block | None = None
+    indent: str = ""
+    head: int = 0
+    """How many of the lines are the opening fence …"""
+    tail: int = 0
+    """… and how many come after the code."""
+    is_empty: bool = False
+    """A fence without code in it."""
+
+    def holding(self, code: str) -> list[str]:
+        """Its lines with other code in them."""
+        assert self.block is not None
+        if code == self.block.text:
+            return list(self.lines)
+        body = [f"{self.indent}{line}" if line else "" for line in code.removesuffix("\n").split("\n")] if code else []
+        return [*self.lines[: self.head], *body, *self.lines[len(self.lines) - self.tail :]]
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
     lines = text.replace("\r\n", "\n").split("\n")
-    blocks: list[Block] = []
-    rest: list[str] = []
-    at = 0
+    at = count = 0
     while at < len(lines):
-        if opening := _opens(lines[at]):
+        start, opening = at, _opens(lines[at])
+        if opening:
             body, at = _fenced(lines, at, opening)
-            ending = _ending(opening["info"], body)
+            ending, indent, head = _ending(opening["info"], body), opening["indent"], 1
         elif end := diff_end(lines, at):
-            body, ending = lines[at:end], "diff"
-            at = end
+            body, at = lines[at:end], end
+            ending, indent, head = "diff", "", 0
         else:
-            rest.append(lines[at])
             at += 1
+            yield _Piece((lines[start],))
             continue
-        if any(line.strip() for line in body):
-            blocks.append(Block(f"snippet-{len(blocks) + 1}.{ending}", "\n".join(body) + "\n"))
-            rest.append(f"({blocks[-1].name})")
-    return tuple(blocks), "\n".join(rest) if any(line.strip() for line in rest) else ""
+        written = tuple(lines[start:at])
+        if not any(line.strip() for line in body):
+            yield _Piece(written, is_empty=True)
+            continue
+        count += 1
+        block = Block(f"snippet-{count}.{ending}", "\n".join(body) + "\n")
+        yield _Piece(written, block, indent, head, len(written) - head - len(body))
+
+
+def rejoined(given: str, code: Mapping[str, str], prose: str | None = None) -> str:
+    """A text that was split, with other code in it by the names of its blocks, and with other prose if that is given.
+
+    The prose has a line for each block, as `split_mixed` makes it.
+    """
+    found = list(_pieces(given))
+    if prose is None:
+        rows = [
+            piece.holding(code.get(piece.block.name, piece.block.text)) if piece.block else piece.lines
+            for piece in found
+        ]
+    else:
+        written = {f"({p.block.name})": p.holding(code.get(p.block.name, p.block.text)) for p in found if p.block}
+        rows = [written.get(line.strip(), [line]) for line in prose.split("\n")]
+    whole = "\n".join(line for lines in rows for line in lines)
+    return whole.replace("\n", "\r\n") if "\r\n" in given else whole
 
 
 def prose_of(blocks: Sequence[Block], rest: str) -> str:

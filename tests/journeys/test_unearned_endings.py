@@ -1,0 +1,278 @@
+"""No ending claims more than the record has, through the command line: agreements that examine nothing, objections that
+are dropped, concessions that cite nothing, and choices whose patch does not apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import crosses
+import duels
+import panels
+import pytest
+import revisions
+from console import piped
+from test_own_words import (
+    ALARM,
+    NODE,
+    TRUST,
+    cross,
+    exported,
+    objections,
+    pages,
+    panel,
+    prompt,
+    rebut,
+    record_of,
+    revise,
+)
+
+LAZY = "It is fine, and the expert is satisfied."
+
+
+def screen_of(told: dict[str, Any]) -> str:
+    """The ending as it is on the screen, with white space evened out."""
+    return " ".join(piped("replay", told["session"]).stdout.split())
+
+
+# panel: agreements that name nothing they examined
+
+
+def lazy(answer: str) -> dict[str, Any]:
+    """Three experts that agree and never say what they examined."""
+    said: dict[str, Any] = {"opening/personas@judge": panels.personas(), "opening/position@lead": panels.opening()}
+    for n, lens in enumerate(panels.LENSES[:3], 1):
+        said[f"r1/challenge@challenger.{n}"] = panels.agree(lens, examined=[], summary=LAZY)
+        said |= {f"r{r}/rebuttal@challenger.{n}": panels.rebut({}, answer, summary=LAZY) for r in range(2, 6)}
+        said[f"assumptions/grounds@challenger.{n}"] = panels.grounds(lens)
+    return said | {"assumptions/grounds@lead": panels.grounds("Lead"), "map@judge": panels.mapped("Lead", "Architect")}
+
+
+def test_three_lazy_agreements_end_after_one_more_question_each(workspace: Path) -> None:  # H6 H8 H11
+    told = panel(workspace, lazy("accept"), codes=(3,))
+    assert (told["kind"], told["heading"]) == ("no consensus", "NO CONSENSUS (0 of 3)")
+    record = record_of(told)
+    assert max(int(key[1]) for key in record.calls if key.startswith("r")) == 2
+    assert told["spent"]["calls"] <= 12, "personas, opening, three answers with a send-back, three more answers"
+    page = (panels.files(workspace) / "transcript.md").read_text()
+    assert "DISAGREE" not in page and "Rounds to consensus" not in page
+    assert "**Rounds:** 2 of 5 (no consensus)" in page
+    assert page.count("agreed without naming what it examined") >= 3
+    screen = screen_of(told)
+    assert "0 of 3 perspectives" in screen and f"not: {LAZY}" not in screen
+    assert [c["stand"] for c in panels.state(workspace)["challengers"]] == ["unexamined"] * 3
+
+
+def test_a_lazy_agreement_that_maintains_nothing_is_not_a_disagreement(workspace: Path) -> None:  # H6 H8
+    told = panel(workspace, lazy("maintain"), codes=(3,))
+    assert told["heading"] == "NO CONSENSUS (0 of 3)" and told["spent"]["calls"] <= 15
+    assert "DISAGREE" not in exported(told)
+
+
+# panel: objections that are dropped
+
+
+def test_strong_objections_dropped_without_a_word_are_in_the_heading(workspace: Path) -> None:  # H8 C12
+    said = objections(NODE, ALARM, TRUST)
+    said["r2/confront@lead"] = panels.confront({"B1": "reject", "B2": "accept", "B3": "reject"}, confidence="high")
+    said |= {f"r2/rebuttal@challenger.{n}": panels.rebut({}, "accept") for n in (1, 3)}
+    said["r2/rebuttal@challenger.2"] = panels.rebut({"B2": "accept"})
+    told = panel(workspace, said)
+    assert told["heading"] == "CONSENSUS, 2 STRONG OBJECTIONS DROPPED WITHOUT A REASON"
+    assert {p["id"]: p["status"] for p in told["ledger"]["points"]} == {
+        "B1": "defended",
+        "B2": "conceded",
+        "B3": "defended",
+    }, "accepting the position does not resolve a point on which its author did not rule"
+    page = (panels.files(workspace) / "transcript.md").read_text()
+    assert "CONSENSUS, 2 STRONG OBJECTIONS DROPPED" in page and "**Confidence:** MEDIUM" in page
+    assert "nothing was said" not in page
+    screen = screen_of(told)
+    assert "agreed 1 B2" in screen and "open 2 B1" in screen
+    assert "confidence medium" in screen and "2 without cause" in screen
+    decision = piped("export", told["session"], "--format", "adr").stdout
+    assert "Status: proposed, with objections dropped without a reason" in decision
+
+
+# panel: what is agreed and what is open
+
+
+def test_an_objection_that_its_author_maintains_is_open_even_if_the_lead_accepted_it(workspace: Path) -> None:  # H11
+    said = panels.tradeoff()
+    said["r2/confront@lead"] = panels.confront({"B1": "accept", "B2": "accept"}, "Use Redis with a replica.")
+    told = panel(workspace, said, "--max-rounds", "2")
+    assert told["heading"] == "TRADEOFF"
+    screen = screen_of(told)
+    assert "agreed 1 B2" in screen and "open 1 B1" in screen
+    assert [p["id"] for p in told["ledger"]["points"] if p.get("contested")] == ["B1"]
+    assert told["worth"]["points"] == {"conceded": 1, "open": 1}
+
+
+def test_an_issue_of_two_experts_is_open_until_both_accept(workspace: Path) -> None:  # H11 C10
+    said = objections(NODE, NODE, TRUST)
+    said["r2/confront@lead"] = panels.confront({"B1": "reject", "B2": "accept"}, "Redis, behind a firewall.")
+    said["r2/rebuttal@challenger.1"] = panels.rebut({"B1": "maintain"})
+    said["r2/rebuttal@challenger.2"] = panels.rebut({"B1": "accept"})
+    said["r2/rebuttal@challenger.3"] = panels.rebut({"B2": "accept"})
+    said |= {"assumptions/grounds@lead": panels.grounds("Lead"), "map@judge": panels.mapped("Lead", "Architect")}
+    said["assumptions/grounds@challenger.1"] = panels.grounds("Architect")
+    told = panel(workspace, said, "--max-rounds", "2")
+    assert told["heading"] == "TRADEOFF"
+    screen = screen_of(told)
+    assert "agreed 1 B2" in screen and "open 1 B1" in screen
+
+
+# duel: concessions that cite nothing
+
+UNPROVEN = "conceded without evidence"
+
+
+def duel(folder: Path, said: dict[str, Any], rounds: int = 3) -> dict[str, Any]:
+    seats = duels.seats(folder.parent, said, rounds)
+    words = [word for role, spec in seats.items() for word in (f"--{role}", spec)]
+    return rebut("duel", duels.TOPIC, *words, "--rounds", str(rounds))
+
+
+def bare(answer: dict[str, Any], part: str, reason: str = "") -> dict[str, Any]:
+    """The same answer without citations."""
+    field = "argument" if part == "responses" else "reason"
+    rows = [{**row, "evidence": [], **({field: reason} if reason else {})} for row in answer[part]]
+    return {**answer, part: rows}
+
+
+def statuses(told: dict[str, Any]) -> dict[str, str]:
+    return {p["id"]: p["status"] for p in told["ledger"]["points"]}
+
+
+def attempts(told: dict[str, Any], key: str) -> list[str]:
+    return [asked.why for asked in record_of(told).calls[key].asked.values()]
+
+
+BOTH = {"D1": "concede", "D2": "concede"}
+GIVES_IN = {
+    "the proposer concedes": {
+        "r2/defense@proposer": bare(duels.defense(2, BOTH), "responses"),
+        "r2/follow-up@challenger": duels.follow_up(2, {"D1": "unresolved", "D2": "unresolved"}),
+    },
+    "the challenger agrees now": {
+        "r2/defense@proposer": duels.defense(2, {"D1": "rebut", "D2": "rebut"}),
+        "r2/follow-up@challenger": bare(
+            duels.follow_up(2, {"D1": "resolved", "D2": "resolved"}), "rulings", "I agree now."
+        ),
+    },
+    "the challenger withdraws": {
+        "r2/defense@proposer": duels.defense(2, {"D1": "rebut", "D2": "rebut"}),
+        "r2/follow-up@challenger": bare(duels.follow_up(2, {"D1": "withdrawn", "D2": "withdrawn"}), "rulings", "Fine."),
+    },
+    "both give in": {
+        "r2/defense@proposer": bare(duels.defense(2, BOTH), "responses"),
+        "r2/follow-up@challenger": bare(duels.follow_up(2, {"D1": "resolved", "D2": "resolved"}), "rulings", "Yes."),
+    },
+}
+
+
+@pytest.mark.parametrize("case", GIVES_IN)
+def test_giving_in_without_evidence_settles_nothing_and_ends_nothing(workspace: Path, case: str) -> None:  # D3 D9
+    said = GIVES_IN[case] | {
+        "r3/defense@proposer": bare(duels.defense(3, BOTH), "responses"),
+        "r3/follow-up@challenger": duels.follow_up(3, {"D1": "unresolved", "D2": "unresolved"}),
+    }
+    told = duel(workspace, said)
+    key = "r2/defense@proposer" if "proposer" in case else "r2/follow-up@challenger"
+    assert "send-back" in attempts(told, key)
+    assert told["heading"] == "VERDICT" and "r3/defense@proposer" in record_of(told).calls, "all rounds are held"
+    assert f"; {UNPROVEN}): No replica" in prompt(told, "r3/defense@proposer"), "the point is still to be answered"
+    assert statuses(told) == {"D1": UNPROVEN, "D2": UNPROVEN}
+    asked = prompt(told, "verdict@judge")
+    assert f"; {UNPROVEN}): No replica" in asked and f"D1, D2 {UNPROVEN}, which settles nothing" in asked
+    screen = screen_of(told)
+    assert "agreed 0" in screen and "conceded 2 without evidence: D1 No replica" in screen
+    assert told["worth"]["points"] == {UNPROVEN: 2}
+    for page in (
+        exported(told),
+        piped("export", told["session"], "--format", "adr").stdout,
+        piped("show", told["session"], "--no-pager").stdout,
+    ):
+        assert UNPROVEN in " ".join(page.split())
+
+
+def test_evidence_that_follows_settles_a_point_that_was_conceded_without_it(workspace: Path) -> None:  # D3 D9
+    said = GIVES_IN["the proposer concedes"] | {
+        "r2/follow-up@challenger": duels.follow_up(2, {"D1": "resolved", "D2": "unresolved"}),
+        "r3/defense@proposer": duels.defense(3, {"D2": "concede"}),
+        "r3/follow-up@challenger": duels.follow_up(3, {}, [duels.flaw("New in round 3.", 13)]),
+    }
+    assert statuses(duel(workspace, said)) == {"D1": "resolved", "D2": "conceded", "D3": "unanswered"}
+
+
+def test_a_concession_that_cites_in_its_words_counts_and_one_that_cites_what_is_absent_does_not(
+    workspace: Path,
+) -> None:  # D3 C11
+    answer = bare(duels.defense(2, BOTH), "responses", "Yes: src/session.py:3 says so.")
+    answer["responses"][1] |= {"argument": "Yes.", "evidence": [duels.cite("src/gone.py:3", "nothing like this")]}
+    said = {
+        "r2/defense@proposer": answer,
+        "r2/follow-up@challenger": duels.follow_up(2, {"D2": "unresolved"}, [duels.flaw("New in round 2.", 12)]),
+    }
+    told = duel(workspace, said, rounds=2)
+    assert statuses(told) == {"D1": "conceded", "D2": UNPROVEN, "D3": "unanswered"}
+    assert attempts(told, "r2/defense@proposer") == ["ask"]
+
+
+# cross: a choice whose patch does not apply
+
+BAD = crosses.patch("--- a/api/orders.py\n+++ b/api/orders.py\n@@ -1 +1 @@\n-nonsense\n+x\n")
+REFUSED = "the patch does not apply to the version under review"
+
+
+@pytest.mark.parametrize(("choice", "writer"), [("B", "critic"), ("C", "judge")])
+def test_a_choice_whose_patch_does_not_apply_decides_nothing(
+    tmp_path: Path, choice: str, writer: str
+) -> None:  # C6 J10 C18
+    shop = crosses.repository(tmp_path / "shop")
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement(choice),
+        f"r1/version.code@{writer}": BAD,
+    }
+    told = cross(shop, said, "--max-rounds", "1", codes=(3,))
+    assert told["heading"] == "STOPPED, THE CHOSEN VERSION WAS NOT WRITTEN" and not told["conclusive"]
+    assert attempts(told, f"r1/version.code@{writer}") == ["ask", "send-back"]
+    why = f"choice {choice} of round 1 was not carried out: version 2 was not accepted: {REFUSED}"
+    assert told["stopped"].startswith(why)
+    assert (told["review"]["decision"], told["review"]["converged"]) == ("Stopped", False)
+    files = pages(shop)
+    assert why in files["summary.md"] and why in files["decision.json"] and "final.patch" not in files
+    assert "Accept Opposite" not in files["summary.md"] and "THE CHOSEN VERSION" in files["decision.json"]
+    assert why[:60] in screen_of(told)
+    cross(shop, said, "--max-rounds", "1", "--fail-on", "P1", codes=(1,))
+
+
+def test_a_later_choice_replaces_one_that_was_not_carried_out(tmp_path: Path) -> None:  # C6 J10
+    shop = crosses.repository(tmp_path / "shop")
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("C"),
+        "r1/version.code@judge": BAD,
+        "r2/critique@critic": crosses.critique(crosses.raised(same_as="F1")),
+        "r2/judgement@judge": crosses.judgement("C"),
+        "r2/version.code@judge": crosses.patch(),
+        "r3/critique@critic": crosses.critique(),
+    }
+    told = cross(shop, said)
+    assert told["heading"] == "COMPROMISE" and "final.patch" in pages(shop)
+
+
+# revise: weaknesses that cite nothing
+
+
+def test_a_weakness_that_cites_nothing_is_marked(workspace: Path) -> None:  # C11 K5
+    said = revisions.answers(1)
+    said["r1/critique@author.1"] = revisions.critique(revisions.objection("It is slow.", evidence=[]))
+    told = revise(workspace, said)
+    assert attempts(told, "r1/critique@author.1") == ["ask", "send-back"]
+    [critique] = [page for page in revisions.phase(workspace).rglob("*critique*") if "It is slow." in page.read_text()]
+    assert "It is slow. (cites nothing)" in " ".join(critique.read_text().split())
+    assert "W1 cites nothing: unsupported" in told["notes"]
+    assert "W1 cites nothing: unsupported" in screen_of(told)
+    assert "It is slow. (cites nothing)" in prompt(told, "synthesis@synthesizer")

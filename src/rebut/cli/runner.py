@@ -166,7 +166,9 @@ class CommandRun:
         )
         self.root = setup.environment.root
         self._slow.start()
-        process.adopts = True
+        process.adopts = (
+            began() is not None
+        )  # not where rebut runs inside another program, which has children of its own
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(self._in_time(act, setup))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

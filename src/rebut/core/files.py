@@ -18,7 +18,7 @@ def read(path: Path | str, most: int | None = None, *, pipes: bool = False) -> b
     """The content of a regular file, or its first bytes. OSError for anything else, and it never waits.
 
     A named pipe without a writer would be opened for ever, and a device has no end. With `pipes` a pipe is read too, as
-    a shell makes them for `<(…)`; one that nobody writes to is empty.
+    a shell makes them for `<(…)`; one without a writer is empty.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as file:

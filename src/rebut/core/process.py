@@ -270,6 +270,8 @@ def _kill(pid: int) -> None:
 adopts = False
 """Set by the command line, whose process is rebut's own: orphans of its tools become its children, to be ended."""
 _adopting = False
+_own: set[int] = set()
+"""Children from before: a shell may have started them and then become rebut."""
 
 
 def _adopt_orphans() -> None:
@@ -278,6 +280,7 @@ def _adopt_orphans() -> None:
         import ctypes
 
         _adopting = True
+        _own.update(_children())
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
@@ -286,13 +289,16 @@ def end_adopted() -> None:
     if not _adopting:
         return
     for _ in range(20):
-        left = [pid for name in _processes() if _parent(pid := int(name)) == os.getpid() and pid not in _living]
-        left = [pid for pid in left if not is_zombie(pid)]
+        left = [pid for pid in _children() if pid not in _living and pid not in _own and not is_zombie(pid)]
         if not left:
             return
         for pid in left:
             _kill(pid)
         time.sleep(_POLL)
+
+
+def _children() -> list[int]:
+    return [pid for name in _processes() if _parent(pid := int(name)) == os.getpid()]
 
 
 def _parent(pid: int) -> int:

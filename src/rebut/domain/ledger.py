@@ -51,7 +51,7 @@ AFTER: Mapping[MoveKind, Status] = {
     "withdraw": "withdrawn",
     "resolve": "resolved",
     "maintain": "unresolved",
-    "contest": "unresolved",  # whoever raised it says that the answer to it, even a concession, does not settle it
+    "contest": "unresolved",  # its author says that the answer, even a concession, does not settle it
     "mend": "resolved",  # a later version fixed it, whether or not it was conceded before
 }
 UNPROVEN: Status = "conceded without evidence"

@@ -51,7 +51,7 @@ AFTER: Mapping[MoveKind, Status] = {
     "withdraw": "withdrawn",
     "resolve": "resolved",
     "maintain": "unresolved",
-    "contest": "unresolved",  # whoever raised it says that the answer to it, even a concession, does not settle it
+    "contest": "unresolved",  # its author says that the answer to it, even a concession, does not settle it
     "mend": "resolved",  # a later version fixed it, whether or not it was conceded before
 }
 UNPROVEN: Status = "conceded without evidence"
@@ -149,10 +149,10 @@ class Move:
     evidence: tuple[Evidence, ...] = ()
     severity: str = ""
     """How severe the point is to the participant, where the form asks for that."""
-    proof: bool = False
-    """By the rules of its protocol, it settles the point only with evidence."""
     objection: bool = False
     """Raised as a repetition of an earlier point that does not exist: it is about no point."""
+    proof: bool = False
+    """By the rules of its protocol, it settles the point only with evidence."""
 
     @property
     def after(self) -> Status:

@@ -149,10 +149,10 @@ class Move:
     evidence: tuple[Evidence, ...] = ()
     severity: str = ""
     """How severe the point is to the participant, where the form asks for that."""
-    proof: bool = False
-    """By the rules of its protocol, it settles the point only with evidence."""
     objection: bool = False
     """Raised as a repetition of an earlier point that does not exist: it is about no point."""
+    proof: bool = False
+    """By the rules of its protocol, it settles the point only with evidence."""
 
     @property
     def after(self) -> Status:

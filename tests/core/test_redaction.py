@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-import rebut
+from rebut.core import secret_table
 from rebut.core.redaction import PLACEHOLDER, Redactor, Span
-from rebut.core.secret_patterns import CHECKS, PatternTable, tables
+from rebut.core.secret_patterns import CHECKS
+from rebut.core.secret_table import TABLES, PatternTable
 
 KEY = b"a session key of thirty-two byte"
 LETTERS = "aZ9bY8cX7dW6eV5fU4gT3hS2iR1jQ0kPlOmNnMoLpKqJrIsHtGuFvEwDxCyBzA"
@@ -86,9 +87,8 @@ def first(table: PatternTable) -> str:
     return (table.prefixes or table.keywords or (table.contains,))[0].strip()
 
 
-TABLES = tables()
 IDS = [f"{table.kind}:{first(table)}" for table in TABLES]
-SHAPES = Path(rebut.__file__).parent / "secrets.toml"
+SHAPES = Path(secret_table.__file__)
 PIECES = Path(__file__).parents[1] / "data/secret_examples.toml"
 EXAMPLES: dict[str, dict[str, dict[str, list[str]]]] = tomllib.loads(PIECES.read_text(encoding="utf-8"))
 AROUND = ["{}", "see {}, please", 'x("{}")', "a\n{}\nb", "'{}'", "+ {}\n", '{{"a": "{}"}}', "line\\n{}\\nline", "`{}`"]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from rebut.core import secret_patterns
+from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.secret_patterns import Span, Words
 
 MASKS = "\x01-\x08\x0e-\x1b\ue000-\uf8ff"
@@ -74,7 +75,7 @@ NAMES = (
     *("mnemonic", "masterauth", "client-key-data", "requirepass", "key", "pass", "pw", "psk"),
 )
 NAME_GATES = ("pass", "pwd", "pw", "psk", "secret", "token", "cred", "key", "kennwort", "mnemonic", "masterauth")
-LINKED = tuple(re.compile(rf"{name}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){NEAR}") for name in NAMES)
+LINKED = tuple(LazyPattern(rf"{name}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){NEAR}") for name in NAMES)
 """A name and what links it to a value, looked for in lower case.
 
 One pattern for each name: a search for a pattern that begins with plain characters takes almost no time.
@@ -96,11 +97,11 @@ IN_BARE = rf"[^\s\"'`,;&|(){{}}\[\]<>\\{MASKS}]"
 BARE = rf"(?P<bare>{IN_BARE}{{6,}}+)"
 MARKED = rf"(?=[^\s\d!@#%^*+=~?$\"'`,;&|(){{}}\[\]<>]{{0,80}}+[\d!@#%^*+=~?$]){BARE}"
 MARKED_QUOTED = QUOTED.replace("(?P<quoted>", r"(?P<quoted>(?=[^\"'`\n\d!@#%^&*?+=~$]{0,100}+[\d!@#%^&*?+=~$])")
-ANY_VALUE = re.compile(rf"{WRAP}(?:{QUOTED}|{BARE})")
-MARKED_VALUE = re.compile(rf"{WRAP}(?:{QUOTED}|{MARKED})")
-QUOTED_VALUE = re.compile(rf"{WRAP}(?:{MARKED_QUOTED}|(?P<bare>(?!)))")
-PLAIN_OR_QUOTED = re.compile(rf"{WRAP}(?:{MARKED_QUOTED}|{MARKED})")
-IN_ELEMENT = re.compile(r"\s{0,40}(?P<bare>[^<>\s]{5,}+)\s{0,40}</")
+ANY_VALUE = LazyPattern(rf"{WRAP}(?:{QUOTED}|{BARE})")
+MARKED_VALUE = LazyPattern(rf"{WRAP}(?:{QUOTED}|{MARKED})")
+QUOTED_VALUE = LazyPattern(rf"{WRAP}(?:{MARKED_QUOTED}|(?P<bare>(?!)))")
+PLAIN_OR_QUOTED = LazyPattern(rf"{WRAP}(?:{MARKED_QUOTED}|{MARKED})")
+IN_ELEMENT = LazyPattern(r"\s{0,40}(?P<bare>[^<>\s]{5,}+)\s{0,40}</")
 VALUES = {
     "assign": MARKED_VALUE,
     "colon": MARKED_VALUE,
@@ -115,12 +116,12 @@ VALUES = {
 FAR = 64
 ENOUGH = 400
 """Characters of a value by which it is judged."""
-REST = re.compile(r"[^\s\"'`]{5,}+(?=\s|$)")
-MADE = re.compile(
+REST = LazyPattern(r"[^\s\"'`]{5,}+(?=\s|$)")
+MADE = LazyPattern(
     r"(?i:string|str|secret|some|byte|bytes|b64decode|fromhex|buffer\.from|literal|field|owned|new\b|^[(\[{<]+$|^$|from|env)"
 )
 """Calls that make a value of their text. Others look something up by it, and what they are given is a name."""
-LOOKS_UP = re.compile(r"(?i:get(?!env)|read|fetch|load|find|look|ask|prompt|input|pop|resolve)")
+LOOKS_UP = LazyPattern(r"(?i:get(?!env)|read|fetch|load|find|look|ask|prompt|input|pop|resolve)")
 
 FILLER = """
     a abc access admin an any api apikey app auth authorization bar base basic baz bearer bool boolean bytes change
@@ -133,13 +134,13 @@ FILLER = """
     x y yes you your
 """
 FILLERS = frozenset(FILLER.split())
-TECHNICAL = re.compile(
+TECHNICAL = LazyPattern(
     r"(?i:base(?:16|32|58|64)|b64|utf_?(?:8|16|32)|sha_?\d+|md[45]|oauth2?|x509|ed25519|u?int\d+|v\d)"
 )
-TEMPLATE = re.compile(r"\$[({]|\{\{|\{[A-Za-z_][\w.!:]*\}|%\(|%[sdr](?![0-9a-fA-F])|<[^>]*>|^%\w+%$|^\{\}$|^\.\.\.|…")
-VARIABLE = re.compile(r"\$[A-Za-z_]\w*$")
-MARK = re.compile(r"[!@#^*+=~%&?$]")
-PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
+TEMPLATE = LazyPattern(r"\$[({]|\{\{|\{[A-Za-z_][\w.!:]*\}|%\(|%[sdr](?![0-9a-fA-F])|<[^>]*>|^%\w+%$|^\{\}$|^\.\.\.|…")
+VARIABLE = LazyPattern(r"\$[A-Za-z_]\w*$")
+MARK = LazyPattern(r"[!@#^*+=~%&?$]")
+PARTS = LazyPattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
 GLUE = """
     a an and any are as at be by can do enter for from have if in is it must no not of on or please so that the this to
     was we will with you your
@@ -289,13 +290,13 @@ def _in_connection(text: str, at: int) -> bool:
 
 LITERALS = ("", "q{", "qq{", "q(", "%q(", "%Q(", "%w[", "%q{")
 """Nothing, or how Perl and Ruby open a text without quotes."""
-ENVIRONMENT = re.compile(r"[ \t+\-\"'#]*(?:(?:export|set|env|arg|environment=\"?|-e|--env|setx)[ \t]+)?[a-z0-9_]*")
-CONNECTION = re.compile(r"[A-Za-z ]{2,20}=[^;&\"'\n]{1,40};[A-Za-z ]{0,12}\Z")
-COMMAND_BEFORE = re.compile(
+ENVIRONMENT = LazyPattern(r"[ \t+\-\"'#]*(?:(?:export|set|env|arg|environment=\"?|-e|--env|setx)[ \t]+)?[a-z0-9_]*")
+CONNECTION = LazyPattern(r"[A-Za-z ]{2,20}=[^;&\"'\n]{1,40};[A-Za-z ]{0,12}\Z")
+COMMAND_BEFORE = LazyPattern(
     r"(?:\benv|\barg|setx|setenv|\bset(?: -\w+){0,2}|define|param|header|\bput|config set(?: \S{1,80})?|configure set"
     r"|export|enable|login \S{1,60}|login \S{1,60}\n[ \t]*)[ \t]+[\w.:/-]*$|--?[\w-]*$"
 )
-LINE_START = re.compile(r"[ \t+\-]*[\w.-]*")
+LINE_START = LazyPattern(r"[ \t+\-]*[\w.-]*")
 
 
 def _is_scattered(value: str) -> bool:
@@ -374,11 +375,11 @@ def is_filler(value: str) -> bool:
     return bool(words) and all(w.lower() in FILLERS for w in words) and not MARK.search(value)
 
 
-CONSTANT = re.compile(
+CONSTANT = LazyPattern(
     r"[%@]?[A-Z][A-Z0-9]*_[A-Z0-9_]*[.,:]?|0x[0-9a-fA-F]{1,16}[uUlL,]*|\d+(?:\.\d+)+|(?:[A-Z][a-z]+-)+[A-Z][a-z]+"
 )
 """The name of a constant or header, a number or a version."""
-MASKED = re.compile(f"[{MASKS}]")
+MASKED = LazyPattern(f"[{MASKS}]")
 
 
 def is_phrase(value: str) -> bool:
@@ -418,20 +419,20 @@ def _lowered(text: str) -> str:
 Rule = Callable[[str, str], Iterator[Span]]
 
 COOKIES = tuple(
-    re.compile(rf"{word}\\?[\"']?[:,= ]{{0,2}}\s{{0,4}}\\?[\"']?(?P<pairs>[^\n\"']{{8,}}+)")
+    LazyPattern(rf"{word}\\?[\"']?[:,= ]{{0,2}}\s{{0,4}}\\?[\"']?(?P<pairs>[^\n\"']{{8,}}+)")
     for word in ("cookie", "-b ")
 )
-PAIR = re.compile(r"[\w.-]{1,40}=(?P<value>[\w%.+/~=-]{16,}+)")
-LOGIN = re.compile(r"[\w.-]{1,40}:(?P<value>[^\s\"'`@/:]{5,64})$")
-PGPASS = re.compile(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>\S{5,128})$", re.M)
-VALUE_FIRST = re.compile(
+PAIR = LazyPattern(r"[\w.-]{1,40}=(?P<value>[\w%.+/~=-]{16,}+)")
+LOGIN = LazyPattern(r"[\w.-]{1,40}:(?P<value>[^\s\"'`@/:]{5,64})$")
+PGPASS = LazyPattern(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>\S{5,128})$", re.M)
+VALUE_FIRST = LazyPattern(
     r"value[\"']?\s{0,4}[:=]\s{0,4}@?(?P<open>[\"'])(?P<value>[^\"'\n]{8,200}+)(?P=open)[^\"'{}\n]{1,24}"
     r"(?:[\"']?(?:name|key)[\"']?\s{0,2}[:=]\s{0,2})?@?[\"'](?P<name>[\w.-]{2,40})[\"']"
 )
-INSERT = re.compile(r"insert into \S{1,80} ?\((?P<names>[^()]{1,400}+)\) ?values ?\((?P<values>[^()]{1,800}+)\)")
-ITEM = re.compile(r"[^,'\"]*(?:'(?P<value>[^'\n]*)')?[^,]*(?:,|$)")
-SECRET_NAME = re.compile(rf"(?:{WORD}|(?:{'|'.join(re.escape(k) for k in KEYS)})[_.-]?key)")
-OPTION = re.compile(
+INSERT = LazyPattern(r"insert into \S{1,80} ?\((?P<names>[^()]{1,400}+)\) ?values ?\((?P<values>[^()]{1,800}+)\)")
+ITEM = LazyPattern(r"[^,'\"]*(?:'(?P<value>[^'\n]*)')?[^,]*(?:,|$)")
+SECRET_NAME = LazyPattern(rf"(?:{WORD}|(?:{'|'.join(re.escape(k) for k in KEYS)})[_.-]?key)")
+OPTION = LazyPattern(
     rf"--(?:[a-z]{{1,20}}-){{0,3}}(?:{WORD}|(?:{'|'.join(re.escape(k) for k in KEYS)})-?key){TAIL}"
     rf"[ \t=]{{1,8}}(?:{QUOTED}|{BARE})"
 )
@@ -505,9 +506,9 @@ COMMANDS = {
 }
 """Each option, and the commands to which it gives a password or a user with a password."""
 TAKES = {option: frozenset(names.split()) for option, names in COMMANDS.items()}
-COMMAND = re.compile(rf"(?<![\w./-])(?:{'|'.join(sorted({c for names in TAKES.values() for c in names}))})(?![\w-])")
+COMMAND = LazyPattern(rf"(?<![\w./-])(?:{'|'.join(sorted({c for names in TAKES.values() for c in names}))})(?![\w-])")
 GIVEN = tuple(
-    re.compile(rf"{re.escape(option)}(?<=\s{re.escape(option)})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)")
+    LazyPattern(rf"{re.escape(option)}(?<=\s{re.escape(option)})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)")
     for option in COMMANDS
 )
 
@@ -560,7 +561,7 @@ def _rule(beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = F
 
     One pattern for each beginning, since a search for plain characters is many times faster than for alternatives.
     """
-    patterns = tuple((b, re.compile(re.escape(b) + rest, re.M)) for b in beginnings)
+    patterns = tuple((b, LazyPattern(re.escape(b) + rest, re.M)) for b in beginnings)
 
     def spans(text: str, low: str) -> Iterator[Span]:
         where = text if exact else low
@@ -594,7 +595,7 @@ def _loose(value: str) -> bool:
     return _marked(value, True)
 
 
-FILE_LIKE = re.compile(r"[\s/\\]|\.\w{2,4}$")
+FILE_LIKE = LazyPattern(r"[\s/\\]|\.\w{2,4}$")
 SCHEME = r"(?:\s{1,8}|[ ]?[\"'][ ]?\+[ ]?[\"'])"
 AFTER_HEADER = r"\\?[\"']?[\])]?\s{0,8}[:=, ]\s{0,8}(?:f?\\?[\"'])?"
 TWO_TEXTS = r"(?:[\w.]{1,40}, ?){0,3}(?:[\"'][^\"'\n]{0,120}+[\"'][ ]{0,2},[ ]{0,2}){1,2}(?:some\()?"

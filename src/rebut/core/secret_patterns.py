@@ -1,19 +1,16 @@
-"""Secrets recognised by their own shape, or by the name of a service before them: the tables of `secrets.toml`.
+"""Secrets recognised by their own shape, or by the name of a service before them: the entries of `secret_table`.
 
-A table has a `kind`, a `pattern`, and what must be there for the pattern to be worth trying: `prefixes` that open the
-secret, a text that it `contains`, or `keywords` that stand before it on the same line. A group called `value` narrows
-what is removed. `check` names a condition on the whole secret. The tests try every table on an example and a near miss.
+The tests try every entry on an example and a near miss.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from rebut.core.files import PACKAGE
 from rebut.core.frozen import frozen
+from rebut.core.secret_table import TABLES
 
 Span = tuple[int, int]
 
@@ -32,18 +29,6 @@ LINK = (
     r"[\w.\- \t]{0,24}+\\?[\"'`]?[\])]?[ \t]{0,8}"
     r"(?:->|[:?|!]{0,3}={1,3}>?|:{1,2}|,|\|\||>)\s{0,8}\\?[\"'`(]{0,3}(?=[a-z_.=:+~/-]{0,100}+\d)"
 )
-
-
-@frozen
-class PatternTable:
-    """One table of the file, as it is written there."""
-
-    kind: str
-    pattern: str
-    prefixes: tuple[str, ...] = ()
-    contains: str = ""
-    keywords: tuple[str, ...] = ()
-    check: str = ""
 
 
 @frozen
@@ -152,29 +137,13 @@ def mixed(token: str) -> bool:
 CHECKS: dict[str, Callable[[str], bool]] = {"": _always, "dense": dense, "digits": _digits, "mixed": mixed}
 
 
-# Reading the file. ----------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def tables() -> tuple[PatternTable, ...]:
-    read = tomllib.loads((PACKAGE / "secrets.toml").read_text(encoding="utf-8"))
-    return tuple(
-        PatternTable(
-            kind=table["kind"],
-            pattern=table["pattern"],
-            prefixes=tuple(table.get("prefixes", ())),
-            contains=table.get("contains", ""),
-            keywords=tuple(table.get("keywords", ())),
-            check=table.get("check", ""),
-        )
-        for table in read["secret"]
-    )
+# The table as it is searched. ----------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
 def _shapes() -> tuple[Shape, ...]:
     made = []
-    for table in tables():
+    for table in TABLES:
         holds = CHECKS[table.check]
         made += [Shape(table.kind, prefix, _token(prefix, table.pattern), holds) for prefix in table.prefixes]
         if table.contains:
@@ -215,7 +184,7 @@ def _gates() -> tuple[tuple[tuple[str, Shape], ...], ...]:
 def _keyed() -> tuple[tuple[str, str, tuple[Shape, ...]], ...]:
     """The names of services, each once, with the link to a value and the shapes of what may follow it."""
     made: dict[str, list[Shape]] = {}
-    for table in tables():
+    for table in TABLES:
         for word in table.keywords:
             source = f"(?P<value>{table.pattern})(?![A-Za-z0-9_+/=-])"
             made.setdefault(word, []).append(Shape(table.kind, word, source, _always))

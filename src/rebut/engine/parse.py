@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rebut.core.json_value import Json
 from rebut.core.text import clean
-from rebut.engine.lenient_json import LenientObject
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -273,6 +272,8 @@ def _unfenced_parts(text: str) -> Iterator[str]:
 
 def _repaired(span: str) -> dict[str, object] | None:
     """An object with syntax errors, repaired; None if that is impossible. Raises `_NamedTwice`."""
+    from rebut.engine.lenient_json import LenientObject
+
     try:
         found = LenientObject(span)
     except ValueError:

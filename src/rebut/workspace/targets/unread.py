@@ -11,7 +11,6 @@ from rebut.core.frozen import frozen
 from rebut.core.text import counted
 from rebut.record.record import Record
 from rebut.workspace.file_reader import NEVER_READ
-from rebut.workspace.targets.git_change import STANDS_FOR, is_own
 
 MEDIA = re.compile(
     r"\.(?:avif?|bmp|eot|gif|heic|ico|jpe?g|mkv|mov|mp[34]|ogg|otf|png|psd|tiff?|ttf|wav|webm|webp|woff2?)$", re.I
@@ -47,6 +46,8 @@ class UnreadFiles:
 
 def unread_files(left_out: Sequence[str], accepted: Sequence[str] = ()) -> UnreadFiles:
     """`accepted` are paths, folders or globs."""
+    from rebut.workspace.targets.git_change import is_own
+
     doubtful, allowed, media = list[str](), list[str](), list[str]()
     for line in left_out:
         if line.endswith(": a submodule, removed") or is_own(line):
@@ -70,6 +71,8 @@ def unread_in(record: Record) -> UnreadFiles:
 
 
 def _is_media(line: str) -> bool:
+    from rebut.workspace.targets.git_change import STANDS_FOR
+
     return any(line.endswith(why) and MEDIA.search(line.removesuffix(why)) for why in (": binary", f": {STANDS_FOR}"))
 
 

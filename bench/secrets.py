@@ -395,6 +395,7 @@ UNITS: tuple[str, ...] = (
         "a1b2c3d4e5f6a7b8 ",
         "aA1/+",
         "twitter=a1b2c3d4e5f6a7b8 ",
+        "PASSWORD=PASSWORD=https://a1b2c3d4e5f6a7b8@PASSWORD=PASSWORD",
         "Server=a;Password=b;",
         "<password>",
         "<key>",

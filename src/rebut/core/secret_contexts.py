@@ -116,7 +116,7 @@ VALUES = {
 FAR = 64
 ENOUGH = 400
 """Characters of a value by which it is judged."""
-REST = LazyPattern(rf"[^\s\"'`{MASKS}]{{{{5,160}}}}+(?=\s|$)")
+REST = LazyPattern(rf"[^\s\"'`{MASKS}]{{5,160}}+(?=\s|$)")
 MADE = LazyPattern(
     r"(?i:string|str|secret|some|byte|bytes|b64decode|fromhex|buffer\.from|literal|field|owned|new\b|^[(\[{<]+$|^$|from|env)"
 )

@@ -22,6 +22,7 @@ def redact(text: str) -> str:
 
 
 def git(folder: Path, *args: str, stdin: str = "") -> str:
+    assert "--global" not in args, "git would put a new file in the place of /dev/null"
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     env |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
     who = ("-c", "user.name=Someone", "-c", "user.email=someone@example.org", "-c", "init.defaultBranch=main")

@@ -93,7 +93,7 @@ def _claim(debate: Debate, place: Path, stage: Stage, *, new: bool, named: bool)
     """The session that has claimed the place for this stage; empty if this one has it now."""
     strategy = debate.settings.strategy
     other = next(s for s in stage.strategies if s != strategy)
-    # Drafts that were written here without a debate are taken up by a debate, once the session that wrote them has
+    # A debate begins with the drafts that were written here without a debate, once the session that wrote them has
     # ended. A phase that the user named is used in any case.
     takes_up = strategy == "debate" and not debate.is_fork
     purpose = f"{stage.name} {other}"

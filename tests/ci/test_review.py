@@ -125,9 +125,7 @@ def test_a_session_that_runs_is_told_from_one_that_was_left(tmp_path: Path) -> N
     assert sessions.running(folder()) == ""
 
 
-@pytest.mark.skipif(
-    not Path("/proc/self").exists(), reason="only /proc tells an ended process that was not waited for"
-)
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only /proc tells an ended process that was not waited for")
 def test_a_process_that_was_killed_and_not_waited_for_runs_nothing(tmp_path: Path) -> None:  # C1
     killed = subprocess.Popen(["sleep", "60"])
     (tmp_path / "lock").write_text(f"{killed.pid} {started(killed.pid)}")

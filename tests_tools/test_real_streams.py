@@ -71,7 +71,8 @@ def test_a_debates_screen_shows_a_point_before_the_turn_is_over(tmp_path: Path, 
     env = around(first, others) | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"}
     work = first.home / "work"
     (work / "src").mkdir()
-    (work / "src/session.py").write_text("import redis\nttl = 3600\n")
+    lines = ["import redis", "ttl = 3600", *(f"step_{n} = {n}" for n in range(3, 21))]  # every cited line is there
+    (work / "src/session.py").write_text("\n".join(lines) + "\n")
     repositories.git(work, "init", "-q")
     repositories.commit(work)
 

@@ -121,7 +121,9 @@ async def call_once(
     finally:
         sending.over = True
     took = time.monotonic() - began
-    if attempt.outcome == "timeout" and (request.timeout < runtime.limits.timeout or took >= request.patience):
+    # A model may also give up by itself, or a tool by its own limit, long before the minutes are used up.
+    shortened = request.timeout < runtime.limits.timeout and took >= 0.9 * request.timeout
+    if attempt.outcome == "timeout" and (shortened or took >= request.patience):
         cap = shown("minutes", runtime.limits.minutes or 0)
         hint = f"Raise it with {flag('minutes')}."
         why = f"the limit of {cap} cut this call off after {took:.0f} s"

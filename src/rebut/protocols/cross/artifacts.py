@@ -11,7 +11,7 @@ from typing import Any
 from rebut.core.json_value import Json
 from rebut.core.text import inline
 from rebut.domain.review_result import ReviewResult
-from rebut.domain.session_status import described
+from rebut.domain.session_status import fallbacks
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.cross.settings import FOLDER
 from rebut.protocols.cross.state import CrossState
@@ -98,7 +98,7 @@ def metadata(ended: Ended, target: Target, made: ReviewResult | None) -> dict[st
         "mode": ended.settings.mode,
         "limits": dict(record.limits),
         "seats": [{"seat": row["seat"], "spec": row["spec"]} for row in record.opened.seats],
-        "fallbacks": fallbacks(record),
+        "fallbacks": list(fallbacks(record)),
         "workspace": record.opened.workspace,
         "timestamp": record.lines[0].at,
         "finished": record.lines[-1].at,
@@ -118,16 +118,11 @@ def decision(ended: Ended, made: ReviewResult, versions: list[dict[str, Json]]) 
         "heading": outcome.heading if outcome else "ABORTED",
         "conclusive": bool(outcome and outcome.conclusive),
         "error": ended.error.message if ended.error else None,
-        "fallbacks": fallbacks(ended.record),
+        "fallbacks": list(fallbacks(ended.record)),
         "concentration": made.concentration(),
         "versions": [{"version": v["version"], "by": v["by"], "changes": v["changes"]} for v in versions],
         "timestamp": ended.record.lines[-1].at,
     }
-
-
-def fallbacks(record: Record) -> list[Json]:
-    """Which model answered for which, and why."""
-    return [note for note in described(record) if ", as a fallback (" in note]
 
 
 def final_artifact(target: Target, final: ArtifactVersion, decision: str, state: CrossState) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from rebut.core.json_value import Json
 from rebut.core.text import encoded
 from rebut.core.types import ModelSpec
+from rebut.domain.session_status import fallbacks
 from rebut.engine.protocol import Artifact, Ended
 from rebut.record.record import Call, Record
 
@@ -30,6 +31,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
         "status": status(ended),
         "exchanges": _exchanges(record, seats, data),
         "verdict": _verdict(ended, seats),
+        "fallbacks": fallbacks(record),
         "timestamp": record.lines[-1].at,
         "session": record.opened.id,
     }

@@ -242,6 +242,28 @@ def test_the_critic_is_the_model_that_did_not_write_the_change(
     assert asked == {critic: ["critic"], author: ["judge"]}, "the author itself is not asked"
 
 
+@pytest.mark.parametrize(("state", "seen"), [("fixed", "fixed"), ("not checked", "not raised again")])
+def test_a_finding_is_called_fixed_only_if_the_critic_looked_at_it_again(
+    shop: Path, state: str, seen: str
+) -> None:  # C19 J10
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("C", {"F1": "valid P1"}),
+        "r1/version.code@judge": crosses.patch(),
+        "r2/critique@critic": crosses.critique(earlier=[crosses.looked(state=state)]),
+    }
+    done = piped(*words_of("cross", "--uncommitted", **crosses.seats(shop.parent / "seats", said)), "--all")
+    assert f'F1 api/orders.py:5 It commits before it charges. (found "commit(order)", valid, {seen})' in " ".join(
+        done.stdout.split()
+    ), done.stdout + done.stderr
+    standing = rebut("show", "last")["outcome"]["data"]["contract"]["unresolved"]
+    assert any(line.startswith("F1 (P1)") for line in standing) == (seen != "fixed")
+
+
+def words_of(*words: str, **seats: str) -> list[str]:
+    return [*words, *(word for role, spec in seats.items() for word in (f"--{role}", spec))]
+
+
 # panel
 
 

@@ -21,6 +21,7 @@ from rebut.protocols.shared import describe
 from rebut.workspace.diff import CONTEXT, BothTexts, FileChange, Span, meets, parts, section, written
 from rebut.workspace.targets.resolve import whole
 from rebut.workspace.targets.target import Target
+from rebut.workspace.targets.text import split_mixed
 
 PROGRAMS = ("lint", "rules")
 """Participants that write no text: their version is composed from the fixes of the findings."""
@@ -50,6 +51,8 @@ class ArtifactVersion:
     """The text that was given, with this version's code and prose in it; empty if files or a proposal were given."""
     caveat: str = ""
     """Why `git apply` would refuse the patch, if it would."""
+    text_patch: str = ""
+    """Of a text that was given beside a change: the patch for `artifact.md`; empty if the other patch has it."""
 
     def change(self, target: Target) -> tuple[Changed, ...]:
         """The target's change with the files of this version."""
@@ -77,6 +80,7 @@ class ArtifactVersion:
             "changes": [*self.changes],
             "exact": self.exact,
             "whole": self.whole,
+            "text_patch": self.text_patch,
         }
 
 
@@ -159,8 +163,8 @@ async def _in_given_text(r: Debate, version: ArtifactVersion) -> ArtifactVersion
     if not text:
         return version
     version = replace(version, whole=text)
-    if target.scope and not target.file:
-        return version  # files were given as well: the patch is for those
+    if target.is_beside_change:
+        return await _beside_change(r, version)
     path, sides = target.file or GIVEN, BothTexts(target.given, text)
 
     async def draw() -> Json:
@@ -171,6 +175,34 @@ async def _in_given_text(r: Debate, version: ArtifactVersion) -> ArtifactVersion
     made = await r.once("whole", draw, of=[path, target.given, text])
     assert isinstance(made, dict)
     return replace(version, exact=str(made["exact"]), caveat=str(made["caveat"]))
+
+
+async def _beside_change(r: Debate, version: ArtifactVersion) -> ArtifactVersion:
+    """The version of a change and of a text that was given beside it: a patch for the files, and one for the text.
+
+    If the text is a file of the workspace, one patch is for both. The blocks of the text are not files.
+    """
+    target, names = r.target, {block.name for block in split_mixed(r.target.given)[0]}
+    own = {path: text for path, text in version.files.items() if path not in names}
+    modes = {path: mode for path, mode in version.modes.items() if path not in names}
+    path, before, after = target.file, target.given, version.whole
+    if not path:
+        path = GIVEN
+        before, after = (render.artifact(replace(target, given=text)) for text in (before, after))
+
+    async def draw() -> Json:
+        sides = BothTexts(before, after)
+        text = section(path, before, after, sides.differences(), sides=sides) if before != after else ""
+        drawn = _read(await _drawn(r, own, modes)) if own else {"patch": "", "exact": "", "caveat": ""}
+        exact, caveats = base64.b64decode(drawn["exact"]) or drawn["patch"].encode(), [drawn["caveat"]]
+        if target.file:
+            more, caveat = await r.as_it_stands(text, {path: after})
+            exact, text, caveats = exact + more, "", [*caveats, caveat]
+        return {"exact": base64.b64encode(exact).decode(), "caveat": "; ".join(filter(None, caveats)), "text": text}
+
+    made = await r.once("whole", draw, of=[path, before, after, dict[str, Json](own)])
+    assert isinstance(made, dict)
+    return replace(version, exact=str(made["exact"]), caveat=str(made["caveat"]), text_patch=str(made["text"]))
 
 
 async def _drawn(r: Debate, files: Mapping[str, str | None], modes: Mapping[str, str]) -> dict[str, Json]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rebut.core.text import inline, squeeze
 from rebut.core.types import Changed
 from rebut.domain import render as ledgers
+from rebut.domain.fixes import lines_of
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.render import Vocabulary, bullets, section
 from rebut.domain.review_result import ReviewFinding, reason, ruling, severity
@@ -99,7 +100,7 @@ def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
     out: dict[str, str] = {}
     for point in ledger.points:
         for e in point.evidence:
-            place = weighing.lines_of(e.place)
+            place = lines_of(e.place)
             if place and place[0] in texts:
                 path, first, last = place
                 out[e.place] = f"{e.place}\n{excerpt(texts[path], first, last)}"

@@ -11,6 +11,7 @@ from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import tokens
 from rebut.core.types import Changed, ModelSpec, Participant
+from rebut.domain.fixes import fixes, lines_of
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import FENCES, fill
 from rebut.domain.review_result import CHANGED, FIXED, SILENT, Seen
@@ -266,36 +267,6 @@ async def _composed(
     return await _in_given_text(r, version)
 
 
-def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, str], set[str]]:
-    """The files with fixes in place of the lines that their findings cite, and the ids of these findings.
-
-    Of two fixes that overlap, the first is applied.
-    """
-    wanted: dict[str, list[tuple[int, int, str]]] = {}
-    ids = set[str]()
-    for issue in points:
-        # Of an issue that was raised more than once, the last fix counts: its lines are those of the latest version.
-        point = next((one for one in reversed(issue.wordings) if one.fix), issue)
-        place = weighing.lines_of(point.evidence[0].place) if point.evidence else None
-        # A moved quote was found by its first line alone, so the lines that its fix would replace are not known.
-        sure = point.evidence and point.evidence[0].mark in ("found", "located")
-        if point.fix and sure and place and place[0] in texts:
-            path, start, end = place
-            taken = wanted.setdefault(path, [])
-            inside = 1 <= start <= end <= texts[path].count("\n") + 1
-            if inside and not any(start <= b and a <= end for a, b, _ in taken):
-                taken.append((start, end, point.fix))
-                ids.add(point.id)
-    out = {}
-    for path, edits in wanted.items():
-        rows = texts[path].split("\n")
-        for start, end, fix in sorted(edits, reverse=True):
-            rows[start - 1 : end] = fix.removesuffix("\n").split("\n")
-        if "\n".join(rows) != texts[path]:
-            out[path] = "\n".join(rows)
-    return out, ids
-
-
 # what is known about each finding in the final version
 
 
@@ -344,14 +315,14 @@ def differs(point: Point, versions: Sequence[ArtifactVersion], n: int) -> bool:
 
 def _alike(point: Point, a: ArtifactVersion, b: ArtifactVersion) -> bool:
     """Whether two versions have the same text, and the same content in every file that a finding cites."""
-    places = [place for e in point.evidence if (place := weighing.lines_of(e.place))]
+    places = [place for e in point.evidence if (place := lines_of(e.place))]
     return a.text == b.text and all(a.files.get(path, "") == b.files.get(path, "") for path, *_ in places)
 
 
 def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole: Mapping[str, FileChange]) -> bool:
     """Whether the final version changes the lines that a finding cites, or the text."""
     for cited in point.evidence:
-        place = weighing.lines_of(cited.place)
+        place = lines_of(cited.place)
         if cited.mark == "absent" or place is None or place[0] not in final.files or place[0] not in whole:
             continue
         path, first, last = place
@@ -391,7 +362,7 @@ def outside(ledger: Ledger, target: Target, versions: Sequence[ArtifactVersion])
 
     def inside(point: Point) -> bool:
         version = reviewed_in(point.round, versions)
-        places = [weighing.lines_of(e.place) for e in point.evidence if e.mark != "absent"]
+        places = [lines_of(e.place) for e in point.evidence if e.mark != "absent"]
         return not places or any(place is None or touches(version, place) for place in places)
 
     return frozenset(p.id for p in ledger.points if not any(inside(one) for one in p.wordings))

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.core import files
+from rebut.core.errors import Aborted, ParticipantFailed, UsageError
 from rebut.core.files import real
 from rebut.core.types import LEFT, Participant
 from rebut.domain.ledger import Ledger, MoveKind, Point, Same
@@ -39,12 +40,18 @@ def prompt_head(debate: Debate, rule: str) -> dict[str, str]:
 def chosen_folder(asked: Preparation, setting: str) -> str | None:
     """The folder that the user named in a setting, as an absolute path; empty for `-`, the session's own folder.
 
-    None where the user named none. A relative folder is relative to the workspace.
+    None where the user named none. A relative folder is relative to the workspace. UsageError if files cannot be
+    written there: found out after the debate, its files would be missing.
     """
     chosen = asked.named.get(setting)
     if chosen == "-":
         return ""
-    return str(real(asked.workspace / Path(str(chosen)).expanduser())) if chosen else None
+    if not chosen:
+        return None
+    folder = real(asked.workspace / Path(str(chosen)).expanduser())
+    if why := files.not_writable(folder):
+        raise UsageError(f"--{setting.replace('_', '-')} {chosen} cannot be used: {why}", "Name a folder.")
+    return str(folder)
 
 
 async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: int = 0) -> list[Answer[V] | Failure]:

@@ -276,3 +276,60 @@ def test_a_weakness_that_cites_nothing_is_marked(workspace: Path) -> None:  # C1
     assert "W1 cites nothing: unsupported" in told["notes"]
     assert "W1 cites nothing: unsupported" in screen_of(told)
     assert "It is slow. (cites nothing)" in prompt(told, "synthesis@synthesizer")
+
+
+# a reply that leaves out what it should object to
+
+
+SILENT = {
+    "agrees alone": {"text": '{"agrees": true}'},
+    "words for a boolean": {"text": '{"findings": [], "agrees": "true"}'},
+    "a number for a boolean": {"text": '{"findings": [], "agrees": 1}'},
+}
+
+
+@pytest.mark.parametrize("case", SILENT)
+def test_a_critique_without_findings_or_a_real_boolean_approves_nothing(tmp_path: Path, case: str) -> None:  # J11 C20
+    shop = crosses.repository(tmp_path / "work")
+    said = {"r1/critique@critic": [SILENT[case]] * 2, "r1/judgement@judge": crosses.judgement("A", {})}
+    told = cross(shop, said, codes=(3,))
+    asked = record_of(told).calls["r1/critique@critic"].asked
+    assert len(asked) == 2, "it is sent back once"
+    if case == "agrees alone":
+        assert "a field is missing: `findings`" in asked[2].followup
+        assert "NOT ALL OF IT READ" in told["heading"] and "the critic agrees" not in told["decision"]
+        assert "leaves out `findings`" in screen_of(told)
+    else:
+        assert told["error"] and "agrees" in told["error"]
+
+
+def test_a_critique_that_says_on_the_second_try_that_there_are_no_findings_approves(tmp_path: Path) -> None:  # J11
+    shop = crosses.repository(tmp_path / "work")
+    said = {"r1/critique@critic": [SILENT["agrees alone"], {"json": crosses.critique()}]}
+    assert cross(shop, said)["decision"] == "Keep Original: the critic agrees."
+
+
+@pytest.mark.parametrize("silent", [(1, 2), (1,)])
+def test_critiques_without_weaknesses_do_not_converge(workspace: Path, silent: tuple[int, ...]) -> None:  # K8 C20
+    said = revisions.answers(2) | {f"r1/critique@author.{n}": revisions.critique() for n in (1, 2)}
+    for n in (1, 2):
+        said[f"r1/revision@author.{n}"] = revisions.revision(revisions.document(f"author {n}"), [])
+        said[f"r2/revision@author.{n}"] = revisions.revision(revisions.document(f"author {n}", "More."), [f"W{3 - n}"])
+    for n in silent:
+        said[f"r1/critique@author.{n}"] = [{"json": {"strengths": [{"text": "The goal is plain."}]}}] * 2
+    said["synthesis@synthesizer"] = revisions.plan(["W1", "W2"])
+    told = revise(workspace, said, 2)
+    log = (revisions.phase(workspace) / "debate_log.md").read_text()
+    assert "converged —" not in log and "a field is missing: `weaknesses`" in log
+    assert told["heading"] == "PLAN AFTER 2 ROUNDS"
+    assert screen_of(told), "a replay reads the complaint from the record"
+
+
+def test_a_last_critique_without_weaknesses_is_in_the_heading(workspace: Path) -> None:  # K8 C20
+    said = revisions.answers(1)
+    for n in (1, 2):
+        said[f"r1/critique@author.{n}"] = [{"json": {"strengths": [{"text": "The goal is plain."}]}}] * 2
+        said[f"r1/revision@author.{n}"] = revisions.revision(revisions.document(f"author {n}"), [])
+    said["synthesis@synthesizer"] = revisions.plan([])
+    told = revise(workspace, said, codes=(3,))
+    assert told["heading"] == "UNCONTESTED PLAN AFTER 1 ROUND, NOT ALL OF IT CRITIQUED"

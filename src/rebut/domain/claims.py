@@ -37,7 +37,9 @@ RULES: Mapping[str, Rule] = {
     "undecided": Rule("the protocol itself says that it reached no decision"),
     "files unread": Rule("files of the target were not read, and nobody accepted that"),
     "shown in part": Rule("a model was shown only a part of its question"),
-    "part missing": Rule("a part of the target was not reviewed, because its critique failed"),
+    "part missing": Rule(
+        "a part of the target was not reviewed, because its critique failed or leaves out its findings"
+    ),
     "seats missing": Rule("a seat gave no answer that counts"),
     "not weighed": Rule("the judge did not rule on a P1 or P2, or nobody weighed what the judge added itself"),
     "unmatched": Rule("an objection names a point that does not exist, so nobody weighed it"),

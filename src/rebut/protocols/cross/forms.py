@@ -75,7 +75,7 @@ class CodeCritique(Form):
     suggestions: list[str] = Field(
         default_factory=no_items, description="what would make it better, beyond the findings"
     )
-    agrees: bool = Field(description="true only if no P1 or P2 speaks against the artifact as it is")
+    agrees: bool = Field(strict=True, description="true only if no P1 or P2 speaks against the artifact as it is")
     need: Need
 
     def is_agreement(self) -> bool:

@@ -5,7 +5,7 @@ from rebut.protocols.revise.run import run
 from rebut.protocols.revise.settings import Settings, calls, prepare, seats_for
 
 name = "revise"
-version = "5"
+version = "6"
 seats = {"author": 2, "synthesizer": 1}
 judge = "synthesizer"
 letter = "W"

@@ -101,6 +101,10 @@ def _doubts(state: ReviseState, notes: Sequence[str]) -> tuple[Doubt, ...]:
     """`notes` say what is missing of the result."""
     found = [Doubt("ended early", said=state.cut_short)] if state.cut_short else []
     found += [Doubt("part missing", said="; ".join(notes))] if notes else []
+    if state.rounds and (silent := state.rounds[-1].silent):
+        names = " and ".join(state.files.names[by] for by in silent)
+        said = f"the last critique by {names} leaves out the weaknesses"
+        found.append(Doubt("part missing", "NOT ALL OF IT CRITIQUED", said))
     return (*found, *([] if state.settings.debates else [Doubt("not debated", said="the drafts were not debated")]))
 
 

@@ -9,7 +9,7 @@ from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger
 from rebut.protocols.revise.forms import Critique, Draft, Plan, Revision, Verdict
 from rebut.protocols.revise.sections import difference, headings, parts, sections
-from rebut.protocols.shared import unknown, unsound
+from rebut.protocols.shared import missing, unknown, unsound
 
 
 def draft(reply: Draft) -> list[str]:
@@ -20,7 +20,7 @@ def draft(reply: Draft) -> list[str]:
 
 def critique(ledger: Ledger, critic: str, about: str) -> Callable[[Critique], list[str]]:
     def check(reply: Critique) -> list[str]:
-        wrong = []
+        wrong = missing(reply, "weaknesses")
         for kind, items in (("weakness", reply.weaknesses), ("disagreement", reply.disagreements)):
             for n, item in enumerate(items, 1):
                 if not item.text:

@@ -174,6 +174,8 @@ async def play_round(r: Round, state: ReviseState) -> None:
     await revise_documents(r, state, played)
     if _cut_short(state, played, "revision"):
         return
+    if played.silent:
+        return
     forms = [one.form for one in played.critiques.values()]
     played.convergence = ending.reached(
         critiqued,

@@ -14,6 +14,7 @@ from rebut.core.types import Participant
 from rebut.domain.ledger import Claim, Entry
 from rebut.protocols.revise.forms import Critique, Revision
 from rebut.protocols.revise.settings import Settings, Stage
+from rebut.protocols.shared import has_missing
 
 LOG = "debate_log.md"
 
@@ -104,6 +105,11 @@ class RoundSoFar:
     @property
     def complete(self) -> bool:
         return len(self.revisions) == 2
+
+    @property
+    def silent(self) -> list[int]:
+        """The authors whose critique leaves out the weaknesses, which does not say that there are none."""
+        return [by for by, one in self.critiques.items() if has_missing(one.complaints)]
 
 
 @frozen

@@ -333,3 +333,46 @@ def test_a_last_critique_without_weaknesses_is_in_the_heading(workspace: Path) -
     said["synthesis@synthesizer"] = revisions.plan([])
     told = revise(workspace, said, codes=(3,))
     assert told["heading"] == "UNCONTESTED PLAN AFTER 1 ROUND, NOT ALL OF IT CRITIQUED"
+
+
+# a verdict that contradicts its own findings
+
+
+def reviewed(workspace: Path, said: dict[str, Any], codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
+    revisions.change(workspace)
+    seats = revisions.seats(workspace.parent / "scripts", said)
+    authors = [word for one in seats["author"] for word in ("--author", one)]
+    return rebut("revise", "review", *authors, "--synthesizer", seats["synthesizer"], "--rounds", "1", codes=codes)
+
+
+def approving(severity: str = "high", quote: str = "ttl = 60", held_by: str = "both") -> dict[str, Any]:
+    [finding] = revisions.verdict()["findings"]
+    finding |= {"severity": severity, "held_by": held_by, "evidence": [duels.cite("src/session.py:2", quote)]}
+    return revisions.verdict(decision="approve", findings=[finding])
+
+
+@pytest.mark.parametrize("held_by", ["both", "first"])
+def test_a_review_that_approves_beside_a_high_finding_is_a_contradiction(workspace: Path, held_by: str) -> None:  # C18
+    said = revisions.answers(1, "review") | {"synthesis@synthesizer": [approving(held_by=held_by)] * 2}
+    told = reviewed(workspace, said, codes=(3,))
+    assert told["heading"].endswith(", THE SYNTHESIZER CONTRADICTS ITSELF")
+    asked = record_of(told).calls["synthesis@synthesizer"].asked
+    assert len(asked) == 2 and "the decision is approve, but finding 1 is of high severity" in asked[2].followup
+    assert "the synthesizer approves, although" in screen_of(told)
+
+
+@pytest.mark.parametrize("verdict", [approving("medium"), approving(quote="ttl = 77")], ids=["medium", "absent"])
+def test_a_review_that_approves_without_a_high_finding_is_conclusive(
+    workspace: Path, verdict: dict[str, Any]
+) -> None:  # C18 K11
+    told = reviewed(workspace, revisions.answers(1, "review") | {"synthesis@synthesizer": [verdict] * 2})
+    assert told["conclusive"] and "CONTRADICTS" not in told["heading"]
+
+
+def test_reasons_and_evidence_come_before_what_they_decide() -> None:  # C20
+    from rebut.protocols.revise import forms
+
+    for form in (forms.Objection, forms.Dispute, forms.Finding):
+        names = list(form.model_json_schema()["properties"])
+        assert names.index("severity") > max(names.index(n) for n in ("text", "evidence", "why") if n in names)
+    assert list(forms.Verdict.model_json_schema()["properties"])[-2:] == ["summary", "decision"]

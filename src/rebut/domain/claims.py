@@ -43,7 +43,9 @@ RULES: Mapping[str, Rule] = {
     "seats missing": Rule("a seat gave no answer that counts"),
     "not weighed": Rule("the judge did not rule on a P1 or P2, or nobody weighed what the judge added itself"),
     "unmatched": Rule("an objection names a point that does not exist, so nobody weighed it"),
-    "contradiction": Rule("the judge keeps the original although it calls a P1 or P2 valid"),
+    "contradiction": Rule(
+        "the judge keeps the original although it calls a P1 or P2 valid, or a verdict approves beside a high finding"
+    ),
     "not written": Rule("the version that was chosen could not be written, or its patch does not apply"),
     "same model": Rule("the critic is the model that wrote what it reviews, or the judge's model"),
     "nothing raised": Rule("no point was raised against the position"),

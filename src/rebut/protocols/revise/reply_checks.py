@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from rebut.core.text import squeeze
-from rebut.domain.ledger import Ledger
+from rebut.core.text import plural, squeeze
+from rebut.domain.ledger import Ledger, Point
 from rebut.protocols.revise.forms import Critique, Draft, Plan, Revision, Verdict
 from rebut.protocols.revise.sections import difference, headings, parts, sections
 from rebut.protocols.shared import missing, unknown, unsound
@@ -98,8 +98,17 @@ def verdict(ledger: Ledger) -> Callable[[Verdict], list[str]]:
         wrong = [f"the assessment of the {n} review is empty" for n in ("first", "second") if not getattr(reply, n)]
         wrong += [f"finding {n} is empty" for n, f in enumerate(reply.findings, 1) if not f.text]
         wrong += [f"disagreement {n} has no tie-break" for n, d in enumerate(reply.disagreement, 1) if not d.tie_break]
-        said = " ".join(d.point for d in reply.disagreement).replace(":", " ").replace(",", " ").split()
-        wrong += [f"{p.id} is still open: say what decides it" for p in ledger.open if p.id not in said]
+        wrong += [f"{p.id} is still open: say what decides it" for p in untied(ledger, reply)]
+        grave = [str(n) for n, f in enumerate(reply.findings, 1) if f.text and f.severity == "high"]
+        if reply.decision == "approve" and grave:
+            which = f"{plural(len(grave), 'finding', 'findings')} {', '.join(grave)} {plural(len(grave), 'is', 'are')}"
+            wrong.append(f"the decision is approve, but {which} of high severity: it is one or the other")
         return wrong
 
     return check
+
+
+def untied(ledger: Ledger, reply: Verdict) -> list[Point]:
+    """The open points for which a verdict gives no tie-break."""
+    said = " ".join(d.point for d in reply.disagreement).replace(":", " ").replace(",", " ").split()
+    return [p for p in ledger.open if p.id not in said]

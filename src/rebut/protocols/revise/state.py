@@ -40,6 +40,8 @@ class ReviseState:
     result: tuple[Claim, ...] = ()
     """What the synthesis itself cites."""
     result_path: str = ""
+    contradiction: str = ""
+    """How the verdict contradicts its own findings, if it does."""
     settled: bool = False
     """The user ended the rounds."""
     added: int = 0

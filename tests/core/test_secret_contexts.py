@@ -207,7 +207,7 @@ def repeats(tree: Any) -> Iterator[tuple[Any, int]]:
 def patterns() -> Iterator[re.Pattern[str]]:
     yield from secret_contexts.LINKED
     yield from secret_contexts.VALUES.values()
-    yield from secret_contexts.GIVEN
+    yield from secret_contexts.GIVEN.values()
     yield from (secret_contexts.ANY_VALUE, secret_contexts.OPTION, secret_contexts.VALUE_FIRST, secret_contexts.INSERT)
     for _, rule in secret_contexts.RULES:
         for cell in getattr(rule, "__closure__", None) or ():

@@ -16,7 +16,7 @@ BLOCK = 4096
 """Characters of a block."""
 LONG = 4 * BLOCK
 """In a text that is not longer, everything is read."""
-MOST = 192
+MOST = 128
 """Points of a block: one for each place that is looked at, and `FOUND` more for each secret."""
 FOUND = 3
 NEAREST = 8

@@ -78,7 +78,9 @@ NAMES = (
     *("mnemonic", "masterauth", "client-key-data", "requirepass", "key", "pass", "pw", "psk"),
 )
 NAME_GATES = ("pass", "pwd", "pw", "psk", "secret", "token", "cred", "key", "kennwort", "mnemonic", "masterauth")
-LINKED = tuple(LazyPattern(rf"{name}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){MASKED_VALUE}{NEAR}") for name in NAMES)
+LINKED = tuple(
+    LazyPattern(rf"{name}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){MASKED_VALUE}{NEAR}") for name in NAMES
+)
 """A name and what links it to a value, looked for in lower case.
 
 One pattern for each name: a search for a pattern that begins with plain characters takes almost no time.

@@ -11,8 +11,8 @@ import pytest
 
 from bench.secrets import UNITS, Case, false_hits, form_cases, halves, rule_cases, sources
 from rebut.core import secret_contexts
+from rebut.core.crowds import Span
 from rebut.core.redaction import PLACEHOLDER, Redactor
-from rebut.core.secret_patterns import Span
 
 KEY = b"a session key of thirty-two byte"
 PASSWORD, TOKEN, PLAIN = "gr4nite-Moon7", "q8Wd3nXv2LmP9sKzR4tY", "opensesame"

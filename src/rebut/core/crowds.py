@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+
+from rebut.core.lazy_pattern import LazyPattern
 
 Span = tuple[int, int]
 
@@ -25,19 +26,13 @@ REST = re.compile(r"[^\n]{0,512}+(?=\n)|\S*+")
 """What is removed behind a crowded block: the line on which it ends or, if that is long, the word."""
 
 
-class Pattern(Protocol):
-    """What is searched for: a compiled or a lazy pattern."""
-
-    def finditer(self, text: str, *within: int) -> Iterator[re.Match[str]]: ...
-
-
 class Crowds:
     """Counts what the rules look at in each block of one text."""
 
     def __init__(self, text: str) -> None:
         self._points = [0] * (len(text) // BLOCK + 1) if len(text) > LONG else []
 
-    def places(self, pattern: Pattern, text: str) -> Iterator[re.Match[str]]:
+    def places(self, pattern: re.Pattern[str] | LazyPattern, text: str) -> Iterator[re.Match[str]]:
         """The matches of a pattern, except in blocks that are crowded."""
         points, at = self._points, 0
         if not points:

@@ -22,8 +22,8 @@ from itertools import chain
 from urllib.parse import quote
 
 from rebut.core import secret_contexts, secret_patterns
-from rebut.core.crowds import Crowds
-from rebut.core.secret_patterns import Span, Words
+from rebut.core.crowds import Crowds, Span
+from rebut.core.secret_patterns import Words
 from rebut.core.text import clean
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")

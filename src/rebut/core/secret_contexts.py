@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from rebut.core import secret_patterns
-from rebut.core.crowds import Crowds
+from rebut.core.crowds import Crowds, Span
 from rebut.core.lazy_pattern import LazyPattern, any_of
-from rebut.core.secret_patterns import Span, Words
+from rebut.core.secret_patterns import Words
 
 MASKS = "\x01-\x08\x0e-\x1b\ue000-\uf8ff"
 """Characters of which one stands for each placeholder while a text is searched, as a range inside `[…]`."""

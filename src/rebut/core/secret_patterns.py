@@ -24,8 +24,9 @@ RUN = re.compile(r"[A-Za-z0-9_+/=-]{10}")
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
 SMALL = 16_384
+"""Characters of a text in which it takes no time to look for each name."""
 FEW = 8
-"""Kinds of secrets or names that are searched one after the other; a text that has more is gone through once for all."""
+"""Kinds of secrets, or names, that are searched one after the other. A text with more is gone through once for all."""
 TRIES = 300
 """Places at which a shape is tried before the rest of the text is searched for it in one go."""
 BEFORE, AFTER = 100, 1000

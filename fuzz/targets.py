@@ -113,14 +113,14 @@ TARGETS = (
             b"<think>{} no</think>" + json.dumps(CRITIQUE).encode(),
             b'{"agrees": true, "agrees": false} // {"a": [[[[',
         ),
-        4_000,
+        8_000,
     ),
     Target(
         "sse",
         _sse,
         (ValueError,),
         (b'data: {"a": 1}\n\ndata: [DONE]\n\n', b"event: x\r\ndata: 1\r\ndata: 2\r\n\r\n:c\n"),
-        1_000,
+        2_000,
     ),
     Target(
         "toml",
@@ -130,7 +130,7 @@ TARGETS = (
             b'[limits]\nusd = 1.0\n[egress]\nnever = ["*.x"]\n',
             b'[gate]\nfail_on = "P1"\n[providers.x]\nbase_url = "y"\n',
         ),
-        6_000,
+        12_000,
     ),
     Target(
         "diffs", _diffs, (), (DIFF, b"text\n```diff\n" + DIFF + b"```\n", b"--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n"), 1_000
@@ -140,9 +140,9 @@ TARGETS = (
         _citations,
         (),
         (b'See `src/app.py:10-12` "x = 1", commit abcdef1 and section 3.\n', b"[a](b/c.py#L1-L9) docs/x.md line 4\n"),
-        400,
+        800,
     ),
-    Target("journals", _journals, (RecordError,), (json.dumps(OPENED).encode() + b"\n", b"\n", b"{}\n{}\n"), 3_000),
+    Target("journals", _journals, (RecordError,), (json.dumps(OPENED).encode() + b"\n", b"\n", b"{}\n{}\n"), 6_000),
     Target(
         "secrets",
         _secrets,
@@ -151,6 +151,6 @@ TARGETS = (
             b'token = "ghp_0123456789abcdefghijABCDEFGHIJ012345"\n',
             b"curl -u a:b https://x:y@host/ -H 'Authorization: z'",
         ),
-        500,
+        1_000,
     ),
 )

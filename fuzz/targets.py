@@ -133,7 +133,7 @@ TARGETS = (
         12_000,
     ),
     Target(
-        "diffs", _diffs, (), (DIFF, b"text\n```diff\n" + DIFF + b"```\n", b"--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n"), 1_000
+        "diffs", _diffs, (), (DIFF, b"text\n```diff\n" + DIFF + b"```\n", b"--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n"), 2_000
     ),
     Target(
         "citations",

@@ -9,6 +9,7 @@ import crosses
 import pytest
 
 from rebut.domain import review_result
+from rebut.domain.fixes import lines_of
 from rebut.domain.ledger import Evidence, Ledger, Move, Point, Slip
 from rebut.protocols.cross import ending, findings, reply_checks
 from rebut.protocols.cross.forms import CodeCritique, Judgement
@@ -149,8 +150,11 @@ def test_a_ruling_of_valid_is_held_unless_new_evidence_comes() -> None:  # C12
     assert review_result.ruling(held, held.points[0]) == "invalid"
 
 
-def test_what_the_judge_adds_is_valid_by_its_own_word() -> None:  # J9
-    held = ledger(point(by="judge"))
+def test_what_the_judge_adds_is_weighed_by_another() -> None:  # J9, C18
+    held = ledger(point(by="judge"), weighed("F1", "valid"))
+    assert review_result.ruling(held, held.points[0]) == "", "its own word is not enough"
+    assert findings.unweighed(held) == held.points
+    held = held.add([Move("F1", "concede", "critic", 1, "it is so")])
     assert review_result.ruling(held, held.points[0]) == "valid" and findings.is_grave(held, held.points[0])
 
 
@@ -206,4 +210,4 @@ def test_a_repeated_finding_must_name_one_that_exists() -> None:  # C10
     ],
 )
 def test_a_place_names_lines_only_by_plain_numbers(place: str, lines: tuple[str, int, int] | None) -> None:  # J10
-    assert findings.lines_of(place) == lines
+    assert lines_of(place) == lines

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rebut.core.text import counted
 from rebut.core.types import ModelSpec
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, from_json, noun_in
 from rebut.domain.outcome import Outcome, Seated
 from rebut.record.events import Asked
@@ -37,9 +38,7 @@ def status(record: Record, running: str = "") -> str:
     return f"open, {progress(record)}"
 
 
-# What an ending must state: what each seat did, notes, and caveats.
-
-ALONE = "ONE MODEL ALONE"
+# What an ending must state: what each seat did, notes, and doubts.
 
 
 def seated(record: Record) -> tuple[Seated, ...]:
@@ -68,13 +67,7 @@ def seated(record: Record) -> tuple[Seated, ...]:
 
 def described(record: Record) -> list[str]:
     """Notes that follow from the record: fallbacks, remarks of providers, replies that broke the rules twice."""
-    notes = record.notes
-    for key, fact in record.facts.items():
-        if key.startswith("fallback@") and isinstance(fact.value, dict):
-            seat, why = key.removeprefix("fallback@"), fact.value["why"]
-            own = next((str(row["spec"]) for row in record.opened.seats if row["seat"] == seat), seat)
-            did = "answered" if record.spoke_for(seat) else "was to answer, and gave no answer,"
-            notes.append(f"{seat}: {fact.value['spec']} {did} for {own}, as a fallback ({why})")
+    notes = [*record.notes, *fallbacks(record)]
     for call in record.calls.values():
         seat = seat_of(call.key)
         for attempt in call.attempts.values():
@@ -85,18 +78,42 @@ def described(record: Record) -> list[str]:
     return notes
 
 
-def caveats(record: Record, judge: str = "", silent: Sequence[str] = ()) -> tuple[str, ...]:
-    """What every heading must state: that one model had every seat, or that a model saw only a part of its question."""
-    out = []
+def fallbacks(record: Record) -> list[str]:
+    """Which model answered for which, and why."""
+    notes = []
+    for key, fact in record.facts.items():
+        if key.startswith("fallback@") and isinstance(fact.value, dict):
+            seat, why = key.removeprefix("fallback@"), fact.value["why"]
+            did = "answered" if record.spoke_for(seat) else "was to answer, and gave no answer,"
+            notes.append(f"{seat}: {fact.value['spec']} {did} for {_seated_as(record, seat)}, as a fallback ({why})")
+    return notes
+
+
+def stood_in(record: Record, key: str) -> str:
+    """Who gave the answer under this key instead of the seat's own model; empty if that model did."""
+    call, seat = record.calls.get(key), seat_of(key)
+    spec = record.stand_in(seat)
+    gave = [asked.spec for asked, attempt in call.returned if asked and attempt.outcome == "ok"] if call else []
+    return f"{spec} answered for {_seated_as(record, seat)}, as a fallback." if spec and gave[-1:] == [spec] else ""
+
+
+def _seated_as(record: Record, seat: str) -> str:
+    return next((str(row["spec"]) for row in record.opened.seats if row["seat"] == seat), seat)
+
+
+def doubts_of(record: Record, judge: str = "", silent: Sequence[str] = ()) -> list[Doubt]:
+    """What takes something away from any ending: one model had every seat, or saw only a part of its question."""
+    out = list[Doubt]()
     asked = {seat: who for seat, who in _speakers(record).items() if seat not in silent}
     parties = [who for seat, who in asked.items() if seat != judge]
     if any(len(group) > 1 and len(set(group)) == 1 for group in (parties, list(asked.values()))):
-        out.append(ALONE)
+        out.append(Doubt("one model", "ONE MODEL ALONE", "one model had every seat"))
     cut = {seat_of(call.key) for call in record.calls.values() if call.answered and call.answered.unread}
     if cut:
+        said = f"shown only a part of the question: {', '.join(sorted(cut))}"
         who = f"THE {cut.pop().upper()}" if len(cut) == 1 else f"{len(cut)} SEATS"
-        out.append(f"{who} SAW ONLY PART OF IT")
-    return tuple(out)
+        out.append(Doubt("shown in part", f"{who} SAW ONLY PART OF IT", said))
+    return out
 
 
 def _speakers(record: Record) -> dict[str, str]:
@@ -108,11 +125,6 @@ def _speakers(record: Record) -> dict[str, str]:
         if one.provider != "human":
             out[seat] = record.model(str(one))
     return out
-
-
-def unread(record: Record) -> bool:
-    """Whether a model saw only a part of its question: then the result is not complete."""
-    return any(call.answered and call.answered.unread for call in record.calls.values())
 
 
 def progress(record: Record) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.core.files import real
 from rebut.core.types import LEFT, Participant
-from rebut.domain.ledger import Ledger, Point
+from rebut.domain.ledger import Ledger, MoveKind, Point, Same
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Answer, Ask, Debate, Failure
 from rebut.engine.protocol import Preparation
@@ -104,10 +105,64 @@ def unknown(ids: Iterable[str], known: Iterable[str], noun: str = "point") -> li
     return [f"there is no {noun} {id}: {names}" for id in dict.fromkeys(ids) if id not in there]
 
 
+def called_same(
+    ledger: Ledger, by: str, round: int, said: Sequence[tuple[str, str, MoveKind]], noun: str = "point"
+) -> tuple[list[Same], list[str]]:
+    """The points that a reply joins to earlier ones, and a complaint on each pair that cannot be one issue.
+
+    `said` has an entry for every point that the reply answers: its id, the earlier one that it names, and the answer.
+    Points that are one issue have one answer: with two, a serious one could vanish in one that was rejected.
+    """
+    last = {m.point: m.kind for m in ledger.moves if m.by == by}
+    last |= {ledger.issue_of(id): kind for id, _, kind in said}
+    joins, wrong = list[Same](), list[str]()
+    for id, other, kind in said:
+        if not other or ledger.point(id) is None:
+            continue
+        if why := ledger.separate(id, other, noun):
+            wrong.append(why)
+        elif last.get(ledger.issue_of(other), kind) != kind:
+            wrong.append(f"{id} is called the same as {other}, but is answered otherwise: answer both alike")
+        else:
+            joins.append(Same(id, other, by, round))
+    return joins, wrong
+
+
+SAID = {
+    "conceded": ("concede", "partly"),
+    "withdrawn": ("withdraw", "resolve"),
+    "withdrew": ("withdraw", "resolve"),
+    "resolved": ("resolve", "withdraw", "mend", "concede"),
+    "rebutted": ("defend", "partly"),
+    "defended": ("defend", "partly"),
+}
+"""What a judge may say about a point → the moves of which one must be on record for that."""
+
+
+def misread(ledger: Ledger, text: str) -> list[str]:
+    """What a text says about points of the ledger that the record contradicts: `D1 was conceded`, if nobody did."""
+    ids = "|".join(sorted(ledger.point_ids, key=len, reverse=True))
+    if not ids:
+        return []
+    words, some = "|".join(SAID), rf"(?:{ids})(?:(?:, | and |, and )(?:{ids}))*"
+    after = rf"\b({some})\b (?:was|were|is|are|has been|have been) ({words})\b"
+    before = rf"\b(?<!not )(?<!never )({words}) (?:the )?(?:points? |findings? )?({some})\b"
+    claimed = [(found[1], found[2]) for found in re.finditer(after, text)]
+    claimed += [(found[2], found[1]) for found in re.finditer(before, text)]
+    wrong: list[str] = []
+    for names, word in claimed:
+        for id in re.findall(rf"\b(?:{ids})\b", names):
+            issue = ledger.issue_of(id)
+            if not any(m.point == issue and m.kind in SAID[word] for m in ledger.moves):
+                status = ledger.final_status(issue)
+                wrong.append(f"the reasons say that {id} was {word}; on record it is {status}")
+    return list(dict.fromkeys(wrong))
+
+
 def unsound(ledger: Ledger, points: Iterable[Point], noun: str = "point") -> list[str]:
     """A complaint for each `same_as` that names no earlier point, or one about another document."""
     named = [point for point in points if point.same_as]
-    wrong = unknown((point.same_as for point in named), (p.id for p in ledger.points), noun)
+    wrong = unknown((point.same_as for point in named), ledger.point_ids, noun)
     for point in named:
         issue = ledger.point(point.same_as)
         if issue and ledger.repeated(point) != issue:

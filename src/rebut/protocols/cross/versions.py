@@ -11,16 +11,18 @@ from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import tokens
 from rebut.core.types import Changed, ModelSpec, Participant
-from rebut.domain import review_result
+from rebut.domain.fixes import fixes, lines_of
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import FENCES, fill
+from rebut.domain.review_result import CHANGED, FIXED, SILENT, Seen
 from rebut.engine.debate import Answer, Ask, Debate
 from rebut.protocols.cross import findings as weighing, prompts, render
 from rebut.protocols.cross.forms import NextPatch, NextText
 from rebut.protocols.shared import describe
-from rebut.workspace.diff import BothTexts, FileChange, meets, parts, section, written
+from rebut.workspace.diff import CONTEXT, BothTexts, FileChange, Span, meets, parts, section, written
 from rebut.workspace.targets.resolve import whole
 from rebut.workspace.targets.target import Target
+from rebut.workspace.targets.text import split_mixed
 
 PROGRAMS = ("lint", "rules")
 """Participants that write no text: their version is composed from the fixes of the findings."""
@@ -50,6 +52,8 @@ class ArtifactVersion:
     """The text that was given, with this version's code and prose in it; empty if files or a proposal were given."""
     caveat: str = ""
     """Why `git apply` would refuse the patch, if it would."""
+    text_patch: str = ""
+    """Of a text that was given beside a change: the patch for `artifact.md`; empty if the other patch has it."""
 
     def change(self, target: Target) -> tuple[Changed, ...]:
         """The target's change with the files of this version."""
@@ -77,6 +81,7 @@ class ArtifactVersion:
             "changes": [*self.changes],
             "exact": self.exact,
             "whole": self.whole,
+            "text_patch": self.text_patch,
         }
 
 
@@ -159,8 +164,8 @@ async def _in_given_text(r: Debate, version: ArtifactVersion) -> ArtifactVersion
     if not text:
         return version
     version = replace(version, whole=text)
-    if target.scope and not target.file:
-        return version  # files were given as well: the patch is for those
+    if target.is_beside_change:
+        return await _beside_change(r, version)
     path, sides = target.file or GIVEN, BothTexts(target.given, text)
 
     async def draw() -> Json:
@@ -171,6 +176,34 @@ async def _in_given_text(r: Debate, version: ArtifactVersion) -> ArtifactVersion
     made = await r.once("whole", draw, of=[path, target.given, text])
     assert isinstance(made, dict)
     return replace(version, exact=str(made["exact"]), caveat=str(made["caveat"]))
+
+
+async def _beside_change(r: Debate, version: ArtifactVersion) -> ArtifactVersion:
+    """The version of a change and of a text that was given beside it: a patch for the files, and one for the text.
+
+    If the text is a file of the workspace, one patch is for both. The blocks of the text are not files.
+    """
+    target, names = r.target, {block.name for block in split_mixed(r.target.given)[0]}
+    own = {path: text for path, text in version.files.items() if path not in names}
+    modes = {path: mode for path, mode in version.modes.items() if path not in names}
+    path, before, after = target.file, target.given, version.whole
+    if not path:
+        path = GIVEN
+        before, after = (render.artifact(replace(target, given=text)) for text in (before, after))
+
+    async def draw() -> Json:
+        sides = BothTexts(before, after)
+        text = section(path, before, after, sides.differences(), sides=sides) if before != after else ""
+        drawn = _read(await _drawn(r, own, modes)) if own else {"patch": "", "exact": "", "caveat": ""}
+        exact, caveats = base64.b64decode(drawn["exact"]) or drawn["patch"].encode(), [drawn["caveat"]]
+        if target.file:
+            more, caveat = await r.as_it_stands(text, {path: after})
+            exact, text, caveats = exact + more, "", [*caveats, caveat]
+        return {"exact": base64.b64encode(exact).decode(), "caveat": "; ".join(filter(None, caveats)), "text": text}
+
+    made = await r.once("whole", draw, of=[path, before, after, dict[str, Json](own)])
+    assert isinstance(made, dict)
+    return replace(version, exact=str(made["exact"]), caveat=str(made["caveat"]), text_patch=str(made["text"]))
 
 
 async def _drawn(r: Debate, files: Mapping[str, str | None], modes: Mapping[str, str]) -> dict[str, Json]:
@@ -234,65 +267,62 @@ async def _composed(
     return await _in_given_text(r, version)
 
 
-def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, str], set[str]]:
-    """The files with fixes in place of the lines that their findings cite, and the ids of these findings.
+# what is known about each finding in the final version
 
-    Of two fixes that overlap, the first is applied.
+
+def seen(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVersion, rounds: int) -> dict[str, Seen]:
+    """Finding → what the final version is known to do about it; without those that it leaves as they are.
+
+    A finding is fixed only if a later version differs, and the critic or the judge looked at that very finding there.
     """
-    wanted: dict[str, list[tuple[int, int, str]]] = {}
-    ids = set[str]()
-    for issue in points:
-        # Of an issue that was raised more than once, the last fix counts: its lines are those of the latest version.
-        point = next((one for one in reversed(issue.wordings) if one.fix), issue)
-        place = weighing.lines_of(point.evidence[0].place) if point.evidence else None
-        # A moved quote was found by its first line alone, so the lines that its fix would replace are not known.
-        sure = point.evidence and point.evidence[0].mark in ("found", "located")
-        if point.fix and sure and place and place[0] in texts:
-            path, start, end = place
-            taken = wanted.setdefault(path, [])
-            inside = 1 <= start <= end <= texts[path].count("\n") + 1
-            if inside and not any(start <= b and a <= end for a, b, _ in taken):
-                taken.append((start, end, point.fix))
-                ids.add(point.id)
-    out = {}
-    for path, edits in wanted.items():
-        rows = texts[path].split("\n")
-        for start, end, fix in sorted(edits, reverse=True):
-            rows[start - 1 : end] = fix.removesuffix("\n").split("\n")
-        if "\n".join(rows) != texts[path]:
-            out[path] = "\n".join(rows)
-    return out, ids
-
-
-# which findings the final version fixes, by the lines that it changes and not by what a model says
-
-
-def fixed(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVersion) -> frozenset[str]:
-    """The findings that the judge calls valid and whose cited lines the final version changes.
-
-    A finding cites the version that was under review when it was raised, so its lines are compared from there on. One
-    that was raised again does not count as fixed: a first attempt was not enough, and its current place is not known.
-    """
-    if not final.patch:
-        return frozenset()
-    again = {m.point for m in ledger.moves if m.by == "critic" and m.kind == "maintain"}
+    if final.n == 1:
+        return {}
     whole = {part.path: part for part in parts(final.patch)}
-    return frozenset(
-        p.id
-        for p in ledger.points
-        if p.id not in again
-        and review_result.ruling(ledger, p) == "valid"
-        and any(_changes(one, _reviewed_in(one.round, versions), final, whole) for one in p.wordings)
-    )
+    known = {p.id: _seen(ledger, p, versions, final, whole, rounds) for p in ledger.points}
+    return {id: word for id, word in known.items() if word}
 
 
-def _reviewed_in(n: int, versions: Sequence[ArtifactVersion]) -> ArtifactVersion:
+def _seen(
+    ledger: Ledger,
+    point: Point,
+    versions: Sequence[ArtifactVersion],
+    final: ArtifactVersion,
+    whole: Mapping[str, FileChange],
+    rounds: int,
+) -> Seen:
+    last = max([one.round for one in point.wordings] + [m.round for m in ledger.moves if m.point == point.id])
+    looked = reviewed_in(last, versions)  # the version in which a participant said something about it last
+    if ledger.status(point.id) == "resolved":
+        return FIXED if _alike(point, looked, final) else CHANGED
+    if looked.n == final.n:
+        return ""
+    if rounds > final.round:
+        return SILENT
+    changed = any(_changes(one, reviewed_in(one.round, versions), final, whole) for one in point.wordings)
+    return CHANGED if changed else ""
+
+
+def reviewed_in(n: int, versions: Sequence[ArtifactVersion]) -> ArtifactVersion:
+    """The version that was under review in a round."""
     return [version for version in versions if version.round < n or version.n == 1][-1]
 
 
-def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole: dict[str, FileChange]) -> bool:
+def differs(point: Point, versions: Sequence[ArtifactVersion], n: int) -> bool:
+    """Whether the version under review in a round is a later one than that in which a finding was last raised."""
+    raised = max(one.round for one in point.wordings)
+    return reviewed_in(raised, versions).n < reviewed_in(n, versions).n
+
+
+def _alike(point: Point, a: ArtifactVersion, b: ArtifactVersion) -> bool:
+    """Whether two versions have the same text, and the same content in every file that a finding cites."""
+    places = [place for e in point.evidence if (place := lines_of(e.place))]
+    return a.text == b.text and all(a.files.get(path, "") == b.files.get(path, "") for path, *_ in places)
+
+
+def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole: Mapping[str, FileChange]) -> bool:
+    """Whether the final version changes the lines that a finding cites, or the text."""
     for cited in point.evidence:
-        place = weighing.lines_of(cited.place)
+        place = lines_of(cited.place)
         if cited.mark == "absent" or place is None or place[0] not in final.files or place[0] not in whole:
             continue
         path, first, last = place
@@ -301,4 +331,43 @@ def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole:
             spans = BothTexts(seen.files[path], final.files[path]).differences()
         if meets(spans, first, last):
             return True
-    return False
+    return bool(final.text) and final.text != seen.text
+
+
+# which findings are outside the change
+
+
+def outside(ledger: Ledger, target: Target, versions: Sequence[ArtifactVersion]) -> frozenset[str]:
+    """The findings that cite only files or lines which the reviewed change does not touch.
+
+    The lines that a diff shows around a change belong to it. A text, and a file that is reviewed as a whole, has no
+    outside.
+    """
+    if not target.base or not target.changes:
+        return frozenset()
+    spans: dict[tuple[int, str], Sequence[Span] | None] = {}
+
+    def touches(version: ArtifactVersion, place: tuple[str, int, int]) -> bool:
+        path, first, last = place
+        if (version.n, path) not in spans:
+            found = [c for c in version.change(target) if path in (c.path, c.old_path)]
+            both = [BothTexts(c.before, c.after).differences() for c in found if c.before is not None]
+            # A file that is new, or not there any more, belongs to the change as a whole.
+            spans[version.n, path] = both[0] if both else None if found else ()
+        known = spans[version.n, path]
+        if known is None:
+            return True
+        near = range(first - CONTEXT, last + CONTEXT + 1)
+        return any(_near(near, s.new, s.new_end) or _near(near, s.old, s.old_end) for s in known)
+
+    def inside(point: Point) -> bool:
+        version = reviewed_in(point.round, versions)
+        places = [lines_of(e.place) for e in point.evidence if e.mark != "absent"]
+        return not places or any(place is None or touches(version, place) for place in places)
+
+    return frozenset(p.id for p in ledger.points if not any(inside(one) for one in p.wordings))
+
+
+def _near(lines: range, start: int, end: int) -> bool:
+    """Whether lines, counted from 1, are among those from `start` to `end`, counted from 0; an empty span is a gap."""
+    return lines.start <= max(end, start + 1) and start + 1 < lines.stop

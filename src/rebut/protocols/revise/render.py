@@ -9,7 +9,7 @@ from pathlib import Path
 from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.forms import cited
-from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Slip, baseless, distinct
+from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Same, Slip, baseless, distinct
 from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts
@@ -47,12 +47,18 @@ def critique(
     return "\n\n".join(parts) + "\n"
 
 
+def signed_critique(text: str, by: str) -> str:
+    """A critique for its file; below its heading, who wrote it in its author's place, if another model did."""
+    heading, _, rest = text.partition("\n\n")
+    return f"{heading}\n\n*{inline(by)}*\n\n{rest}" if by else text
+
+
 def _paired(items: Sequence[Objection], placed: Placed) -> list[tuple[Objection, tuple[str, Entry]]]:
     return list(zip([item for item in items if item.text], placed, strict=True))
 
 
 def _objection(item: Objection, id: str, entry: Entry) -> str:
-    evidence = () if isinstance(entry, Slip) else entry.evidence
+    evidence = () if isinstance(entry, Slip | Same) else entry.evidence
     severity, lowered = weighed(item.severity, evidence)
     grade = severity if item.impact == "none" else f"{severity}, {item.impact}"
     return f"{id or 'no such point'} ({grade}{lowered}) {item.whole}{ledgers.evidence(evidence, CITES_NOTHING)}"
@@ -113,6 +119,7 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
     notes = [
         "## Synthesis Notes",
         how_made(state),
+        *fallbacks(state),
         section("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted], NONE),
         section("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled], NONE),
         section(
@@ -135,6 +142,7 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: Revise
         f"**Decision**: {form.decision}",
         tame(form.summary),
         how_made(state),
+        *fallbacks(state),
         "## Final Assessments",
     ]
     for author, said in enumerate((form.first, form.second)):
@@ -169,6 +177,11 @@ def how_made(state: ReviseState) -> str:
     if state.converged:
         return f"Debated for {rounds}; converged: {state.converged}."
     return f"Debated for {rounds}; not converged."
+
+
+def fallbacks(state: ReviseState) -> list[str]:
+    """Which model answered for which; nothing if none did."""
+    return ["\n".join(f"- {inline(one)}" for one in state.fallbacks)] if state.fallbacks else []
 
 
 # the citations of a document, and the result of checking them

@@ -432,7 +432,9 @@ COOKIES = tuple(
     for word in ("cookie", "-b ")
 )
 PAIR = LazyPattern(r"[\w.-]{1,40}=(?P<value>[\w%.+/~=-]{16,}+)")
-LOGIN = LazyPattern(r"[\w.-]{1,40}:(?P<value>[^\s\"'`@/:]{5,64})$")
+SERVER = LazyPattern(r"@(?:tcp|unix)\(")
+LOGIN = LazyPattern(r"[\w.-]:(?P<value>[^\s\"'`@/:]{5,64})")
+LONGEST_LOGIN = 65
 PGPASS = LazyPattern(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>\S{5,128})$", re.M)
 VALUE_FIRST = LazyPattern(
     r"value[\"']?\s{0,4}[:=]\s{0,4}@?(?P<open>[\"'])(?P<value>[^\"'\n]{8,200}+)(?P=open)[^\"'{}\n]{1,24}"
@@ -457,13 +459,12 @@ def _cookies(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
 
 def _logins(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
     """`user:password@tcp(…)`, as Go's drivers for databases write it."""
-    for mark in ("@tcp(", "@unix("):
-        at = text.find(mark)
-        while at >= 0:
-            m = LOGIN.search(text, max(0, at - 106), at)
-            if m and _of_person(m["value"]):
-                yield m.span("value")
-            at = text.find(mark, at + 1)
+    for mark in crowds.places(SERVER, text):
+        at = mark.start()
+        start = text.rfind(":", max(0, at - LONGEST_LOGIN), at)
+        m = LOGIN.fullmatch(text, start - 1, at) if start > 0 else None
+        if m and _of_person(m["value"]):
+            yield m.span("value")
 
 
 def _password_lines(text: str, low: str, crowds: Crowds) -> Iterator[Span]:

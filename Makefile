@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup debate test test-tools tools weights quick lint docs bench fuzz clean
+.PHONY: setup debate test test-tools tools weights quick lint docs bench fuzz fuzz-fixed clean
 
 setup: .venv/.ready
 
@@ -58,6 +58,10 @@ bench: setup
 SECONDS ?= 60
 fuzz: setup
 	$(BIN)/python -m fuzz --seconds $(SECONDS)
+
+# About a minute of it, the same inputs each time: for CI, which must not fail by chance.
+fuzz-fixed: setup
+	$(BIN)/python -m fuzz --fixed
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

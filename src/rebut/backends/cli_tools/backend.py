@@ -22,6 +22,7 @@ from rebut.core.json_value import Json
 from rebut.core.process import ProcessResult
 from rebut.core.scratch import scratch_folder
 from rebut.core.types import FailureKind, Reply, Request, Usage
+from rebut.core.working_time import clock
 
 _QUOTED = 300
 _NOTICE = 500
@@ -77,7 +78,7 @@ class Command:
         return family_of(model.rpartition("/")[2]) or self._tool.family or self._tool.name
 
     async def complete(self, request: Request) -> Reply:
-        tool, clock = self._tool, asyncio.get_running_loop().time
+        tool = self._tool
         if (sampling := request.sampling.to_json()) and not self._noted_sampling:
             self._noted_sampling = True
             self._notes = (*self._notes, f"{tool.name} does not accept {' and '.join(sampling)}; continued without")

@@ -19,7 +19,7 @@ from rebut.api import Setup
 from rebut.backends.cli_tools import tables
 from rebut.backends.embedded import weights
 from rebut.cli.app import enter
-from rebut.core.errors import UsageError
+from rebut.core.errors import NotSeated, UsageError
 from rebut.core.types import ModelSpec
 from rebut.engine.protocol import load
 from rebut.engine.runtime import Connection
@@ -158,6 +158,23 @@ def test_the_embedded_model_is_there_with_its_runner_and_its_weights(
     assert "rebut models get" in here.look()["local"].advice
     monkeypatch.setattr(weights, "is_here", lambda env: True)
     assert here.look()["local"].usable
+
+
+def test_the_smallest_embedded_model_takes_no_seat_that_nobody_gave_it(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "has_runner", lambda: True)
+    monkeypatch.setattr(weights, "is_here", lambda env: True)
+    found = [here.look()["local"]]
+    assert found[0].usable and found[0].only_named
+
+    def connect(spec: ModelSpec) -> Connection:
+        raise AssertionError(f"{spec} was chosen")
+
+    with pytest.raises(NotSeated) as failed:
+        SeatAssignment(load("duel"), here.config, connect, find=lambda wanted: found).assign({})
+    for way in ("OPENAI_API_KEY", "claude", "Ollama", "`rebut models get qwen2.5-coder-1.5b`"):
+        assert way in failed.value.hint
 
 
 def test_tools_sit_before_keys_and_families_differ_down_to_the_judge(here: Here) -> None:  # C2
@@ -333,7 +350,7 @@ def test_who_was_passed_over_for_want_of_a_terminal_is_told(
     here: Here, server: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C2, C16
     monkeypatch.setattr(weights, "has_runner", lambda: True)
-    monkeypatch.setattr(weights, "is_here", lambda env: True)
+    monkeypatch.setattr(weights, "larger_here", lambda env: list(weights.LARGER))
     here.file.write_text(here.file.read_text().replace("http://127.0.0.1:9/v1", server("qwen3:8b", "llama3.2"), 1))
     found = discover.look_now(here.config, here.env, here.config.listed)
     assert found is not None and [one.name for one in found if one.usable] == ["local"]

@@ -133,7 +133,7 @@ def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, v
             raise
         raise NotSeated(
             f"`rebut {verb}` needs two models, and found fewer",
-            "Name them, for example --with claude,codex; `rebut doctor` shows which are available.",
+            "Name them, for example --with claude,codex.",
             error.why_none,
         ) from error
     except PriceUnknown:

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from rebut.backends.embedded.weights import RECOMMENDED
 from rebut.cli.output import folded, say, width
 from rebut.core import event_loop
 from rebut.core.errors import RebutError
@@ -28,6 +29,7 @@ def show() -> int:
     rows = [("models", one) for one in _models(settings)]
     if rows == [("models", NO_MODEL)]:
         rows += [("try", "a debate without a model   rebut demo")]
+        rows += [("get", f"a model without a key   rebut models get {RECOMMENDED}")]
     rows += [("here", what) for what in event_loop.run(_debatable(here))]
     rows += [("last", one) for one in _last(here)]
     rows += [

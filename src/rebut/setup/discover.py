@@ -34,6 +34,10 @@ EMBEDDED = "local"
 TOOL_SECONDS = 30.0
 """For all questions to a tool about itself; some tools take ten seconds at their first start."""
 SERVER_SECONDS = 0.5
+GET_ONE = (
+    "Get a model: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, log in to claude, codex or gemini, start "
+    f"Ollama, or run `rebut models get {weights.RECOMMENDED}` (1.1 GB, no key); `rebut providers` lists all."
+)
 LOGGED_OUT = "not logged in, as far as can be seen without a call"
 PERHAPS_OUT = "probably not logged in: where it stores its login on this system is a guess"
 _LARGEST_LIST = 1_000_000
@@ -59,6 +63,8 @@ class FoundModel:
     """A tool without a visible login. rebut does not choose it; the user may name it."""
     unsure: bool = False
     """Whether there is a login is a guess."""
+    only_named: bool = False
+    """It works, but rebut does not choose it: the user may name it."""
     any_family: bool = False
     """A tool that uses the model that it is set to: its family is unknown before its first answer."""
     family: str = ""
@@ -295,16 +301,19 @@ def _can_be_written(spec: ModelSpec) -> bool:
 
 
 def _embedded(env: Mapping[str, str]) -> FoundModel:
-    name = weights.SMOLLM2.name
+    """The models that run inside rebut. The smallest only shows how rebut works, so it is never chosen by itself."""
     if not weights.has_runner():
         return FoundModel(
             EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"
         )
+    if larger := weights.larger_here(env):
+        names, specs = larger[0].name, tuple(ModelSpec(EMBEDDED, one.id) for one in larger)
+        return FoundModel(EMBEDDED, "embedded", True, names, specs)
+    get = f"Run `rebut models get {weights.RECOMMENDED}` (1.1 GB)."
     if not weights.is_here(env=env):
-        return FoundModel(
-            EMBEDDED, "embedded", problem="its weights are not downloaded", advice="Run `rebut models get`."
-        )
-    return FoundModel(EMBEDDED, "embedded", True, name, (ModelSpec(EMBEDDED),))
+        return FoundModel(EMBEDDED, "embedded", problem="no model file is downloaded", advice=get)
+    small = weights.SMOLLM2.name
+    return FoundModel(EMBEDDED, "embedded", True, small, (ModelSpec(EMBEDDED),), advice=get, only_named=True)
 
 
 async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[FoundModel]:
@@ -340,5 +349,5 @@ def programs(found: Sequence[FoundModel]) -> list[FoundModel]:
 
 
 def usable(found: Sequence[FoundModel]) -> list[tuple[ModelSpec, FoundModel]]:
-    """Every available model, in order."""
-    return [(spec, one) for one in found for spec in one.specs]
+    """Every model that rebut may choose, in order."""
+    return [(spec, one) for one in found if not one.only_named for spec in one.specs]

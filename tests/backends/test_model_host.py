@@ -159,7 +159,7 @@ def test_another_file_of_the_same_length_is_refused_and_nothing_is_kept(
     host.body = BODY[:-1] + b"!"
     assert enter(["models", "get", "tiny-1b"]) == 3
     shown = capsys.readouterr().err
-    assert "is not the expected file: its SHA-256 is" in shown and "check HF_ENDPOINT" in shown
+    assert "is not the expected file: its SHA-256 is" in shown and "check the mirror in HF_ENDPOINT" in shown
     assert stored() == []
 
 
@@ -175,7 +175,7 @@ def test_a_file_of_another_length_is_refused_before_it_is_downloaded(
 def test_too_little_disk_is_said_before_anything_is_asked(
     host: Host, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usage = namedtuple("usage", "total used free")  # noqa: PYI024  the shape of shutil's own
+    usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(9e9, 9e9, 20_000_000))
     assert enter(["models", "get", "tiny-1b"]) == 3
     shown = capsys.readouterr().err
@@ -231,7 +231,7 @@ def test_ctrl_c_says_that_the_same_command_continues(
 def test_the_bar_shows_how_far_it_is_and_fits_a_narrow_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = "50%   558 of 1,117 MB   7.6 MB/s, 61 s left"
+    whole = "50%   558 of 1,117 MB   7.6 MB/s, 73 s left"
     for columns, begins, shown in (("80", "  [=====", whole), ("50", "   50%", whole), ("44", "  [=====", whole[:21])):
         monkeypatch.setenv("COLUMNS", columns)
         bar = ProgressBar(1_117_320_768)

@@ -35,8 +35,8 @@ TOOL_SECONDS = 30.0
 """For all questions to a tool about itself; some tools take ten seconds at their first start."""
 SERVER_SECONDS = 0.5
 GET_ONE = (
-    "Get a model: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, log in to claude, codex or gemini, start "
-    f"Ollama, or run `rebut models get {weights.RECOMMENDED}` (1.1 GB, no key); `rebut providers` lists all."
+    "Set OPENAI_API_KEY or ANTHROPIC_API_KEY, log in to claude or codex, start Ollama, or run "
+    f"`rebut models get {weights.RECOMMENDED}` (1.1 GB, no key). All ways: `rebut providers`."
 )
 LOGGED_OUT = "not logged in, as far as can be seen without a call"
 PERHAPS_OUT = "probably not logged in: where it stores its login on this system is a guess"

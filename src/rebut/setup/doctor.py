@@ -154,7 +154,7 @@ class DoctorTools:
 
 
 def families(healths: Sequence[Health]) -> list[str]:
-    """The families that can debate with each other, without the smallest embedded model, which only shows how rebut works."""
+    """The families that can debate with each other, without the one that only shows how rebut works."""
     return list(dict.fromkeys(h.family for h in healths if h.can_debate and not h.only_shows))
 
 

@@ -1,4 +1,4 @@
-"""Downloads a model file from a model host: continued after an interruption, and stored only if it is the pinned file."""
+"""Downloads a model file from a model host: continued after an interruption, stored only if it is the pinned one."""
 
 from __future__ import annotations
 
@@ -186,9 +186,7 @@ def _host(env: Mapping[str, str]) -> str:
 
 
 def _other_host(env: Mapping[str, str]) -> str:
-    return (
-        f"check {MIRROR}, which is set, or unset it." if env.get(MIRROR) else f"try another network, or set {MIRROR}."
-    )
+    return f"check the mirror in {MIRROR}." if env.get(MIRROR) else f"try another network, or set {MIRROR}."
 
 
 def full(home: Path, needed: int, free: int | None = None) -> NotFetched:

@@ -188,8 +188,8 @@ def _list_models() -> None:
     for model in (*weights.LARGER, weights.SMOLLM2):
         path, row = weights.path(model, env=os.environ), _row(model)
         get = f"rebut models get {model.id}" if model.place else "rebut models get"
-        state = f"installed, {spec_of(model)}" if row["here"] else f"damaged: {get}" if path.exists() else get
-        about = "" if model.place else "   to try rebut only"
+        state = f"here, as {spec_of(model)}" if row["here"] else f"damaged: {get}" if path.exists() else get
+        about = "" if model.place else "   (only to try rebut)"
         say(folded(f"  {model.id:<19} {model.size // 1_000_000:>5,} MB   {state}{about}", sys.stdout, 4))
     say(folded(f"  folder   {weights.folder(os.environ)}", sys.stdout, 4))
     if not weights.has_runner():
@@ -222,9 +222,8 @@ def _get(model: Weights, source: Path | None, as_json: bool) -> int:
     if as_json:
         say_json({"name": model.name, "path": str(path), "sha256": model.sha256, "new": new, "spec": spec_of(model)})
         return 0
-    say(
-        folded(f"  {model.name} is {'now' if new else 'already'} at {path}; its spec is `{spec_of(model)}`", sys.stdout)
-    )
+    now = "now" if new else "already"
+    say(folded(f"  {model.name} is {now} at {path}; its spec is `{spec_of(model)}`", sys.stdout))
     if not weights.has_runner():
         say(folded("  It needs xllamacpp, which is not installed: pip install 'rebut[local]'", sys.stdout))
     elif model.place:

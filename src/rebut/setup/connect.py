@@ -188,7 +188,10 @@ def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Con
         )
     key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
     if provider.api_key_env and not key and not is_local(provider.base_url):
-        raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
+        raise UsageError(
+            f"{provider.name} needs a key: {provider.api_key_env} is not set",
+            f"Run `export {provider.api_key_env}=KEY`, or name another model: `rebut providers` lists what is here.",
+        )
     wire: type[Wire] = getattr(import_module(f"rebut.backends.http.{provider.wire}"), WIRES[provider.wire])
     made = wire(
         base_url=provider.base_url,

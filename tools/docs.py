@@ -14,8 +14,9 @@ from pydantic import BaseModel
 
 import rebut
 from rebut import __all__ as door
-from rebut.cli.app import EXITS, app, page
+from rebut.cli.app import EXITS, app, page, whole_page
 from rebut.cli.index import COMMANDS
+from rebut.cli.options import ALL_OPTIONS
 from rebut.engine.protocol import BUILT_IN, load
 from rebut.record.events import KINDS
 
@@ -35,6 +36,7 @@ def reference() -> str:
         with click.Context(
             command, info_name=f"rebut {name}", terminal_width=100, help_option_names=["-h", "--help"]
         ) as ctx:
+            ctx.meta[ALL_OPTIONS] = True
             rows += [f"### rebut {name}", "", "```", command.get_help(ctx), "```", ""]
     rows += ["## Exit codes", "", EXITS, ""]
     rows += [
@@ -107,6 +109,7 @@ def contributing() -> str:
 
 PAGES = {
     "src/rebut/cli/help.txt": page,
+    "src/rebut/cli/help_all.txt": whole_page,
     "docs/reference.md": reference,
     "CONTRIBUTING.md": contributing,
 }

@@ -29,7 +29,7 @@ def show() -> int:
     rows = [("models", one) for one in _models(settings)]
     if rows == [("models", NO_MODEL)]:
         rows += [("try", "a debate without a model   rebut demo")]
-        rows += [("get", f"a model without a key   rebut models get {RECOMMENDED}")]
+        rows += [("get a model", f"rebut models get {RECOMMENDED}")]
     rows += [("here", what) for what in event_loop.run(_debatable(here))]
     rows += [("last", one) for one in _last(here)]
     rows += [

@@ -90,3 +90,16 @@ def test_the_scripts_follow_the_rules_of_the_duel(tmp_path: Path) -> None:  # D3
     shown = told(tmp_path / "shop")
     assert not [note for note in shown["notes"] if not note.startswith("scripted:")], shown["notes"]
     assert len({seat["family"] for seat in shown["seats"]}) == 3
+
+
+def test_its_session_is_the_last_one_of_the_folder_where_it_ran(tmp_path: Path) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    done = piped("demo", "--fast", "--json", cwd=tmp_path / "here")
+    id = json.loads(done.stdout)["session"]
+    assert json.loads(piped("show", "last", "--json", cwd=tmp_path / "here").stdout)["id"] == id
+    assert id[:4] in piped("list", cwd=tmp_path / "here").stdout
+    fork = piped("fork", "last", "--set", "rounds=2", "--quiet", "--json", "--yes", cwd=tmp_path / "here")
+    forked = json.loads(fork.stdout)["session"]
+    assert json.loads(piped("show", "last", "--json", cwd=tmp_path / "here").stdout)["id"] == forked != id
+    assert "no session was started in" in piped("show", "last", cwd=tmp_path / "there").stderr

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from console import at_a_terminal
 
 from rebut.api import Setup
 from rebut.backends.cli_tools import tables
@@ -385,3 +386,13 @@ def test_two_of_one_model_in_one_role_have_names_of_their_own(here: Here) -> Non
     connect = connector(here.config, here.env, here.root)
     seats = SeatAssignment(load("revise"), here.config, connect, find=lambda wanted: able).assign({})
     assert [p.spec.name for p in seats.participants if p.seat.startswith("author")] == ["", "anthropic-2"]
+
+
+def test_the_list_of_providers_fits_50_columns_and_tears_no_command(here: Here, server: Callable[..., str]) -> None:
+    here.file.write_text(here.file.read_text().replace("http://127.0.0.1:9/v1", server("qwen3:8b", "llama3.2"), 1))
+    seen = at_a_terminal("providers", columns=50, env=here.env)
+    lines = seen.text.splitlines()
+    assert max(map(len, lines)) <= 50 and seen.code == 0
+    assert "      → npm install -g @anthropic-ai/claude-code" in lines
+    assert "      → export OPENAI_API_KEY=KEY" in lines
+    assert "qwen3:8b, llama3.2" in " ".join(seen.text.split()), "the models of a server are named"

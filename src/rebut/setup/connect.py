@@ -221,5 +221,6 @@ BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {
 }
 PROGRAMS: dict[str, Callable[[ModelSpec, Config, Mapping[str, str]], Connection]] = {"lint": _lint, "rules": _rules}
 """Participants that are programs, not models."""
+PROGRAMS_DO = {"lint": "reads code changes", "rules": "weighs the findings of a code review"}
 WIRES = {"openai": "OpenAI", "responses": "Responses", "anthropic": "Anthropic", "google": "Google"}
 """Wire → its class, in the module of the same name, which is loaded at its first use."""

@@ -213,7 +213,7 @@ def _update(tool: Tool) -> str:
 def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> FoundModel:
     name, variable = provider.name, provider.api_key_env
     if not env.get(variable, "").strip():
-        return FoundModel(name, "key", problem=f"{variable} is not set", advice=f"Export {variable}.")
+        return FoundModel(name, "key", problem=f"{variable} is not set", advice=f"export {variable}=KEY")
     if fault := config.faults.get(name):
         return FoundModel(name, "key", True, variable, (), fault.message, fault.hint)
     if not provider.model:

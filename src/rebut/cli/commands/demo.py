@@ -45,13 +45,14 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     from rebut.setup.connect import scripted
 
     shop = unpack(folder, os.environ)
+    started_in = str(Path.cwd().resolve())
     seats: dict[str, Any] = dict(demo_seats())
 
     async def act(setup: Setup) -> Outcome:
         setup = setup.at(shop.folder, Config())  # without the user's limits and lists: it calls no model
         plan = setup.plan("duel", TOPIC, context=list(CONTEXT), **seats)
         notes = [NOTE, *([f"edited: {', '.join(shop.edited)}"] if shop.edited else [])]
-        return await start(replace(plan, notes=(*plan.notes, *notes)), setup.environment)
+        return await start(replace(plan, notes=(*plan.notes, *notes), started_in=started_in), setup.environment)
 
     reach = scripted(shop.folder, pace=0.0 if fast or as_json else 1.5)
     run = CommandRun(as_json, quiet, None, {"scripted": reach}, label=LABEL)

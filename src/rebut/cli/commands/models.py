@@ -48,7 +48,8 @@ def _list(as_json: bool) -> int:
     import sys
 
     from rebut.api import Setup
-    from rebut.cli.output import folded, say, say_json
+    from rebut.cli.output import folded, say, say_json, width
+    from rebut.core.text import cut
     from rebut.setup.discover import look, look_at_analysers, programs
 
     setup = Setup()
@@ -91,12 +92,20 @@ def _list(as_json: bool) -> int:
             heading = kinds[one.kind]
             say(f"  {heading}")
         about = f"{one.about} set" if one.kind == "key" and one.here else one.about
+        if one.kind == "server" and one.specs:
+            about += f": {cut(', '.join(spec.model for spec in one.specs), 100)}"
         guess = "probably logged in" if one.unsure and not one.out else ""
         guess = ONLY_NAMED if one.only_named else guess
         state = ", ".join(word for word in (about, guess, one.problem) if word)
         barred = "" if setup.config.allowed(one.name) else "  (not in [egress] allow)"
-        advice = f"  → {one.advice}" if (one.problem or one.only_named) and one.advice else ""
-        say(folded(f"    {one.name:<13} {state}{barred}{advice}", sys.stdout, 18))
+        row = f"    {one.name:<13} {state}{barred}"
+        advice = one.advice if one.problem or one.only_named else ""
+        if advice and (not sys.stdout.isatty() or len(f"{row}  → {advice}") <= width()):
+            say(f"{row}  → {advice}")
+            continue
+        say(folded(row, sys.stdout, 18))
+        if advice:  # on a line of its own, so that a command in it is not torn
+            say(folded(f"      → {advice.removeprefix('Install it: ')}", sys.stdout, 8))
     say("  always available")
     for name, about in ALWAYS.items():
         say(folded(f"    {name:<13} {about}", sys.stdout, 18))

@@ -42,7 +42,7 @@ def test_a_review_says_what_stands_and_who_stopped_it(shop: Path) -> None:  # J1
     [
         ({"r1/critique@critic": crosses.critique()}, "no finding stands; the critic agrees"),
         (
-            {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement("A")},
+            {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement()},
             "1 finding stands, 1 P1; the judge chose A",
         ),
     ],
@@ -67,12 +67,12 @@ def test_one_model_on_both_sides_is_called_that(tmp_path: Path, workspace: Path)
     alone = rebut.run("duel", "Redis?", **seats, judge=duels.seats(tmp_path)["judge"], allow_same_model=True)
     assert alone.heading == "VERDICT, ONE MODEL ALONE" and alone.caveats == ("ONE MODEL ALONE",)
     assert terminal.ending(alone).startswith("  VERDICT, ONE MODEL ALONE  challenger\n")
-    assert "Status: proposed, not independently judged (VERDICT, ONE MODEL ALONE)" in adr.adr(voices.record())
+    assert "Status: proposed: one model had every seat (VERDICT, ONE MODEL ALONE)" in adr.adr(voices.record())
     assert rebut.run("duel", "Redis?", **duels.seats(tmp_path)).heading == "VERDICT"
 
 
 def test_a_critic_that_judges_itself_is_one_model_whoever_wrote_the_change(shop: Path) -> None:  # C2
-    said = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement("A")}
+    said = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement()}
     spec = duels.script(shop.parent / "one.json", said)
     outcome = crosses.review(shop, said, critic=spec, judge=spec, author="human")
     assert outcome.heading == "KEEP ORIGINAL, ONE MODEL ALONE"

@@ -10,6 +10,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 import click
+from picture import picture
 from pydantic import BaseModel
 
 import rebut
@@ -112,6 +113,7 @@ PAGES = {
     "src/rebut/cli/help_all.txt": whole_page,
     "docs/reference.md": reference,
     "CONTRIBUTING.md": contributing,
+    "docs/demo.svg": picture,
 }
 
 

@@ -43,15 +43,15 @@ def main() -> int:
             done = subprocess.run([REBUT, *words], cwd=folder, env=env)
             if done.returncode not in fine:
                 return _failed(done.returncode, "")
-    print("\nThat was rebut. With models of your own: " + NEXT)
+    print("\nNow with models of your own:" + NEXT)
     return 0
 
 
 CHECK = ["check", "PLAN.md", "--root", "."]
 REVIEW = ["review", "--with", "lint,rules"]
 NEXT = """
-  .venv/bin/rebut "Redis or Postgres for the job queue?"     with claude, codex, an API key or Ollama
-  .venv/bin/rebut models get qwen2.5-coder-1.5b              or without any of these: 1.1 GB, no key"""
+  .venv/bin/rebut "Redis or Postgres?"            claude, codex, an API key, Ollama
+  .venv/bin/rebut models get qwen2.5-coder-1.5b   or none of these: 1.1 GB, no key"""
 
 
 def demo() -> list[str]:
@@ -62,15 +62,14 @@ def demo() -> list[str]:
 def summary(result: dict[str, Any]) -> list[str]:
     """A debate in short: who spoke, what was checked, where the record is."""
     ledger, spent, id = result["ledger"], result["spent"], result["session"]
-    spoke = [f"{seat['seat']} {seat['answered']}" for seat in result["seats"]]
+    spoke = [seat["seat"] for seat in result["seats"] if seat["answered"]]
     checked = sum(ledger["citations"].values())
-    bare = f"{len(ledger['unsupported'])} of {ledger['claims']} claims cite nothing"
     rows = {
-        "spoke": f"{', '.join(spoke)} answers; {spent['tokens']:,} tokens in {spent['seconds']:.0f} s, on this machine",
-        "checked": f"{checked} citations; {bare}; {len(ledger['points'])} points, each with an id and a status",
-        "ended": result["heading"].lower(),
-        "record": f".venv/bin/rebut show {id[:4]}      .venv/bin/rebut verify {id[:4]}",
-        "note": "so small a model shows the machinery only; its words are worth nothing",
+        "spoke": f"{', '.join(spoke)}: {spent['tokens']:,} tokens in {spent['seconds']:.0f} s",
+        "checked": f"{checked} citations, {ledger['claims']} claims, {len(ledger['points'])} points",
+        "ended": result["heading"].capitalize(),
+        "record": f".venv/bin/rebut show {id[:4]}     .venv/bin/rebut verify {id[:4]}",
+        "note": "a model this small (135M) shows the machinery only, not wisdom",
     }
     return [f"  {name:<9} {text}" for name, text in rows.items()]
 

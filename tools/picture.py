@@ -127,10 +127,10 @@ def drawn(rows: list[list[tuple[str, str]]], title: str) -> str:
     for n, runs in enumerate(rows):
         spans, column = [], 0
         for text, style in runs:
-            x = f"{LEFT + column * WIDTH:.1f}"
-            length = f'textLength="{len(text) * WIDTH:.1f}" lengthAdjust="spacingAndGlyphs"'
-            if text.strip():
-                spans.append(f'<tspan x="{x}" {length}{_look(style)}>{escape(text)}</tspan>')
+            if shown := text.strip():
+                x = f"{LEFT + (column + len(text) - len(text.lstrip())) * WIDTH:.1f}"
+                length = f'textLength="{len(shown) * WIDTH:.1f}" lengthAdjust="spacingAndGlyphs"'
+                spans.append(f'<tspan x="{x}" {length}{_look(style)}>{escape(shown)}</tspan>')
             column += len(text)
         if spans:
             out.append(f'<text y="{TOP + LINE * n}" xml:space="preserve">{"".join(spans)}</text>')

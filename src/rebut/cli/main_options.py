@@ -6,7 +6,8 @@ MOST = 10
 MAIN_OPTIONS: dict[str, tuple[str, ...]] = {
     "ask": ("company", "context", "quick", "deep", "save", "usd", "deadline", "dry_run", "as_json", "quiet"),
     "review": (
-        *("company", "fix", "interactive", "everything", "fail_on", "context", "deep", "usd", "dry_run", "as_json"),
+        *("company", "fix", "apply_patch", "interactive", "everything", "fail_on", "context", "usd", "dry_run"),
+        "as_json",
     ),
     "plan": ("company", "rewrite", "everything", "context", "quick", "deep", "save", "usd", "dry_run", "as_json"),
     "duel": (

@@ -50,8 +50,8 @@ def main() -> int:
 CHECK = ["check", "PLAN.md", "--root", "."]
 REVIEW = ["review", "--with", "lint,rules"]
 NEXT = """
-  .venv/bin/rebut "Redis or Postgres?"            claude, codex, an API key, Ollama
-  .venv/bin/rebut models get qwen2.5-coder-1.5b   or none of these: 1.1 GB, no key"""
+  .venv/bin/rebut "Redis or Postgres?"            claude, codex, a key, Ollama
+  .venv/bin/rebut models get qwen2.5-coder-1.5b   or, without these, 1.1 GB"""
 
 
 def demo() -> list[str]:

@@ -103,3 +103,11 @@ def test_its_session_is_the_last_one_of_the_folder_where_it_ran(tmp_path: Path) 
     forked = json.loads(fork.stdout)["session"]
     assert json.loads(piped("show", "last", "--json", cwd=tmp_path / "here").stdout)["id"] == forked != id
     assert "no session was started in" in piped("show", "last", cwd=tmp_path / "there").stderr
+
+
+def test_a_low_screen_ends_with_the_verdict(tmp_path: Path) -> None:
+    seen = at_a_terminal("demo", "--fast", "--folder", str(tmp_path / "s"))  # 40 lines
+    last = seen.text.rstrip().rpartition("\n\n")[2]
+    assert last.startswith("  VERDICT  challenger\n    Put the user id in a signed cookie")
+    assert "C3 cites infra/redis.tf:6, but line 6 is: num_cache_nodes = 1." in " ".join(last.split())
+    assert piped("demo", "--fast").stdout.count("VERDICT") == 1, "a pipe has all of it already"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,11 @@ from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.record import sessions
 
+if TYPE_CHECKING:
+    from rebut.domain.outcome import Outcome
+
+LONG = 70
+"""Lines of a screen that shows all of the demo's result."""
 LABEL = "scripted: the answers come from files, not from models"
 
 
@@ -39,7 +45,6 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     from rebut.cli.output import say, say_json
     from rebut.cli.runner import CommandRun
     from rebut.core.errors import RebutError
-    from rebut.domain.outcome import Outcome
     from rebut.engine.start import start
     from rebut.setup.config import Config
     from rebut.setup.connect import scripted
@@ -63,7 +68,24 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     code = run.report(came)
     if not isinstance(came, RebutError):
         say("\n".join(_closing(shop)))
+        if sys.stdout.isatty() and os.get_terminal_size(sys.stdout.fileno()).lines < LONG:
+            say("\n".join(_result_again(came)), emphasis=True)
     return code
+
+
+def _result_again(outcome: Outcome) -> list[str]:
+    """The result in short, last on a screen that is too low for all of it."""
+    from rebut.cli.output import width
+    from rebut.core.text import wrapped
+
+    verdict, ledger = outcome.verdict, outcome.ledger
+    if verdict is None:
+        return []
+    absent = [(claim.id, cited) for claim in ledger.claims for cited in claim.evidence if cited.mark == "absent"]
+    false = [f"{id} cites {cited.place}, but {cited.note}" for id, cited in absent]
+    why = "; ".join([f"{len(ledger.agreed)} of {len(ledger.points)} points were agreed", *false])
+    rows = [*wrapped(verdict.recommendation, width(), indent="    "), *wrapped(f"{why}.", width(), indent="    ")]
+    return ["", f"  {outcome.heading}  {verdict.winner}", *rows]
 
 
 def _closing(shop: DemoRepository) -> list[str]:

@@ -196,11 +196,11 @@ def _list_models() -> None:
 
     for model in (*weights.LARGER, weights.SMOLLM2):
         path, row = weights.path(model, env=os.environ), _row(model)
-        get = f"rebut models get {model.id}" if model.place else "rebut models get"
-        state = f"here, as {spec_of(model)}" if row["here"] else f"damaged: {get}" if path.exists() else get
-        about = "" if model.place else "   (only to try rebut)"
-        say(folded(f"  {model.id:<19} {model.size // 1_000_000:>5,} MB   {state}{about}", sys.stdout, 4))
-    say(folded(f"  folder   {weights.folder(os.environ)}", sys.stdout, 4))
+        state = f"here: {spec_of(model)}" if row["here"] else "damaged" if path.exists() else "not here"
+        about = "" if model.place else ", only to try"
+        say(f"  {model.id:<19} {model.size // 1_000_000:>5,} MB   {state}{about}")
+    say("  to get one   rebut models get NAME")
+    say(folded(f"  folder       {weights.folder(os.environ)}", sys.stdout, 4))
     if not weights.has_runner():
         say(folded("  note: they need xllamacpp, which is not installed: pip install 'rebut[local]'", sys.stdout, 4))
 
@@ -236,7 +236,7 @@ def _get(model: Weights, source: Path | None, as_json: bool) -> int:
     if not weights.has_runner():
         say(folded("  It needs xllamacpp, which is not installed: pip install 'rebut[local]'", sys.stdout))
     elif model.place:
-        say('  try it   rebut "Redis or Postgres for the job queue?"')
+        say('  try it   rebut "Redis or Postgres?"')
     return 0
 
 

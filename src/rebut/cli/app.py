@@ -115,8 +115,8 @@ def page() -> str:
     for heading, names in FIRST.items():
         rows += ["", f"{heading}:"]
         rows += [f"  {name:<10} {COMMANDS[name].help}" for name in names]
-    rows += ["", "Options of a command:           rebut COMMAND --help"]
-    rows += ["All commands, and exit codes:   rebut help all"]
+    rows += ["", "Options of a command:   rebut COMMAND --help"]
+    rows += ["All commands:           rebut help all"]
     return "\n".join(rows) + "\n"
 
 

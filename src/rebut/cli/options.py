@@ -96,7 +96,8 @@ class Brief(click.Command):
             formatter.write_dl(rows)
         if more:
             formatter.write_paragraph()
-            formatter.write_text(f"{more} more options: {ctx.command_path} --help-all")
+            with formatter.indentation():
+                formatter.write_text(f"{more} more options: {ctx.command_path} --help-all")
 
 
 ALL_OPTIONS = "rebut.all-options"

@@ -1,4 +1,4 @@
-"""Writes the generated pages, help text and docs/reference.md; with --check, only says whether they are current."""
+"""Writes the generated pages: help text, reference, requirements; with --check, only says whether they are current."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 import click
+import requirements
 from picture import picture
 from pydantic import BaseModel
 
@@ -156,6 +157,7 @@ PAGES = {
     "docs/claims.md": claims,
     "CONTRIBUTING.md": contributing,
     "docs/demo.svg": picture,
+    requirements.PAGE: requirements.page,
 }
 
 
@@ -169,7 +171,10 @@ def main(check: bool) -> int:
                 file.write_text(text, encoding="utf-8")
     for path in stale:
         print(f"{path} {'is out of date: run make docs' if check else 'written'}")
-    return 1 if check and stale else 0
+    wrong = requirements.problems()
+    for problem in wrong:
+        print(problem)
+    return 1 if wrong or (check and stale) else 0
 
 
 if __name__ == "__main__":

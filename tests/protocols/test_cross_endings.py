@@ -12,11 +12,12 @@ import pytest
 from rebut.backends.rules import judged
 from rebut.ci.gate import judge
 from rebut.core.types import Changed, Finding
+from rebut.domain.fixes import fixes
 from rebut.domain.gate_policy import Policy
 from rebut.domain.ledger import Evidence, Point
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewResult
-from rebut.protocols.cross.versions import ArtifactVersion, fixes
+from rebut.protocols.cross.versions import ArtifactVersion
 from rebut.workspace.targets.target import Target
 
 COMPROMISE = {

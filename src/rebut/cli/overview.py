@@ -6,7 +6,6 @@ import os
 import sys
 from pathlib import Path
 
-from rebut.backends.embedded.weights import RECOMMENDED
 from rebut.cli.output import folded, say, width
 from rebut.core import event_loop
 from rebut.core.errors import RebutError
@@ -16,7 +15,7 @@ from rebut.domain import session_status
 from rebut.record import sessions
 from rebut.setup import config
 from rebut.setup.config import Config
-from rebut.setup.discover import look, usable
+from rebut.setup.discover import RECOMMENDED, look, usable
 from rebut.workspace.git import Git
 
 NO_MODEL = "none found   rebut doctor"

@@ -34,9 +34,10 @@ EMBEDDED = "local"
 TOOL_SECONDS = 30.0
 """For all questions to a tool about itself; some tools take ten seconds at their first start."""
 SERVER_SECONDS = 0.5
+RECOMMENDED = weights.RECOMMENDED
 GET_ONE = (
     "Set OPENAI_API_KEY or ANTHROPIC_API_KEY, log in to claude or codex, start Ollama, or run "
-    f"`rebut models get {weights.RECOMMENDED}` (1.1 GB, no key). All ways: `rebut providers`."
+    f"`rebut models get {RECOMMENDED}` (1.1 GB, no key). All ways: `rebut providers`."
 )
 LOGGED_OUT = "not logged in, as far as can be seen without a call"
 PERHAPS_OUT = "probably not logged in: where it stores its login on this system is a guess"
@@ -309,7 +310,7 @@ def _embedded(env: Mapping[str, str]) -> FoundModel:
     if larger := weights.larger_here(env):
         names, specs = larger[0].name, tuple(ModelSpec(EMBEDDED, one.id) for one in larger)
         return FoundModel(EMBEDDED, "embedded", True, names, specs)
-    get = f"Run `rebut models get {weights.RECOMMENDED}` (1.1 GB)."
+    get = f"Run `rebut models get {RECOMMENDED}` (1.1 GB)."
     if not weights.is_here(env=env):
         return FoundModel(EMBEDDED, "embedded", problem="no model file is downloaded", advice=get)
     small = weights.SMOLLM2.name

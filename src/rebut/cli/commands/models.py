@@ -197,8 +197,8 @@ def _list_models() -> None:
     for model in (*weights.LARGER, weights.SMOLLM2):
         path, row = weights.path(model, env=os.environ), _row(model)
         state = f"here: {spec_of(model)}" if row["here"] else "damaged" if path.exists() else "not here"
-        about = "" if model.place else ", only to try"
-        say(f"  {model.id:<19} {model.size // 1_000_000:>5,} MB   {state}{about}")
+        about = "" if model.place else ", to try"
+        say(folded(f"  {model.id:<19} {model.size // 1_000_000:>5,} MB   {state}{about}", sys.stdout, 4))
     say("  to get one   rebut models get NAME")
     say(folded(f"  folder       {weights.folder(os.environ)}", sys.stdout, 4))
     if not weights.has_runner():

@@ -90,8 +90,9 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("doctor --offline", "call no model"),
     ),
     "models": (
-        ("models get", "download it once (98 MB)"),
+        ("models get qwen2.5-coder-1.5b", "download a model that can argue (1.1 GB)"),
         ("models get --from smollm2.gguf", "use a file that you already have"),
+        ("models", "which models are here?"),
     ),
     "demo": (
         ("demo", "a complete debate at reading speed"),

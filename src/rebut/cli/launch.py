@@ -131,9 +131,11 @@ def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, v
     except NotSeated as error:
         if not verb:
             raise
+        from rebut.setup.discover import GET_ONE
+
         raise NotSeated(
             f"`rebut {verb}` needs two models, and found fewer",
-            "Name them, for example --with claude,codex; `rebut doctor` shows which are available.",
+            "" if error.why_none == GET_ONE else "Name them, for example --with claude,codex.",
             error.why_none,
         ) from error
     except PriceUnknown:

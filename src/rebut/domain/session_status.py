@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.core.text import counted
+from rebut.core.text import counted, cut
 from rebut.core.types import ModelSpec
 from rebut.domain.ledger import Ledger, from_json, noun_in
 from rebut.domain.outcome import Outcome, Seated
 from rebut.record.events import Asked
 from rebut.record.record import Record, seat_of
+
+LONGEST = 80
+"""Characters of an answer in a list."""
 
 
 def outcome_of(record: Record) -> Outcome | None:
@@ -23,15 +26,20 @@ def is_review(record: Record) -> bool:
 
 
 def headline_of(outcome: Outcome) -> str:
-    """Of a review: how many findings stand, and what ended it."""
+    """What follows the heading in a list: the answer to a question, the side that won, or the findings of a review."""
+    if outcome.answers:
+        return cut(outcome.decision, LONGEST) if outcome.verdict else ""
+    if outcome.verdict:
+        return outcome.verdict.winner
     return outcome.review.headline if outcome.review else ""
 
 
 def status(record: Record, running: str = "") -> str:
     """The status of a session in a few words; `running` is the process that works on it."""
     if outcome := outcome_of(record):
-        said = outcome.verdict.winner if outcome.verdict else headline_of(outcome)
-        return outcome.heading.lower() + (f": {said}" if said else "")
+        said = headline_of(outcome)
+        name, colon, words = outcome.heading.partition(": ")
+        return name.lower() + colon + words + (f": {said}" if said else "")
     if running:
         return f"running in process {running}, {counted(record.answers, 'answer')} so far"
     return f"open, {progress(record)}"

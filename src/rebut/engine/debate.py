@@ -493,6 +493,15 @@ class Debate:
         return opened.aliases[0] if opened.aliases else opened.id
 
     @property
+    def versions(self) -> tuple[str, ...]:
+        """The version of the protocol that opened this session, then that of the session it is forked from, if any.
+
+        For a protocol that must continue a session of an earlier version by the earlier rules.
+        """
+        records = [self._runtime.record, *([self._runtime.parent] if self._runtime.parent else [])]
+        return tuple(record.opened.protocol_version for record in records)
+
+    @property
     def is_fork(self) -> bool:
         return bool(self._runtime.record.opened.forked_from)
 

@@ -152,7 +152,7 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
     return outcome.filled(
         conclusive=whole and not files.doubtful,
         only_unread=whole and bool(files.doubtful),
-        heading=", ".join([outcome.heading, *told]),
+        heading=_with_caveats(outcome.heading, told),
         caveats=(*outcome.caveats, *told),
         ledger=runtime.ledger,
         seats=seated(record),
@@ -162,6 +162,12 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
         notes=tuple(dict.fromkeys(notes)),
         worth=outcome.worth.paid(record) if outcome.worth else None,
     )
+
+
+def _with_caveats(heading: str, told: Sequence[str]) -> str:
+    """A heading with what it must state as well. In `BOTH AGREE: …` that comes before the words of the models."""
+    name, colon, words = heading.partition(": ")
+    return ", ".join([name, *told]) + colon + words
 
 
 def _unread_files(record: Record) -> UnreadFiles:

@@ -6,7 +6,7 @@ from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.domain import render
 from rebut.domain.ledger import ledger_to_json
-from rebut.domain.session_status import ledger_of, outcome_of, status
+from rebut.domain.session_status import headline_of, ledger_of, outcome_of, status
 from rebut.record.events import Fact, to_json
 from rebut.record.record import Record, seat_of
 from rebut.reports.terminal import spent, worth_markdown
@@ -32,7 +32,7 @@ def markdown(record: Record) -> str:
         "",
         "## Outcome",
         "",
-        f"**{outcome.heading}{f': {outcome.verdict.winner}' if outcome.verdict else ''}**"
+        f"**{inline(outcome.heading)}{f': {inline(headline_of(outcome))}' if outcome.verdict else ''}**"
         if outcome
         else f"Still {status(record)}.",
         "",

@@ -164,19 +164,19 @@ def worth(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", caveat:
     )
 
 
-def moved(answers: Mapping[str, Json], ledger: Ledger, first: str) -> list[str]:
-    """Whether the proposer's position changed, and which points it accepted. A rewording alone is not a change."""
-    accepted = [p.id for p in ledger.points if _accepted(ledger, p.id)]
-    later = [_position(v) for k, v in answers.items() if k.endswith("/defense@proposer")]
+def moved(answers: Mapping[str, Json], ledger: Ledger, first: str, seat: str = "proposer") -> list[str]:
+    """Whether a seat's position changed, and which points it accepted. A rewording alone is not a change."""
+    accepted = [p.id for p in ledger.points if is_accepted(ledger, p.id, seat)]
+    later = [_position(v) for k, v in answers.items() if k.endswith(f"/defense@{seat}")]
     last = next((p for p in reversed(later) if p), first)
     if accepted and squeeze(last) != squeeze(first):
         return [f"position moved after {', '.join(accepted)}"]
     return [f"{', '.join(accepted)} accepted, position kept"] if accepted else []
 
 
-def _accepted(ledger: Ledger, id: str) -> bool:
-    """Whether the proposer accepted a point, in part or as a whole, whatever the challenger ruled afterwards."""
-    kinds = [move.kind for move in ledger.moves if move.point == id and move.by == "proposer"]
+def is_accepted(ledger: Ledger, id: str, seat: str = "proposer") -> bool:
+    """Whether a seat accepted a point, in part or as a whole, whatever was ruled on it afterwards."""
+    kinds = [move.kind for move in ledger.moves if move.point == id and move.by == seat]
     return ledger.status(id) in TAKEN or kinds[-1:] in (["concede"], ["partly"])
 
 

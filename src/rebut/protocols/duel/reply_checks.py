@@ -26,7 +26,9 @@ def opening(reply: Opening) -> list[str]:
     return wrong
 
 
-def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
+def challenge(ledger: Ledger, against: str = "proposer") -> Callable[[Challenge], list[str]]:
+    """`against` is the seat whose case is challenged."""
+
     def check(reply: Challenge) -> list[str]:
         wrong = []
         if not any(f.text for f in reply.flaws):
@@ -46,7 +48,7 @@ def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
         wrong += unknown(sorted(named), (c.id for c in ledger.claims), "claim")
         wrong += unsound(ledger, (f.point("challenger", 1) for f in reply.flaws))
         for claim in ledger.unsupported:
-            if claim.by == "proposer" and claim.id not in called:
+            if claim.by == against and claim.id not in called:
                 wrong.append(f"{claim.id} cites nothing and is not called out under `unsupported`")
         return wrong
 
@@ -121,13 +123,18 @@ def plain(quote: str) -> str:
 
 def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:
     def check(reply: Decision) -> list[str]:
-        wrong = []
-        named = set(re.findall(r"\b[CD]\d+\b", reply.reasoning))
-        if ledger.ids() and not named & ledger.ids():
-            wrong.append("the reasoning names no claim or point by its id")
-        wrong += [f"the reasoning names {id}, which does not exist" for id in sorted(named - ledger.ids())]
+        wrong = reasoned(ledger, reply.reasoning)
         if not reply.recommendation:
             wrong.append("there is no recommendation: say what to do")
         return wrong
 
     return check
+
+
+def reasoned(ledger: Ledger, reasoning: str) -> list[str]:
+    """What is wrong with the reasons of a judge: they name claims and points by ids that exist."""
+    wrong = []
+    named = set(re.findall(r"\b[CD]\d+\b", reasoning))
+    if ledger.ids() and not named & ledger.ids():
+        wrong.append("the reasoning names no claim or point by its id")
+    return wrong + [f"the reasoning names {id}, which does not exist" for id in sorted(named - ledger.ids())]

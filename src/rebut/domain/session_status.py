@@ -8,6 +8,7 @@ from rebut.core.text import counted, cut
 from rebut.core.types import ModelSpec
 from rebut.domain.ledger import Ledger, from_json, noun_in
 from rebut.domain.outcome import Outcome, Seated
+from rebut.domain.user_notes import notes_of, unheard
 from rebut.record.events import Asked
 from rebut.record.record import Record, seat_of
 
@@ -77,6 +78,10 @@ def seated(record: Record) -> tuple[Seated, ...]:
 def described(record: Record) -> list[str]:
     """Notes that follow from the record: fallbacks, remarks of providers, replies that broke the rules twice."""
     notes = record.notes
+    late = unheard(record)
+    for note in notes_of(record):
+        when = "which came too late for every seat" if note in late else "which the seats got"
+        notes.append(f"note of the user, {when}: {cut(note.text, 160)}")
     for key, fact in record.facts.items():
         if key.startswith("fallback@") and isinstance(fact.value, dict):
             seat, why = key.removeprefix("fallback@"), fact.value["why"]

@@ -12,6 +12,7 @@ from rebut.domain.ledger import UNPROVEN, Evidence, Ledger, Point, noun_in
 from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ledger_of
+from rebut.domain.user_notes import FACT
 from rebut.domain.worth import Worth, fate_of
 from rebut.record.events import Answered, Fact, Opened
 from rebut.record.record import Record, Spent
@@ -169,6 +170,8 @@ def decided(fact: Fact) -> str:
         return f"settled by hand in round {fact.value['round']}: no further rounds"
     if fact.key == "more" and isinstance(fact.value, int):
         return f"extended by hand: {counted(fact.value, 'more round')}"
+    if fact.key.startswith(FACT) and isinstance(fact.value, dict):
+        return f"note of the user, for every seat from the next round on: {fact.value.get('text')}"
     if fact.key.endswith("#spared"):
         return f"skipped, since the answer could not change the outcome: {fact.value}"
     return ""

@@ -24,7 +24,7 @@ BLIND = ("answer@*",)
 
 
 async def applies(debate: Debate) -> bool:
-    """Whether this debate began under the earlier rules. A fork of such a session goes on by them."""
+    """Whether this debate began under the earlier rules. A fork of such a session continues by them."""
     own, *parent = (int(version) < SYMMETRICAL for version in debate.versions)
     if own or not debate.is_fork:
         return own

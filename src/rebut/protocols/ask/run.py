@@ -17,7 +17,7 @@ from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
 from rebut.protocols.ask import ending, one_sided, prompts
 from rebut.protocols.ask.forms import Comparison
-from rebut.protocols.ask.state import PARTIES, AskState, Turn, against, title
+from rebut.protocols.ask.state import PARTIES, AnswerTurn, AskState, against, title
 from rebut.protocols.duel import render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening
 from rebut.protocols.duel.prompts import EVIDENCE_RULE
@@ -112,7 +112,7 @@ async def challenge(r: Round, state: AskState) -> list[str]:
         text = (
             render.challenge(form, r.ledger, by) if isinstance(form, Challenge) else render.follow_up(r.ledger, r.n, by)
         )
-        state.turns.append(Turn(r.n, "challenge", of, text))
+        state.turns.append(AnswerTurn(r.n, "challenge", of, text))
     return missed
 
 
@@ -158,7 +158,7 @@ async def defend(r: Round, state: AskState) -> list[str]:
         entries += [Claim(c.text, seat, r.n, cited(c.evidence)) for c in form.claims if c.text]
         new = await r.note(f"defense.{seat}", entries)
         state.now[seat] = form.position
-        state.turns.append(Turn(r.n, "defense", seat, render.defense(form, r.ledger, r.n, seat, new)))
+        state.turns.append(AnswerTurn(r.n, "defense", seat, render.defense(form, r.ledger, r.n, seat, new)))
     return missed
 
 

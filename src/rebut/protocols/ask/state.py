@@ -30,7 +30,7 @@ def against(ledger: Ledger, seat: str) -> Ledger:
 
 
 @dataclass
-class Turn:
+class AnswerTurn:
     """A challenge or a defense of one of the answers."""
 
     round: int
@@ -56,7 +56,7 @@ class AskState:
     now: dict[str, str] = field(default_factory=dict)
     """Seat → its position after its last defense."""
     compared: Comparison | None = None
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[AnswerTurn] = field(default_factory=list)
     rounds: int = 0
     """Rounds in which both answers were challenged and defended."""
     unequal: list[str] = field(default_factory=list)

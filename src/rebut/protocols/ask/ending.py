@@ -5,6 +5,7 @@ from __future__ import annotations
 from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, baseless
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
 from rebut.domain.prompts import FENCES, fill
@@ -52,14 +53,13 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
         return no_verdict(debate, state, error)
     choice = answer.value
     chosen = int(choice.better[-1])
-    heading, whole = _heading(debate, state, ledger, PARTIES[chosen - 1], planned)
     made = _side_by_side(debate, state, chosen)
     return Outcome(
         kind="verdict",
-        heading=heading,
+        heading=_heading(state, planned),
         decision=choice.answer,
         verdict=Verdict(choice.better, choice.reasoning, choice.answer, answer.model or judge.label),
-        conclusive=whole,
+        doubts=tuple(_doubts(debate, state, ledger, PARTIES[chosen - 1])),
         stopped=debate.stopped,
         final=_report(debate, state, choice),
         data={**_data(state), "decision": choice.model_dump(mode="json")},
@@ -70,24 +70,26 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
     ).with_answers(made)
 
 
-def _heading(debate: Debate, state: AskState, ledger: Ledger, winner: str, planned: int) -> tuple[str, bool]:
-    """The heading, and whether the verdict is whole: both answers were challenged and defended, in every round."""
-    lost = [missed.partition(" (")[0] for missed in state.unequal]
-    lost += [
-        f"nothing was raised against {title(seat)}"
-        for seat in PARTIES
-        if not against(ledger, seat).points and not any(title(seat) in one for one in lost)
-    ]
+def _heading(state: AskState, planned: int) -> str:
+    if state.closed:
+        return f"VERDICT, NOTHING LEFT OPEN AFTER {of_rounds(state.rounds, planned)}"
+    return "VERDICT" if state.rounds in (0, planned) else f"VERDICT AFTER {of_rounds(state.rounds, planned)}"
+
+
+def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str) -> list[Doubt]:
+    """What takes something away from a verdict: not both answers were challenged and defended, in every round."""
+    doubts = [Doubt("seats missing", missed.partition(" (")[0].upper(), missed) for missed in state.unequal]
+    if state.rounds != debate.planned(debate.settings.rounds) and not state.closed and not doubts:
+        doubts.append(Doubt("ended early", said=debate.stopped))
+    for seat in PARTIES:
+        if not against(ledger, seat).points and not any(title(seat) in doubt.said for doubt in doubts):
+            said = f"nothing was raised against {title(seat)}"
+            doubts.append(Doubt("nothing raised", said.upper(), said))
     mine = [c.evidence for c in ledger.claims if c.by == winner] + [p.evidence for p in ledger.points if p.by == winner]
     if mine and all(baseless(cited) for cited in mine):
-        lost.append(f"every citation of {title(winner)} is absent")
-    complete = state.rounds == planned or bool(state.closed)
-    begin = "VERDICT"
-    if state.closed:
-        begin = f"VERDICT, NOTHING LEFT OPEN AFTER {of_rounds(state.rounds, planned)}"
-    elif not complete and state.rounds:
-        begin = f"VERDICT AFTER {of_rounds(state.rounds, planned)}"
-    return ", ".join([begin, *(one.upper() for one in lost)]), complete and not lost
+        said = f"every citation of {title(winner)} is absent"
+        doubts.append(Doubt("struck points", said.upper(), said))
+    return doubts
 
 
 def no_verdict(debate: Debate, state: AskState, error: ParticipantFailed) -> Outcome:
@@ -109,7 +111,7 @@ def _undecided(debate: Debate, state: AskState, heading: str, why: str, final: s
     made = Outcome(
         kind="no verdict",
         heading=heading,
-        conclusive=False,
+        doubts=(Doubt("ended early" if state.turns else "undecided", said=why),),
         stopped=why,
         final=final,
         data=_data(state),
@@ -130,6 +132,7 @@ def agreed(debate: Debate, state: AskState) -> Outcome:
         unsettled=UNCONTESTED,
         heading=f"BOTH AGREE: {cut(decision, LONGEST).rstrip('.')}",
         decision=decision,
+        doubts=(Doubt("uncontested", said="both chose the same, and neither argued against it"),),
         final="\n\n".join([prompts.AGREED, tame(compared.reason), *_pages(debate, state)]) + "\n",
         data={"first": _first(state)},
         worth=Worth(first=f"both chose {quoted(compared.first)}", same=True, keys=BLIND),
@@ -145,7 +148,7 @@ def one_answer(debate: Debate, state: AskState, lost: Failure) -> Outcome:
         unsettled=UNCONTESTED,
         heading="ONE ANSWER",
         decision=position,
-        conclusive=False,
+        doubts=(Doubt("seats missing", said="one of two models did not answer"),),
         stopped=f"the {lost.who.seat} ({debate.speaker(lost.who)}) did not answer: {lost.kind}, {lost.message}",
         final=f"{prompts.ONE_ANSWER}\n\n## {debate.speaker(debate.seat(seat))}\n\n{text}\n",
         data={"position": position},

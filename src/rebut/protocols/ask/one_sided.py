@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rebut.core.json_value import Json
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth, fates, quoted
@@ -39,7 +40,8 @@ async def contest(debate: Debate, state: AskState) -> Outcome:
     ended = await duel(debate, duel_state)
     first: Json = {"same": False, "reason": compared.reason, "answers": dict[str, Json](state.first)}
     worth = _worth(ended, compared.first, compared.second, debate)
-    return ended.filled(data={**ended.data, "first": first}, worth=worth)
+    doubt = Doubt("one-sided", said="the second answer was not challenged, as in every version before 5")
+    return ended.filled(data={**ended.data, "first": first}, worth=worth, doubts=(*ended.doubts, doubt))
 
 
 def partial(debate: Debate) -> Outcome:

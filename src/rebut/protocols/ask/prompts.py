@@ -81,8 +81,9 @@ Answer every open point ($open) by its id, with one of three moves:
   take it back later. A concession that cites nothing leaves the point open.
 - rebut: the other engineer is wrong. Show it with evidence.
 - trade-off: it is a real cost. Say why your answer is still better, with evidence.
-Repeating yourself is not an answer: each argument must meet the point that it answers. End with your position as it is
-now. If the other answer has convinced you, say what you would do instead."""
+Repeating yourself is not an answer: each argument must meet the point that it answers. If two points are one issue, put
+the id of the earlier one under `same_as` of the later one, and answer both alike: they then count once. End with your
+position as it is now. If the other answer has convinced you, say what you would do instead."""
 
 FOLLOW_UP = """You and another engineer answered a question, and the two answers differ. This is round $round of the
 debate. You challenged the other answer, and its author defended it.
@@ -106,7 +107,8 @@ Rule on every open point ($open) by its id. Start from doubt:
 - dodged: the defense avoids the point, or brings no evidence. Say which.
 - unresolved: the defense meets the point and fails.
 - withdrawn: you were wrong. Say why, and cite what shows it.
-A point that is conceded without evidence is still open.
+A point that is conceded without evidence is still open. If two points are one issue, put the id of the earlier one
+under `same_as` of the later one, and rule on both alike: they then count once.
 
 Then look at the other answer as it is now and raise what is newly wrong with it. You must do at least one of two
 things: name a new weakness, or certify an earlier point as resolved with the evidence for it. A weakness that repeats

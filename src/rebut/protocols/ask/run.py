@@ -21,7 +21,8 @@ from rebut.protocols.ask.state import PARTIES, AnswerTurn, AskState, against, ti
 from rebut.protocols.duel import render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening
 from rebut.protocols.duel.prompts import EVIDENCE_RULE
-from rebut.protocols.duel.run import MOVES, RULINGS, claims
+from rebut.protocols.duel.reply_checks import MOVES, RULINGS
+from rebut.protocols.duel.run import claims
 from rebut.protocols.shared import aborted, describe, prompt_head
 
 
@@ -138,7 +139,7 @@ def _follow_up(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp
         points=r.quote("the points at issue", render.points(mine, _named(seat))),
         open=", ".join(p.id for p in mine.open) or "none",
     )
-    return Ask(who, prompt, FollowUp, reply_checks.follow_up(mine))
+    return Ask(who, prompt, FollowUp, reply_checks.follow_up(mine, seat))
 
 
 async def defend(r: Round, state: AskState) -> list[str]:
@@ -155,6 +156,7 @@ async def defend(r: Round, state: AskState) -> list[str]:
             proof, kind = cited(response.evidence), MOVES[response.move]
             of = response.id if against(r.ledger, seat).point(response.id) else f"{response.id} of the other answer"
             entries.append(Move(of, kind, seat, r.n, response.argument, proof, proof=kind == "concede"))
+        entries += reply_checks.joined_by_defense(against(r.ledger, seat), form, r.n, seat)[0]
         entries += [Claim(c.text, seat, r.n, cited(c.evidence)) for c in form.claims if c.text]
         new = await r.note(f"defense.{seat}", entries)
         state.now[seat] = form.position
@@ -174,7 +176,7 @@ def _defense(r: Round, state: AskState, seat: str) -> Ask[Defense]:
         open=", ".join(p.id for p in mine.open) or "none",
         other=r.quote("the other answer", state.now.get(other) or state.answers[other]),
     )
-    return Ask(r.seat(seat), prompt, Defense, reply_checks.defense(mine))
+    return Ask(r.seat(seat), prompt, Defense, reply_checks.defense(mine, seat))
 
 
 def _case(r: Round, state: AskState, seat: str, of: str) -> str:
@@ -195,7 +197,9 @@ def _raised(r: Round, form: Challenge | FollowUp, by: str, of: str) -> list[Entr
             proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
             id = one.id if mine.point(one.id) else f"{one.id} of the other answer"
             entries.append(Move(id, RULINGS[one.ruling], by, r.n, one.reason, proof, proof=gives_in))
-        ruled = {one.id for one in form.rulings} | {issue.id for p in new if (issue := r.ledger.repeated(p))}
+        entries += reply_checks.joined_by_follow_up(mine, form, r.n, by)[0]
+        ruled = {mine.issue_of(one.id) for one in form.rulings}
+        ruled |= {issue.id for p in new if (issue := r.ledger.repeated(p))}
         dropped = [p for p in mine.having("defended", "partly accepted", "unresolved") if p.id not in ruled]
         entries += [Slip("dropped", p.id, by, r.n) for p in dropped]
     return [*entries, *new]

@@ -87,6 +87,7 @@ class Response(Form):
     move: Annotated[Literal["concede", "rebut", "trade-off"], folded("concede", "rebut", "trade-off")]
     argument: str
     evidence: Cites = Field(default_factory=no_items)
+    same_as: str = Field(default="", description="the id of an earlier point that is the same issue; empty for none")
 
 
 class Defense(Form):
@@ -112,6 +113,7 @@ class Ruling(Form):
     ]
     reason: str = Field(description="for resolved: what convinced you")
     evidence: Cites = Field(default_factory=no_items)
+    same_as: str = Field(default="", description="the id of an earlier point that is the same issue; empty for none")
 
 
 class FollowUp(Form):

@@ -305,11 +305,18 @@ def severity(ledger: Ledger, point: Point) -> str:
     return "P2" if weighed == "P1" and point.struck else weighed
 
 
+DECIDER = "decider"
+"""The seat of the user who decides in place of the judge."""
+
+
 def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
     """The judge's last ruling; what it raised itself is valid. A concession is binding (C12)."""
     word = "valid" if judge in point.voices else ""
     own = [one for one in point.wordings if one.by == judge]
     for move in ledger.moves:
+        if move.point == point.id and move.by == DECIDER and move.kind in RULINGS:
+            word = RULINGS[move.kind]  # the user's own ruling counts, whatever the judge said
+            continue
         mine = move.point == point.id and move.by == judge and move.kind in RULINGS
         if not mine or Slip("walked back", point.id, judge, move.round) in ledger.slips:
             continue
@@ -322,7 +329,7 @@ def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
 
 
 def reason(ledger: Ledger, point: Point, judge: str = "judge") -> str:
-    said = [m.reason for m in ledger.moves if m.point == point.id and m.by == judge and m.reason]
+    said = [m.reason for m in ledger.moves if m.point == point.id and m.by in (judge, DECIDER) and m.reason]
     return said[-1] if said else ""
 
 

@@ -148,7 +148,7 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
     points = [r for r in rows if r["entry"] == "point"]
     moves = [r for r in rows if r["entry"] == "move"]
     if moves:
-        words = ((RULINGS if m["by"] == "judge" else VERBS).get(m["kind"], m["kind"]) for m in moves)
+        words = ((RULINGS if m["by"] in ("judge", "decider") else VERBS).get(m["kind"], m["kind"]) for m in moves)
         parts.append(
             _tally(w if m["point"] in known else "about an unknown point" for m, w in zip(moves, words, strict=True))
         )

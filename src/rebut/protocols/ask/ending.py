@@ -5,6 +5,7 @@ from __future__ import annotations
 from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
+from rebut.core.types import Material
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, baseless
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
@@ -13,7 +14,7 @@ from rebut.domain.render import section
 from rebut.domain.side_by_side import GivenAnswer, SideBySide
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate, Failure
-from rebut.protocols.ask import one_sided, prompts
+from rebut.protocols.ask import ballot, one_sided, prompts
 from rebut.protocols.ask.forms import Choice
 from rebut.protocols.ask.one_sided import BLIND
 from rebut.protocols.ask.state import PARTIES, AskState, against, author, title
@@ -48,7 +49,8 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
 
     judge = debate.seat("judge")
     try:
-        answer = await debate.ask(judge, "verdict", prompt, schema=Choice, check=check, closing=True)
+        shown = Material(ballot=ballot.of_verdict(debate.topic, state, ledger))
+        answer = await debate.ask(judge, "verdict", prompt, schema=Choice, check=check, closing=True, material=shown)
     except ParticipantFailed as error:
         return no_verdict(debate, state, error)
     choice = answer.value

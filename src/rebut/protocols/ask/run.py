@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.core.types import Material
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
-from rebut.protocols.ask import ending, one_sided, prompts
+from rebut.protocols.ask import ballot, ending, one_sided, prompts
 from rebut.protocols.ask.forms import Comparison
 from rebut.protocols.ask.state import PARTIES, AnswerTurn, AskState, against, title
 from rebut.protocols.duel import render, reply_checks
@@ -66,7 +67,8 @@ async def compare(debate: Debate, state: AskState) -> Comparison:
     prompt = fill(prompts.COMPARE, fences=FENCES, topic=debate.quote("topic", debate.topic), answers=both)
     who = debate.seat("judge")
     try:
-        got = await debate.ask(who, "comparison", prompt, schema=Comparison)
+        shown = Material(ballot=ballot.of_comparison(debate.topic, state))
+        got = await debate.ask(who, "comparison", prompt, schema=Comparison, material=shown)
     except ParticipantFailed as error:
         hint = "Both answers are kept. Resume when it can answer, or fork with another --judge."
         raise aborted(debate, who, "did not compare the answers", error, hint) from error

@@ -51,7 +51,7 @@ async def one_round(r: Round, state: CrossState) -> str:
         return _without_judge(r, state, error)
     state.last = judged
     keep_page()
-    choice, by = await questions.decide(r, judged)
+    choice, by = await questions.decide(r, state, judged)
     state.history.append(Recommended(r.n, judged.choice, judged.reason, choice, by))
     state.rebuttal = state.unwritten = ""
     if choice == "B" and not r.settings.skip_materialize_opposite:

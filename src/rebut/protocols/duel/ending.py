@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rebut.core.ballot import Ballot
 from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import counted, squeeze, tame
+from rebut.core.types import Material
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
 from rebut.domain.prompts import FENCES, fill
 from rebut.domain.worth import TAKEN, Worth, fates, quoted
 from rebut.engine.debate import Debate
-from rebut.protocols.duel import prompts, render, reply_checks
+from rebut.protocols.duel import ballot, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Decision
 from rebut.protocols.duel.state import DuelState
 from rebut.protocols.shared import UNCONTESTED, aborted, of_rounds
@@ -37,7 +39,8 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
     judge, check = debate.seat("judge"), reply_checks.decision(ledger)
     data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": state.exchanges()}
     try:
-        answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True)
+        shown = Material(ballot=_ballot(debate, ledger))
+        answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True, material=shown)
     except ParticipantFailed as error:
         return no_verdict(debate, state, error, data)
     decision = answer.value
@@ -70,6 +73,16 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             debate.answers, ledger, decision.winner, "" if rounds == planned else of_rounds(rounds, planned).lower()
         ),
     )
+
+
+def _ballot(debate: Debate, ledger: Ledger) -> Ballot:
+    """What a person who judges is shown: both sides in a sentence, and the points."""
+    answers = debate.answers
+    said = [_position(v) for k, v in answers.items() if k.endswith("@proposer")]
+    challenge = answers.get("r1/challenge@challenger")
+    others = challenge.get("alternatives") if isinstance(challenge, dict) else None
+    alternative = str(others[0]) if isinstance(others, list) and others else ""
+    return ballot.of_judge(debate.topic, ledger, next((p for p in reversed(said) if p), ""), alternative)
 
 
 def _heading(state: DuelState, ledger: Ledger, rounds: int, planned: int, baseless: bool) -> str:

@@ -128,21 +128,16 @@ def test_a_judge_at_the_terminal_writes_the_reasons_in_an_editor(workspace: Path
 
     def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
         expect("judge: your turn")
-        expect("winner, number or word")
-        type_("challenger\r")
-        expect("reasoning: ")
+        expect("P/C > ")
+        type_("c")
+        for _ in range(3):
+            expect("h/m/l > ")
+            type_("h")
+        expect("What to do now")
+        type_(f"{verdict['recommendation']}\r")
+        expect("Why (Enter")
         type_(":e\r")
         expect("3 words from your editor")
-        for field in ("genuine_disagreement", "evidence_quality", "challenge_depth"):
-            expect(f"{field}, number or word")
-            type_("high\r")
-        for field in ("agreements 1", "disagreements 1"):
-            expect(f"{field}: fill in?")
-            type_("\r")
-        expect("unresolved 1")
-        type_("\r")
-        expect("recommendation: ")
-        type_(f"{verdict['recommendation']}\r")
 
     code, screen = at_a_terminal(words, env, workspace, talk)
     assert code == 0, screen
@@ -154,9 +149,12 @@ def test_control_c_in_the_editor_keeps_the_draft_and_the_debate(workspace: Path)
     words, env = judged_by_a_person(workspace, editor)
 
     def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
-        expect("winner, number or word")
-        type_("challenger\r")
-        expect("reasoning: ")
+        expect("P/C > ")
+        type_("c")
+        for _ in range(3):
+            expect("h/m/l > ")
+            type_("h")
+        expect("What to do now")
         type_(":e\r")
         expect("EDITING")
         type_("\x03")

@@ -50,8 +50,8 @@ class Listed:
     title: str
     text: str
     severity: str = ""
-    key: str = ""
-    """The ruling that stands already, by the key of its option; empty if the person must rule."""
+    stands: str = ""
+    """The ruling that stands already, in words; empty if the person must rule."""
 
 
 @frozen

@@ -12,6 +12,8 @@ from rebut.core.json_value import Json
 EVERYTHING, REASON, EDIT = "?", "w", "e"
 SEVERITIES = (Option("1", "P1", "P1"), Option("2", "P2", "P2"), Option("3", "P3", "P3"))
 ENTER = ("", "\r", "\n")
+TIED = "\u00a0"
+"""Between words that stay on one line."""
 
 
 class Decisions:
@@ -60,14 +62,15 @@ class Decisions:
 
     def _paragraph(self, text: str, indent: str = "  ") -> None:
         for line in plain(text).splitlines() or [""]:
-            rows = textwrap.wrap(line, columns() - 2, initial_indent=indent, subsequent_indent=f"{indent}  ")
-            self._write("\n".join(rows or [""]) + "\n")
+            lead = indent + " " * (len(line) - len(line.lstrip(" ")))
+            rows = textwrap.wrap(line.strip(), columns() - 2, initial_indent=lead, subsequent_indent=f"{lead}  ")
+            self._write("\n".join(rows or [""]).replace(TIED, " ") + "\n")
 
     # one key each
 
     async def _pick(self, pick: Pick, *, first: bool) -> Option:
-        if offered := "   ".join(f"[{one.key}] {one.words}" for one in pick.options if one.words):
-            self._paragraph(f"{pick.ask}  {offered}" if pick.ask else offered)
+        if offered := _side_by_side(pick.ask, *_named(pick.options)):
+            self._paragraph(offered)
         rulings = self._ballot.rulings
         if first:
             hints = [f"a number changes the ruling on a {rulings.noun}"] if rulings and rulings.rows else []
@@ -97,7 +100,7 @@ class Decisions:
 
     async def _walk(self, rulings: Rulings) -> None:
         """Every row on which the person must rule, one after the other."""
-        left = [row for row in rulings.rows if not row.key]
+        left = [row for row in rulings.rows if not row.stands]
         for number, row in enumerate(left, 1):
             more = f" ({number} of {len(left)}; a capital letter is for all that follow, too)" if len(left) > 1 else ""
             pressed = await self._rule(rulings, row, more)
@@ -114,12 +117,11 @@ class Decisions:
         self._paragraph(row.text, "    ")
         edit = (Option(EDIT, None, "edit its severity"),) if rulings.severity else ()
         options = (*rulings.options, *edit)
-        offered = "   ".join(f"[{one.key}] {one.words}" for one in options)
-        stands = next((one.words for one in rulings.options if one.key == row.key), "")
-        self._paragraph(offered + (f"   [Enter] leave it: {stands}" if stands else ""))
+        leave = (f"[Enter] leave it: {row.stands}",) if row.stands else ()
+        self._paragraph(_side_by_side(*_named(options), *leave, f"[{EVERYTHING}] show everything"))
         while True:
             pressed = await self._pressed(options)
-            if pressed in ENTER and stands:
+            if pressed in ENTER and row.stands:
                 return ""
             option = _chosen(options, pressed)
             if pressed == EVERYTHING:
@@ -137,7 +139,7 @@ class Decisions:
         return pressed
 
     async def _severity(self) -> Option:
-        self._paragraph("its severity  " + "   ".join(f"[{one.key}] {one.words}" for one in SEVERITIES))
+        self._paragraph(_side_by_side("its severity", *_named(SEVERITIES)))
         while True:
             if option := _chosen(SEVERITIES, await self._pressed(SEVERITIES)):
                 return option
@@ -146,6 +148,7 @@ class Decisions:
     def _enter(self, rulings: Rulings, row: Listed, value: Json, severity: str, why: str) -> None:
         made: dict[str, Json] = {"id": row.id, rulings.ruling: value, rulings.reason: why}
         self._ruled[row.id] = made | ({rulings.severity: severity} if rulings.severity else {})
+        self._write(f"  {row.id}: {plain(str(value))}{f', {severity}' if severity else ''}\n")
 
     async def _pressed(self, options: Sequence[Option]) -> str:
         self._write(f"  {'/'.join(one.key for one in options)} > ")
@@ -167,6 +170,15 @@ class Decisions:
             if said:
                 return said
             self._write("  An answer is needed.\n")
+
+
+def _named(options: Sequence[Option]) -> list[str]:
+    return [f"[{one.key}] {one.words}" for one in options if one.words]
+
+
+def _side_by_side(*parts: str) -> str:
+    """Some words in one row, each of which stays in one piece where the row is wrapped."""
+    return "   ".join(part.replace(" ", TIED) if part.startswith("[") else part for part in parts if part)
 
 
 def _chosen(options: Sequence[Option], pressed: str) -> Option | None:

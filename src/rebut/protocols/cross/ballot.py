@@ -10,7 +10,6 @@ from rebut.domain.review_result import ReviewFinding
 from rebut.protocols.cross import prompts, render
 
 ACCEPT, REJECT = Option("a", "valid", "accept"), Option("r", "invalid", "reject")
-STANDS = {"valid": ACCEPT.key, "invalid": REJECT.key, "missing evidence": REJECT.key}
 CHOICE = Pick("choice", "", tuple(Option(key, key, words) for key, words in prompts.SHORT.items()))
 
 
@@ -43,7 +42,7 @@ def _rulings(findings: Sequence[ReviewFinding], *, judged: bool) -> Rulings:
             "  ".join(part for part in (f.id, f.severity, f.place, f.mark) if part),
             squeeze(f.text) + (f"\nto do: {squeeze(f.action)}" if f.action else ""),
             f.severity,
-            STANDS.get(f.ruling, "") if judged else "",
+            f.ruling if judged else "",
         )
         for f in findings
     )

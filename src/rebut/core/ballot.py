@@ -40,6 +40,8 @@ class Remark:
     ask: str
     usual: Mapping[str, str] = field(default_factory=dict)
     """Key of the first decision → the text that an empty line stands for; the empty key is for every other."""
+    many: str | None = None
+    """For a list with an entry per line: the field of an entry that has the text; empty if the text is the entry."""
 
 
 @frozen
@@ -79,6 +81,8 @@ class Ballot:
     picks: tuple[Pick, ...]
     rulings: Rulings | None = None
     remarks: tuple[Remark, ...] = ()
+    remarks_first: bool = False
+    """Whether the remarks are asked for before the decisions."""
     aside: str = ""
     """The field of a reason that the person may give before the first decision, where a key alone ends the form."""
     table: tuple[tuple[str, ...], ...] = ()

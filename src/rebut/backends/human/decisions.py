@@ -41,11 +41,13 @@ class Decisions:
         if ballot.rulings:
             await self._walk(ballot.rulings)
         picked, first = dict[str, Json](), ""
+        for remark in ballot.remarks if ballot.remarks_first else ():
+            picked[remark.name] = await self._remark(remark, first)
         for number, pick in enumerate(ballot.picks):
             option = await self._pick(pick, first=number == 0)
             first = first or option.key
             picked[pick.name] = option.value
-        for remark in ballot.remarks:
+        for remark in () if ballot.remarks_first else ballot.remarks:
             picked[remark.name] = await self._remark(remark, first)
         if ballot.aside:
             picked[ballot.aside] = self._reason
@@ -160,7 +162,18 @@ class Decisions:
 
     # texts
 
-    async def _remark(self, remark: Remark, first: str) -> str:
+    async def _lines(self, remark: Remark) -> Json:
+        """A list: an entry for each line, up to an empty one."""
+        self._write("\n")
+        self._paragraph(f"{remark.ask} (one a line; an empty line ends the list)")
+        out = list[Json]()
+        while said := (await self._line("  > ")).strip():
+            out.append({remark.many: said} if remark.many else said)
+        return out
+
+    async def _remark(self, remark: Remark, first: str) -> Json:
+        if remark.many is not None:
+            return await self._lines(remark)
         usual = remark.usual.get(first, remark.usual.get("", ""))
         offer = f"Enter: {usual}" if usual else "an answer is needed"
         self._write("\n")

@@ -15,9 +15,27 @@ OPTIONS = (
 )
 CONFIDENCE = Pick(
     "confidence",
-    "How sure are you now?",
+    "How sure are you?",
     (Option("h", "high", "high"), Option("m", "medium", "medium"), Option("l", "low", "low")),
 )
+
+
+def of_opening(topic: str) -> Ballot:
+    return Ballot(
+        case=(
+            squeeze(topic),
+            "",
+            "You lead this panel: take a position. Several experts attack it, then you answer them.",
+        ),
+        picks=(CONFIDENCE,),
+        remarks=(
+            Remark("position", "Your position"),
+            Remark("reasoning", "What it rests on; cite files as path:line", many="text"),
+            Remark("weaknesses", "Where it is weakest", many=""),
+            Remark("assumptions", "What must be true for it to hold", many=""),
+        ),
+        remarks_first=True,
+    )
 
 
 def of_confrontation(topic: str, position: str, points: Sequence[Point], lens: Callable[[str], str]) -> Ballot:

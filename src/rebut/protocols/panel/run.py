@@ -125,7 +125,8 @@ async def open_panel(debate: Debate, state: PanelState) -> None:
 async def _opening(scope: Debate) -> Opening:
     who, prompt = scope.seat("lead"), fill(prompts.OPENING, **prompt_head(scope, prompts.EVIDENCE_RULE))
     try:
-        answer = await scope.ask(who, "position", prompt, schema=Opening, check=reply_checks.opening)
+        shown, check = Material(ballot=ballot.of_opening(scope.topic)), reply_checks.opening
+        answer = await scope.ask(who, "position", prompt, schema=Opening, check=check, material=shown)
     except ParticipantFailed as error:
         raise lead_failed(scope, error, "did not open") from error
     return answer.value

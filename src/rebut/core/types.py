@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal, Protocol, get_args
 
 from rebut.core.ballot import Ballot
@@ -155,6 +155,8 @@ class Finding:
     rule_based: bool = False
     """An analyser raised it, not a model."""
     has_fix: bool = False
+    place: str = ""
+    """Its first citation."""
 
 
 @frozen
@@ -213,8 +215,11 @@ class Request:
 
     @property
     def sampling(self) -> Sampling:
-        """Temperature and seed as the seat has them."""
-        return self.participant.sampling
+        """Temperature and seed as the seat has them; a question that is asked again is drawn with another seed."""
+        own = self.participant.sampling
+        if own.seed is None or self.attempt == 1:
+            return own
+        return replace(own, seed=(own.seed + self.attempt - 1) % 2**31)
 
     @property
     def whole(self) -> str:

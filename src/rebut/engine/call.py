@@ -102,7 +102,7 @@ async def call_once(
         prompt=prompt,
         followup=step.followup,
         attempt=number,
-        schema=_json_schema(q.schema) if q.schema else None,
+        schema=_json_schema(q.schema, not runtime.ledger.points) if q.schema else None,
         schema_name=q.schema.__name__ if q.schema else "",
         timeout=min(runtime.limits.timeout, max(1.0, left)),
         patience=max(1.0, left),
@@ -187,9 +187,11 @@ class _Sending:
 
 
 @lru_cache(maxsize=256)
-def _json_schema(form: type[Form]) -> Mapping[str, Json]:
+def _json_schema(form: type[Form], first: bool) -> Mapping[str, Json]:
     """Cached: pydantic takes longer to generate a schema than the rest of a call takes."""
-    return form.model_json_schema()
+    from rebut.domain.forms import sent_schema
+
+    return sent_schema(form, first=first)
 
 
 async def _attempt(runtime: Runtime, request: Request, sending: _Sending) -> Attempt:

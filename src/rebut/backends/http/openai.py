@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from rebut.backends.http.schemas import NOT_KNOWN, schema_blamed, schema_in_prompt, schema_label
+from rebut.backends.http.schemas import NOT_KNOWN, closed, schema_blamed, schema_in_prompt, schema_label
 from rebut.backends.http.wire import PartialReply, Wire, count
 from rebut.core.json_value import Json
 from rebut.core.types import Request, Usage
@@ -22,6 +22,7 @@ class OpenAI(Wire):
         "max_tokens": "{} needs max_completion_tokens instead of max_tokens; continued with that",
         "stream_options": "{} does not report usage in a stream; continued without it",
         "reasoning_effort": "{} has no effort setting; continued without it",
+        "strict": "{} has no strict mode for schemas; continued without it",
         "response_format": "{} does not accept a schema; the schema is in the prompt",
     }
 
@@ -40,10 +41,13 @@ class OpenAI(Wire):
             if "response_format" in without:
                 text = schema_in_prompt(request)
             else:
-                # Strict mode supports only a part of JSON schema; the engine validates in any case.
-                schema: dict[str, Json] = {"name": schema_label(request), "schema": dict(request.schema)}
-                body["response_format"] = {"type": "json_schema", "json_schema": {**schema, "strict": False}}
-                sent.add("response_format")
+                # Not every server has strict mode; the engine validates in any case.
+                schema: dict[str, Json] = {"name": schema_label(request), "schema": closed(request.schema)}
+                body["response_format"] = {
+                    "type": "json_schema",
+                    "json_schema": {**schema, "strict": "strict" not in without},
+                }
+                sent |= {"response_format", "strict"} - without
         if request.followup:
             # One message, not two: several chat templates refuse two user messages in a row.
             text = f"{text}\n\n{request.followup}"
@@ -60,7 +64,9 @@ class OpenAI(Wire):
             return "stream_options"
         if "reasoning_effort" in sent and re.search(r"reasoning[._ ]?effort|think", message):
             return "reasoning_effort"
-        return "response_format" if "response_format" in sent and schema_blamed(message, status) else None
+        if not schema_blamed(message, status):
+            return None
+        return next((name for name in ("strict", "response_format") if name in sent), None)
 
 
 class _Completion(PartialReply):

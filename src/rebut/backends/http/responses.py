@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from rebut.backends.http.schemas import schema_blamed, schema_in_prompt, schema_label
+from rebut.backends.http.schemas import closed, schema_blamed, schema_in_prompt, schema_label
 from rebut.backends.http.wire import PartialReply, Wire, count
 from rebut.core.json_value import Json
 from rebut.core.types import Request, Usage
@@ -26,6 +26,7 @@ class Responses(Wire):
         "store": "{} does not accept store=false; it may keep what was sent",
         "xhigh": "{} has no effort above high; continued with that",
         "reasoning": "{} has no effort setting; continued without it",
+        "strict": "{} has no strict mode for schemas; continued without it",
         "text": "{} does not accept a schema; the schema is in the prompt",
     }
 
@@ -45,9 +46,9 @@ class Responses(Wire):
             if "text" in without:
                 text = schema_in_prompt(request)
             else:
-                schema: dict[str, Json] = {"name": schema_label(request), "schema": dict(request.schema)}
-                body["text"] = {"format": {"type": "json_schema", **schema, "strict": False}}
-                sent.add("text")
+                schema: dict[str, Json] = {"name": schema_label(request), "schema": closed(request.schema)}
+                body["text"] = {"format": {"type": "json_schema", **schema, "strict": "strict" not in without}}
+                sent |= {"text", "strict"} - without
         content: list[Json] = [{"type": "input_text", "text": text}]
         if request.followup:
             content.append({"type": "input_text", "text": request.followup})
@@ -65,7 +66,7 @@ class Responses(Wire):
         if "reasoning" in sent and re.search(r"reasoning|effort", message):
             return "reasoning"
         odd = re.search(r"text\.format|\btext\b", message) or schema_blamed(message, status)
-        return "text" if "text" in sent and odd else None
+        return next((name for name in ("strict", "text") if name in sent), None) if odd else None
 
 
 class _Response(PartialReply):

@@ -21,7 +21,7 @@ from rebut.protocols.ask.state import PARTIES, AskState, against, author, title
 from rebut.protocols.duel import render, reply_checks
 from rebut.protocols.duel.ending import is_accepted, moved
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, aborted, of_rounds
+from rebut.protocols.shared import UNCONTESTED, aborted, misread, of_rounds
 
 LONGEST = 120
 """Characters of an answer in a heading."""
@@ -61,7 +61,7 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
         heading=_heading(state, planned),
         decision=choice.answer,
         verdict=Verdict(choice.better, choice.reasoning, choice.answer, answer.model or judge.label),
-        doubts=tuple(_doubts(debate, state, ledger, PARTIES[chosen - 1])),
+        doubts=tuple(_doubts(debate, state, ledger, PARTIES[chosen - 1], choice.reasoning)),
         stopped=debate.stopped,
         final=_report(debate, state, choice),
         data={**_data(state), "decision": choice.model_dump(mode="json")},
@@ -78,7 +78,7 @@ def _heading(state: AskState, planned: int) -> str:
     return "VERDICT" if state.rounds in (0, planned) else f"VERDICT AFTER {of_rounds(state.rounds, planned)}"
 
 
-def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str) -> list[Doubt]:
+def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str, reasoning: str) -> list[Doubt]:
     """What takes something away from a verdict: not both answers were challenged and defended, in every round."""
     doubts = [Doubt("seats missing", missed.partition(" (")[0].upper(), missed) for missed in state.unequal]
     if state.rounds != debate.planned(debate.settings.rounds) and not state.closed and not doubts:
@@ -87,6 +87,8 @@ def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str) -> lis
         if not against(ledger, seat).points and not any(title(seat) in doubt.said for doubt in doubts):
             said = f"nothing was raised against {title(seat)}"
             doubts.append(Doubt("nothing raised", said.upper(), said))
+    if wrong := misread(ledger, reasoning):  # even after it was sent back
+        doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
     mine = [c.evidence for c in ledger.claims if c.by == winner] + [p.evidence for p in ledger.points if p.by == winner]
     if mine and all(baseless(cited) for cited in mine):
         said = f"every citation of {title(winner)} is absent"

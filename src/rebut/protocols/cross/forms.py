@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import Cites, Form, Glance, Need, Severity, cited, folded, no_items
+from rebut.domain.forms import LATER, Cites, Form, Glance, Need, SameAs, Severity, cited, folded, no_items
 from rebut.domain.ledger import MoveKind, Point
 from rebut.domain.review_result import MOVES
 
@@ -24,13 +24,15 @@ class Raised(Form):
     """One finding."""
 
     glance: ClassVar[Glance] = Glance(stays=False)
+    evidence: Cites = Field(
+        default_factory=no_items, description="where it is in the new version, with the line quoted"
+    )
     text: str = Field(description="what is wrong and what its consequence is, in one or two sentences")
-    severity: Severity = Field(description="P1 must not ship, P2 should be fixed before merging, P3 is minor")
     category: Category
-    evidence: Cites = Field(default_factory=no_items, description="path:line in the new version, with the line quoted")
+    severity: Severity = Field(description="P1 must not ship, P2 should be fixed before merging, P3 is minor")
     action: str = Field(default="", description="what to do about it")
     fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
-    same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
+    same_as: SameAs
 
     def point(self, by: str, round: int) -> Point:
         """For the ledger."""
@@ -48,20 +50,36 @@ class Raised(Form):
         )
 
 
+States = Literal["fixed", "still there", "withdrawn", "not checked"]
+
+
+class Earlier(Form):
+    """What the version under review shows about an earlier finding."""
+
+    glance: ClassVar[Glance] = Glance("reason", "state", "id", stays=False)
+    id: str = Field(description="the id of the earlier finding, such as F1")
+    reason: str = Field(default="", description="what in this version shows it")
+    state: Annotated[States, folded("fixed", "still there", "withdrawn", "not checked")]
+
+
 class CodeCritique(Form):
     """The critique of a change."""
 
     findings: list[Raised] = Field(default_factory=no_items, description="the gravest first")
-    agrees: bool = Field(description="true only if no P1 or P2 speaks against the artifact as it is")
+    earlier: list[Earlier] = Field(
+        default_factory=no_items, description="one for every finding of earlier rounds", json_schema_extra=LATER
+    )
     agreements: list[str] = Field(default_factory=no_items, description="what is good and should be kept")
     suggestions: list[str] = Field(
         default_factory=no_items, description="what would make it better, beyond the findings"
     )
+    agrees: bool = Field(description="true only if no P1 or P2 speaks against the artifact as it is")
     need: Need
 
     def is_agreement(self) -> bool:
         """Also without a P1 or P2: nothing then speaks against the artifact."""
-        return self.agrees or all(one.severity == "P3" for one in self.findings)
+        settles = any(one.state in ("fixed", "withdrawn") for one in self.earlier)
+        return self.agrees or settles or all(one.severity == "P3" for one in self.findings)
 
 
 class ProposalCritique(CodeCritique):
@@ -78,10 +96,13 @@ class Weighed(Form):
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id", stays=False)
     id: str = Field(description="the finding's id, such as F1")
-    ruling: Annotated[Literal["valid", "invalid", "missing evidence"], folded("valid", "invalid", "missing evidence")]
-    severity: Severity = Field(description="the severity that you consider right, whatever the critic said")
     reason: str
-    same_as: str = Field(default="", description="the id of an earlier finding that is the same issue; empty for none")
+    severity: Severity = Field(description="the severity that you consider right, whatever the critic said")
+    ruling: Annotated[
+        Literal["valid", "invalid", "missing evidence", "fixed"],
+        folded("valid", "invalid", "missing evidence", "fixed"),
+    ]
+    same_as: SameAs
 
     @property
     def move(self) -> MoveKind:
@@ -94,14 +115,20 @@ class Judgement(Form):
 
     findings: list[Weighed] = Field(default_factory=no_items, description="one for every finding that is still open")
     missed: list[Raised] = Field(default_factory=no_items, description="what the critic should have seen")
+    unresolved: list[str] = Field(default_factory=no_items)
+    next_actions: list[str] = Field(default_factory=no_items)
+    rebuttal: str = Field(default="", description="for D: the answer to the critique")
+    reason: str = Field(description="the reason for the choice that follows")
     choice: Choice = Field(
         description="A keep the original; B accept what the critic recommends; C write a compromise and continue; "
         "D rebut the critique and continue; E stop without a decision"
     )
-    reason: str = Field(description="why this choice")
-    rebuttal: str = Field(default="", description="for D: the answer to the critique")
-    unresolved: list[str] = Field(default_factory=no_items)
-    next_actions: list[str] = Field(default_factory=no_items)
+
+
+class Additions(Form):
+    """The critic's rulings on what the judge added."""
+
+    findings: list[Weighed] = Field(default_factory=no_items, description="one for every finding that was added")
 
 
 class NextText(Form):

@@ -123,7 +123,7 @@ def judged_by_a_person(workspace: Path, editor: str) -> tuple[list[str], dict[st
 
 
 def test_a_judge_at_the_terminal_writes_the_reasons_in_an_editor(workspace: Path) -> None:  # C1, D5
-    words, env = judged_by_a_person(workspace, script(workspace.parent, "ed", put("D1 was conceded.")))
+    words, env = judged_by_a_person(workspace, script(workspace.parent, "ed", put("D1 decides it.")))
     verdict = duels.verdict()
 
     def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
@@ -141,7 +141,7 @@ def test_a_judge_at_the_terminal_writes_the_reasons_in_an_editor(workspace: Path
 
     code, screen = at_a_terminal(words, env, workspace, talk)
     assert code == 0, screen
-    assert "VERDICT  challenger" in screen and "D1 was conceded." in screen
+    assert "VERDICT  challenger" in screen and "D1 decides it." in screen
 
 
 def test_control_c_in_the_editor_keeps_the_draft_and_the_debate(workspace: Path) -> None:  # C1, C14

@@ -194,6 +194,8 @@ class Request:
     attempt: int = 1
     schema: Mapping[str, Json] | None = None
     schema_name: str = ""
+    loose_schema: Mapping[str, Json] | None = field(default=None, compare=False)
+    """The schema with optional keys, for the embedded model: it is asked field by field, and only for the others."""
     timeout: float = 240.0
     """Seconds for the whole call, retries included."""
     max_output: int = 4096

@@ -76,6 +76,8 @@ def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
 
 LATER: dict[str, Any] = {"x-later": True}
 """Marks a field that makes sense only once there are points: it is not in the schema before that."""
+ASKED: dict[str, Any] = {"x-asked": True}
+"""Marks an optional field for which the embedded model is asked, too: without it the reply would say nothing."""
 NO_ID = ("", "-", "–", "none", "null", "n/a", "na", "new", "no")
 
 
@@ -97,18 +99,18 @@ SameAs = Annotated[
 ]
 
 
-def sent_schema(form: type[BaseModel], *, first: bool) -> dict[str, Any]:
-    """The JSON schema that a model gets.
+def sent_schema(schema: Mapping[str, Any], *, first: bool) -> dict[str, Any]:
+    """The JSON schema of a form as a model gets it.
 
     Every key is required, so that a grammar that writes required keys first keeps their order: reasons before the
     conclusion. Titles and defaults are left out: they say nothing that the names do not. Before there are points
     (`first`), fields about earlier points are left out. A reply that lacks an optional key is still read.
     """
-    schema: dict[str, Any] = _asked(form.model_json_schema(), first)
-    while unused := set(schema.get("$defs", ())) - set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(schema))):
+    out: dict[str, Any] = {"title": schema["title"], **_asked(schema, first)}
+    while unused := set(out.get("$defs", ())) - set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(out))):
         for name in unused:
-            del schema["$defs"][name]
-    return schema
+            del out["$defs"][name]
+    return out
 
 
 def _asked(node: Any, first: bool) -> Any:
@@ -116,7 +118,7 @@ def _asked(node: Any, first: bool) -> Any:
         return [_asked(one, first) for one in node]
     if not isinstance(node, dict):
         return node
-    dropped = {"title", "default", "x-later", *(("description",) if "properties" in node else ())}
+    dropped = {"title", "default", "x-later", "x-asked", *(("description",) if "properties" in node else ())}
     out = {key: _asked(value, first) for key, value in node.items() if key not in dropped or isinstance(value, dict)}
     for key in ("properties", "$defs"):
         if isinstance(names := node.get(key), dict):

@@ -48,8 +48,10 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
     steering = steering_of(runtime, plan)
     control.under_way.append(steering)
 
+    debate = debate_of(runtime, plan)
+
     async def publish() -> list[str]:
-        return await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings))
+        return await _write_artifacts(runtime, plan, _unfinished(runtime, plan, debate))
 
     async def take_notes() -> None:
         with suppress(RecordError):  # a journal that cannot be written ends the debate itself
@@ -62,7 +64,7 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
     await _take_notes(runtime, steering, folder)  # those that were left while no process ran the debate
     looking = asyncio.ensure_future(take_notes())
     try:
-        return await _to_the_end(runtime, plan, lambda: _take_notes(runtime, steering, folder))
+        return await _to_the_end(runtime, plan, debate, lambda: _take_notes(runtime, steering, folder))
     finally:
         looking.cancel()
         runtime.working_time.stop()
@@ -91,9 +93,10 @@ async def replay(plan: Plan, environment: Environment, record: Record) -> Outcom
     return _filled(outcome, runtime, plan) if outcome.complete else outcome
 
 
-async def _to_the_end(runtime: Runtime, plan: Plan, take_notes: Callable[[], Awaitable[None]]) -> Outcome:
+async def _to_the_end(
+    runtime: Runtime, plan: Plan, debate: Debate, take_notes: Callable[[], Awaitable[None]]
+) -> Outcome:
     """Run the protocol, write its files and close the session. A deadline gives a partial outcome instead."""
-    debate = debate_of(runtime, plan)
     try:
         outcome = await plan.protocol.run(debate)
     except DeadlineReached as error:
@@ -102,8 +105,7 @@ async def _to_the_end(runtime: Runtime, plan: Plan, take_notes: Callable[[], Awa
         await runtime.sync()
         return partial
     except (Interrupted, asyncio.CancelledError):
-        known = plan.protocol.partial(debate).data if plan.protocol.partial and runtime.record.answers else {}
-        await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, so_far=known))
+        await _write_artifacts(runtime, plan, _unfinished(runtime, plan, debate))
         await runtime.sync()
         raise
     except (ParticipantFailed, TooFewReplies, Aborted) as error:
@@ -124,6 +126,12 @@ async def _to_the_end(runtime: Runtime, plan: Plan, take_notes: Callable[[], Awa
     await runtime.append(Closed(outcome=outcome.to_json()))
     Timings.beside(runtime.root).add(runtime.record)
     return outcome
+
+
+def _unfinished(runtime: Runtime, plan: Plan, debate: Debate) -> Ended:
+    """The debate as it is by now, for files that are written before it ends."""
+    known = plan.protocol.partial(debate).data if plan.protocol.partial and runtime.record.answers else {}
+    return Ended(runtime.record, plan.settings, so_far=known)
 
 
 def debate_of(runtime: Runtime, plan: Plan) -> Debate:

@@ -22,7 +22,6 @@ class OpenAI(Wire):
         "max_tokens": "{} needs max_completion_tokens instead of max_tokens; continued with that",
         "stream_options": "{} does not report usage in a stream; continued without it",
         "reasoning_effort": "{} has no effort setting; continued without it",
-        "strict": "{} has no strict mode for schemas; continued without it",
         "response_format": "{} does not accept a schema; the schema is in the prompt",
     }
 
@@ -41,13 +40,10 @@ class OpenAI(Wire):
             if "response_format" in without:
                 text = schema_in_prompt(request)
             else:
-                # Not every server has strict mode; the engine validates in any case.
+                # A server without strict mode ignores it; the engine validates in any case.
                 schema: dict[str, Json] = {"name": schema_label(request), "schema": closed(request.schema)}
-                body["response_format"] = {
-                    "type": "json_schema",
-                    "json_schema": {**schema, "strict": "strict" not in without},
-                }
-                sent |= {"response_format", "strict"} - without
+                body["response_format"] = {"type": "json_schema", "json_schema": {**schema, "strict": True}}
+                sent.add("response_format")
         if request.followup:
             # One message, not two: several chat templates refuse two user messages in a row.
             text = f"{text}\n\n{request.followup}"
@@ -64,9 +60,7 @@ class OpenAI(Wire):
             return "stream_options"
         if "reasoning_effort" in sent and re.search(r"reasoning[._ ]?effort|think", message):
             return "reasoning_effort"
-        if not schema_blamed(message, status):
-            return None
-        return next((name for name in ("strict", "response_format") if name in sent), None)
+        return "response_format" if "response_format" in sent and schema_blamed(message, status) else None
 
 
 class _Completion(PartialReply):

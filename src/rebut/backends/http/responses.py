@@ -26,7 +26,6 @@ class Responses(Wire):
         "store": "{} does not accept store=false; it may keep what was sent",
         "xhigh": "{} has no effort above high; continued with that",
         "reasoning": "{} has no effort setting; continued without it",
-        "strict": "{} has no strict mode for schemas; continued without it",
         "text": "{} does not accept a schema; the schema is in the prompt",
     }
 
@@ -47,8 +46,8 @@ class Responses(Wire):
                 text = schema_in_prompt(request)
             else:
                 schema: dict[str, Json] = {"name": schema_label(request), "schema": closed(request.schema)}
-                body["text"] = {"format": {"type": "json_schema", **schema, "strict": "strict" not in without}}
-                sent |= {"text", "strict"} - without
+                body["text"] = {"format": {"type": "json_schema", **schema, "strict": True}}
+                sent.add("text")
         content: list[Json] = [{"type": "input_text", "text": text}]
         if request.followup:
             content.append({"type": "input_text", "text": request.followup})
@@ -66,7 +65,7 @@ class Responses(Wire):
         if "reasoning" in sent and re.search(r"reasoning|effort", message):
             return "reasoning"
         odd = re.search(r"text\.format|\btext\b", message) or schema_blamed(message, status)
-        return next((name for name in ("strict", "text") if name in sent), None) if odd else None
+        return "text" if "text" in sent and odd else None
 
 
 class _Response(PartialReply):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import select
@@ -16,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+
+from rebut.core import process
 
 # Whole colour and cursor sequences are removed. Of longer sequences (titles, links) only the control characters are
 # removed, so that a model cannot hide text by opening a sequence and never closing it.
@@ -208,12 +209,7 @@ class Editor:
 async def _run(command: Sequence[str]) -> int:
     """The exit code of an editor, which draws on standard error like everything else that is shown to the person."""
     with _terminal_restored():
-        child = await asyncio.create_subprocess_exec(*command, stdout=sys.stderr.fileno())
-        try:
-            return await child.wait()
-        finally:
-            if child.returncode is None:
-                child.terminate()
+        return await process.run_for_user(command, stdout=sys.stderr.fileno())
 
 
 def _answer(file: Path, question: str) -> str:

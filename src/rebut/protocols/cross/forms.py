@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import LATER, Cites, Form, Glance, Need, SameAs, Severity, cited, folded, no_items
+from rebut.domain.forms import ASKED, LATER, Cites, Form, Glance, Need, SameAs, Severity, cited, folded, no_items
 from rebut.domain.ledger import MoveKind, Point
 from rebut.domain.review_result import MOVES
 
@@ -65,7 +65,9 @@ class Earlier(Form):
 class CodeCritique(Form):
     """The critique of a change."""
 
-    findings: list[Raised] = Field(default_factory=no_items, description="the gravest first")
+    findings: list[Raised] = Field(
+        default_factory=no_items, description="what is wrong, the gravest first", json_schema_extra=ASKED
+    )
     earlier: list[Earlier] = Field(
         default_factory=no_items, description="one for every finding of earlier rounds", json_schema_extra=LATER
     )

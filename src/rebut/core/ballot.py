@@ -23,7 +23,7 @@ class Option:
 
 
 @frozen
-class Pick:
+class KeyChoice:
     """One decision, made by one key."""
 
     name: str
@@ -78,7 +78,7 @@ class Ballot:
 
     case: tuple[str, ...]
     """Paragraphs."""
-    picks: tuple[Pick, ...]
+    picks: tuple[KeyChoice, ...]
     rulings: Rulings | None = None
     remarks: tuple[Remark, ...] = ()
     remarks_first: bool = False

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 
 from rebut.backends.human.terminal import columns, drawn, plain
-from rebut.core.ballot import Ballot, Listed, Option, Pick, Remark, Rulings
+from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.json_value import Json
 
 EVERYTHING, REASON, EDIT = "?", "w", "e"
@@ -70,7 +70,7 @@ class Decisions:
 
     # one key each
 
-    async def _pick(self, pick: Pick, *, first: bool) -> Option:
+    async def _pick(self, pick: KeyChoice, *, first: bool) -> Option:
         if offered := _side_by_side(pick.ask, *_named(pick.options)):
             self._paragraph(offered)
         rulings = self._ballot.rulings

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from rebut.backends.human.decisions import Decisions
 from rebut.backends.human.terminal import Editor, Keyboard, NotWritten, plain, readable, to_stderr, unfenced
-from rebut.core.ballot import Ballot, Option, Pick
+from rebut.core.ballot import Ballot, KeyChoice, Option
 from rebut.core.errors import WaitingForPerson
 from rebut.core.json_value import Json
 from rebut.core.types import Reply, Request
@@ -129,7 +129,7 @@ def one_key(schema: Schema) -> Ballot | None:
     letters = [str(option) for option in part.get("enum", ())]
     if not letters or not all(len(o) == 1 and o.isupper() for o in letters):
         return None
-    return Ballot((), (Pick(name, "", tuple(Option(letter, letter, "") for letter in letters)),))
+    return Ballot((), (KeyChoice(name, "", tuple(Option(letter, letter, "") for letter in letters)),))
 
 
 class SchemaForm:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from rebut.core.ballot import Ballot, Option, Pick, Remark
+from rebut.core.ballot import Ballot, KeyChoice, Option, Remark
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger
 from rebut.protocols.ask.state import PARTIES, AskState, author
 from rebut.protocols.duel.ballot import NO_REASON, points
 
-SAME = Pick(
+SAME = KeyChoice(
     "same",
     "Would a reader do the same by following either?",
     (Option("S", True, "the same"), Option("D", False, "different things")),
 )
-BETTER = Pick("better", "Which is better?", (Option("1", "answer 1", "answer 1"), Option("2", "answer 2", "answer 2")))
+BETTER = KeyChoice(
+    "better", "Which is better?", (Option("1", "answer 1", "answer 1"), Option("2", "answer 2", "answer 2"))
+)
 
 
 def of_comparison(topic: str, state: AskState) -> Ballot:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.core.ballot import Ballot, Listed, Option, Pick, Remark, Rulings
+from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.text import squeeze
 from rebut.domain.review_result import ReviewFinding
 from rebut.protocols.cross import prompts, render
 
 ACCEPT, REJECT = Option("a", "valid", "accept"), Option("r", "invalid", "reject")
-CHOICE = Pick("choice", "", tuple(Option(key, key, words) for key, words in prompts.SHORT.items()))
+CHOICE = KeyChoice("choice", "", tuple(Option(key, key, words) for key, words in prompts.SHORT.items()))
 
 
 def of_decider(findings: Sequence[ReviewFinding], where: str, advice: str) -> Ballot:

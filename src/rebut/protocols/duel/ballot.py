@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rebut.core.ballot import Ballot, Option, Pick, Remark
+from rebut.core.ballot import Ballot, KeyChoice, Option, Remark
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger
 from rebut.protocols.duel import render
 
-WINNER = Pick(
+WINNER = KeyChoice(
     "winner",
     "Who had the better case?",
     (Option("P", "proposer", "the proposer"), Option("C", "challenger", "the challenger")),
 )
 LEVELS = (Option("h", "high", "high"), Option("m", "medium", "medium"), Option("l", "low", "low"))
 RATINGS = (
-    Pick("genuine_disagreement", "Did the challenger hold a position of its own?", LEVELS),
-    Pick("evidence_quality", "Did both sides cite specifics?", LEVELS),
-    Pick("challenge_depth", "Were the challenges substantial?", LEVELS),
+    KeyChoice("genuine_disagreement", "Did the challenger hold a position of its own?", LEVELS),
+    KeyChoice("evidence_quality", "Did both sides cite specifics?", LEVELS),
+    KeyChoice("challenge_depth", "Were the challenges substantial?", LEVELS),
 )
 NO_REASON = "the judge, a person, gave no reason"
 

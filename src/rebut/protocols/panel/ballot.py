@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rebut.core.ballot import Ballot, Listed, Option, Pick, Remark, Rulings
+from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Point
 
@@ -13,7 +13,7 @@ OPTIONS = (
     Option("p", "partial", "accept in part"),
     Option("r", "reject", "reject"),
 )
-CONFIDENCE = Pick(
+CONFIDENCE = KeyChoice(
     "confidence",
     "How sure are you?",
     (Option("h", "high", "high"), Option("m", "medium", "medium"), Option("l", "low", "low")),

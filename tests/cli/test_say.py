@@ -62,7 +62,7 @@ def test_another_process_says_something_and_both_sides_get_it_in_the_next_round(
     assert having(record) == ["r2/defense@proposer", "r2/follow-up@challenger", "verdict@judge"]
     prompt = record.calls["r2/defense@proposer"].asked[1].prompt
     assert "«begin note 1 of the user " in prompt and f"»\n{NOTE}\n«end note 1 of the user " in prompt
-    assert f"note of the user, for every seat from the next round on: {NOTE}" in told
+    assert f"note to every seat, from the next round on: {NOTE}" in " ".join(told.split())
     assert piped("replay", id, cwd=workspace).returncode == 0, "the same questions"
     assert piped("verify", id, cwd=workspace).returncode == 0
     shown = piped("show", id, "--no-pager", cwd=workspace).stdout
@@ -117,7 +117,7 @@ def test_a_note_that_comes_after_the_last_question_reached_no_seat_and_is_called
     id = when_asked("verdict@judge").opened.id
     assert piped("say", id, NOTE, cwd=workspace).returncode == 0
     out, _ = running.communicate(timeout=60)
-    assert " ".join(f"note of the user, which came too late for every seat: {NOTE}".split()) in " ".join(out.split())
+    assert " ".join(f"the user's note came too late for every seat: {NOTE}".split()) in " ".join(out.split())
     assert having(newest()) == []
     assert "note of the user, too late for every seat" in piped("show", id, "--no-pager", cwd=workspace).stdout
 
@@ -164,7 +164,7 @@ def test_n_takes_a_note_at_the_terminal(tmp_path: Path, workspace: Path) -> None
         terminal.type("no naïve settling, pleasx")
         terminal.expect("pleasx_")
         terminal.type("\x7fe\r")
-        terminal.expect("note of the user, for every seat from the next round on: no naïve settling, please")
+        terminal.expect("note to every seat, from the next round on: no naïve settling, please")
         assert terminal.end() == 0
     assert having(newest(), "no naïve settling, please") == [
         "r2/defense@proposer",

@@ -79,8 +79,8 @@ def described(record: Record) -> list[str]:
     notes = [*record.notes]
     late = unheard(record)
     for note in notes_of(record):
-        when = "which came too late for every seat" if note in late else "which the seats got"
-        notes.append(f"note of the user, {when}: {cut(note.text, 160)}")
+        what = "the user's note came too late for every seat" if note in late else "the user told the seats"
+        notes.append(f"{what}: {cut(note.text, 160)}")
     notes += fallbacks(record)
     for call in record.calls.values():
         seat = seat_of(call.key)

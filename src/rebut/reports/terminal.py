@@ -171,7 +171,7 @@ def decided(fact: Fact) -> str:
     if fact.key == "more" and isinstance(fact.value, int):
         return f"extended by hand: {counted(fact.value, 'more round')}"
     if fact.key.startswith(FACT) and isinstance(fact.value, dict):
-        return f"note of the user, for every seat from the next round on: {fact.value.get('text')}"
+        return f"note to every seat, from the next round on: {fact.value.get('text')}"
     if fact.key.endswith("#spared"):
         return f"skipped, since the answer could not change the outcome: {fact.value}"
     return ""

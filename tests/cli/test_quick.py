@@ -62,7 +62,7 @@ REVIEW = {
 def test_a_question_is_asked_with_or_without_its_verb(tmp_path: Path, workspace: Path, words: list[str]) -> None:
     done = voices.cli(*words, "--with", company(tmp_path / "s", said(same=True), 3), "--json", cwd=workspace)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["heading"] == "UNCONTESTED"
+    assert json.loads(done.stdout)["heading"] == "BOTH AGREE: Keep Redis"
     record = opened()
     assert record.opened.protocol == "ask" and record.opened.settings["rounds"] == 1
     assert (record.limits["timeout"], record.limits["calls"]) == (90, 12)

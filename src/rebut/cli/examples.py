@@ -22,6 +22,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("more", "one more round of the last debate"),
         ("more k7m2 --max-usd 2", "of this one, for two dollars at most"),
     ),
+    "say": (
+        ('say last "We cannot add a second node this year."', "every seat gets it from the next round on"),
+        ("say k7m2 - < note.txt", "a note from a file"),
+    ),
     "duel": (
         ('duel "Redis or Memcached?" --proposer claude --challenger codex', "two command-line tools argue"),
         ('duel "Is this retry safe?" --context src/http --rounds 3', "the models may read and cite src/http"),

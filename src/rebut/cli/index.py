@@ -36,6 +36,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "list": CommandEntry("sessions", "List the sessions of this folder.", SESSIONS),
     "show": CommandEntry("show", "Show a session: its outcome, its points and every answer.", SESSIONS),
     "resume": CommandEntry("resume", "Resume a session; recorded answers are not asked again.", SESSIONS),
+    "say": CommandEntry("say", "Add a note to a running debate; every seat gets it.", SESSIONS),
     "answer": CommandEntry("resume", "Answer for a `caller` seat and resume the session.", SESSIONS),
     "fork": CommandEntry("resume", "Copy a session with another model or setting; answers are reused.", SESSIONS),
     "replay": CommandEntry("show", "Repeat a session from its record, offline.", SESSIONS),

@@ -21,6 +21,7 @@ from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
 from rebut.domain.outcome import Outcome
+from rebut.domain.session_status import headline_of
 from rebut.engine.plan import Plan, sound
 from rebut.engine.start import start
 from rebut.record import sessions
@@ -360,7 +361,8 @@ def _summed(plan: Repeat, done: int, counts: Counter[str], usd: float | None, wo
 def _name(came: Outcome | RebutError) -> str:
     if isinstance(came, RebutError):
         return f"no outcome: {type(came).__name__}"
-    return came.heading + (f": {came.verdict.winner}" if came.verdict else "")
+    side = headline_of(came) if came.verdict else ""
+    return came.heading + (f": {side}" if side else "")
 
 
 def _claimed(path: Path) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from rebut.core.errors import NotSeated, UsageError
+from rebut.core.errors import NotAvailable, NotSeated, UsageError
 from rebut.core.files import shipped
 from rebut.core.frozen import frozen
 from rebut.core.network import same_place
@@ -118,7 +118,11 @@ class SeatAssignment:
         for seat, spec in specs.items():
             if seat not in protocol.silent:  # nothing is sent to a silent seat
                 permitted(self._config, seat, spec)
-        filled = [Participant(s, spec, self._family(s, spec), default=s == default) for s, spec in specs.items()]
+        spared = fallbacks or {}
+        filled = [
+            Participant(s, spec, self._family(s, spec, spared=s in spared), default=s == default)
+            for s, spec in specs.items()
+        ]
         families = {p.family for p in filled if p.seat in parties}
         if len(families) == 1 < len({self._who(spec) for spec in parties.values()}) and "" not in families:
             notes.append(f"all debaters are of one family ({families.pop()}): less independent than two families")
@@ -298,14 +302,17 @@ class SeatAssignment:
             party, spec = models[0] if models else (party, spec)
         return party, spec
 
-    def _family(self, seat: str, spec: ModelSpec) -> str:
-        """The family of a model. A silent seat is never asked, so its model need not be available."""
+    def _family(self, seat: str, spec: ModelSpec, *, spared: bool = False) -> str:
+        """The family of a model. A silent seat is never asked, so its model need not be available.
+
+        Neither need the model of a seat with a fallback (`spared`), which then takes over at the first call.
+        """
         try:
             return self._connect(spec).family
-        except UsageError:
-            if seat not in self._protocol.silent:
-                raise
-            return ""
+        except UsageError as error:
+            if seat in self._protocol.silent or (spared and isinstance(error, NotAvailable)):
+                return ""
+            raise
 
     def _who(self, spec: ModelSpec) -> str:
         """What a spec means, to compare two of them: the first provider with its address, and the model there.

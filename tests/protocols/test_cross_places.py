@@ -155,6 +155,24 @@ def test_claiming_a_name_below_a_file_ends(tmp_path: Path) -> None:  # J5: of a 
     assert places.claim(settings, datetime(2026, 1, 2, 3, 4, 5), 7) == "debate-20260102-030405-7"
 
 
+def test_a_state_folder_inside_the_workspace_is_not_part_of_the_next_change(shop: Path) -> None:  # J2 J5
+    named = [f"--{role}={spec}" for role, spec in crosses.seats(shop.parent / "seats", FOUND).items()]
+    fake = shop / "st/debate-20260102-030405-7"
+    fake.mkdir(parents=True)
+    (fake / "summary.md").write_text("a page of the user's own\n")
+    for extra in ((), ("--again",)):
+        done = piped("cross", *named, "--state-dir", "st", *extra, cwd=shop)
+        assert done.returncode == 0, done.stdout + done.stderr
+    first, last = sorted(path for path in (shop / "st").iterdir() if path != fake)
+    (first / "code.py").write_text("print('not of rebut')\n")
+    done = piped("cross", *named, "--state-dir", "st", "--again", cwd=shop)
+    *_, newest = sorted(path for path in (shop / "st").iterdir() if path != fake)
+    text = (newest / "artifact.md").read_text()
+    names = re.findall(r"^\+\+\+ b/(.*)", text, re.M)
+    assert names == ["api/orders.py", "st/debate-20260102-030405-7/summary.md", f"st/{first.name}/code.py"]
+    assert newest not in (first, last)
+
+
 def test_two_sessions_of_one_second_get_two_folders(tmp_path: Path) -> None:  # J6
     from datetime import datetime
 

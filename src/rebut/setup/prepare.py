@@ -216,6 +216,7 @@ class Setup:
             fallbacks=options.fallbacks,
             allow_same_model=options.allow_same_model,
             programs=protocol.programs if options.target is not None and options.target.kind == "code" else None,
+            wrote=options.target.wrote if options.target is not None else "",
         )
         sampling = Sampling.of(options.temperature, options.seed)
         return replace(seats, participants=tuple(replace(p, sampling=sampling) for p in seats.participants))

@@ -80,7 +80,7 @@ def cross_command(content: str, backend_timeout_seconds: float | None, everythin
     """A critic reviews a change or a proposal, a judge rules on its findings, and you (or the judge) decide.
 
     CONTENT is the text to review; - reads it from standard input. Without CONTENT, rebut reviews --artifact-file,
-    standard input, --from-transcript, or the uncommitted changes.
+    standard input, --context-file, --from-transcript, or the uncommitted changes.
     """
     from rebut.cli.launch import launch
 
@@ -104,7 +104,7 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
     stdin = ""
     if content == "-":
         content, stdin = "", everything()
-    elif not (content or any(texts.values())) and (not scope or named["target"] == "mixed"):
+    elif not (content or texts["artifact_file"]) and (not scope or named["target"] == "mixed"):
         stdin = waiting()
     return Wanted(named.pop("target"), scope, content, stdin=stdin, **texts)
 

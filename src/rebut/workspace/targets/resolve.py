@@ -120,7 +120,9 @@ def _written(message: Message, wanted: Wanted) -> Target:
         kind: Kind = next(kind for kind in KINDS if kind == wanted.target)
         guess = Guess(kind, "high", "asked for")
     why = guess.why if wanted.target != "auto" else f"{message.origin}: {guess.why}"
-    target = Target(guess.kind, guess.confidence, why, notes=_unused(message), origin=_origin(message))
+    target = Target(
+        guess.kind, guess.confidence, why, notes=_unused(message), origin=_origin(message), wrote=message.wrote
+    )
     if guess.kind == "proposal":
         return replace(target, text=text)
     target = replace(target, given=text)

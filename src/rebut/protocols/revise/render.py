@@ -9,7 +9,7 @@ from pathlib import Path
 from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.forms import cited
-from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Same, Slip, baseless, distinct
+from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Point, Same, Slip, baseless, distinct
 from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts
@@ -135,8 +135,13 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
     return "\n\n".join([contained(form.document.strip("\n")), *notes]) + "\n"
 
 
-def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: ReviseState) -> str:
-    """The verdict of a review: assessments, findings, agreement, disagreement."""
+def of_verdict(
+    form: Verdict, placed: Sequence[tuple[str, Entry]], state: ReviseState, untied: Sequence[Point] = ()
+) -> str:
+    """The verdict of a review: assessments, findings, agreement, disagreement.
+
+    `untied` are the open points for which the synthesizer gives no tie-break.
+    """
     parts = [
         "# Review Verdict",
         f"**Decision**: {form.decision}",
@@ -161,6 +166,7 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: Revise
     parts.append(section("## Findings", rows, NONE))
     parts.append(section("## Points of Agreement", form.agreement, NONE))
     split = [f"{d.point}. Tie-break: {d.tie_break or 'none given'}" for d in form.disagreement]
+    split += [f"{p.id}: {cut(p.text.rstrip('. '), POINT)}. Still open; the synthesizer gave no tie-break." for p in untied]
     parts.append(section("## Points of Disagreement", split, NONE))
     return "\n\n".join(p for p in parts if p) + "\n"
 

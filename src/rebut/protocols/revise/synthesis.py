@@ -47,7 +47,7 @@ async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
     placed = await debate.enter("synthesis@synthesizer", claims)
     state.result = tuple(claim for _, claim in placed if isinstance(claim, Claim))
     state.contradiction = _contradiction(form, placed)
-    return of_verdict(form, placed, state), f"{form.decision}: {form.summary}"
+    return of_verdict(form, placed, state, reply_checks.untied(ledger, form)), f"{form.decision}: {form.summary}"
 
 
 def _contradiction(form: Verdict, placed: render.Placed) -> str:

@@ -34,8 +34,8 @@ class Raised(Form):
     fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
     same_as: SameAs
 
-    def point(self, by: str, round: int) -> Point:
-        """For the ledger."""
+    def point(self, by: str, round: int, about: str = "") -> Point:
+        """For the ledger. `about` is the document, if there is more than one."""
         evidence, again = cited(self.evidence), self.same_as
         return Point(
             self.text,
@@ -44,6 +44,7 @@ class Raised(Form):
             self.severity,
             self.category,
             evidence,
+            about=about,
             same_as=again,
             action=self.action,
             fix=self.fix,

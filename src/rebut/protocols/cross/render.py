@@ -59,9 +59,14 @@ def fenced(text: str, kind: str = "") -> str:
 
 def concerns(replies: Sequence[CodeCritique], points: Sequence[Point]) -> str:
     """A round's critique: agreements, concerns, suggestions, and what a proposal's critic adds."""
+    documents = dict.fromkeys(p.about for p in points) or {"": None}
     parts = [
         bullets("Agreements:", [a for r in replies for a in r.agreements], "- none"),
-        f"Concerns:\n{ledgers.raised(points) or '- none'}",
+        *(
+            f"Concerns{f' about {about}' if about else ''}:\n"
+            + (ledgers.raised([p for p in points if p.about == about]) or "- none")
+            for about in documents
+        ),
         bullets("Suggestions:", [s for r in replies for s in r.suggestions], "- none"),
     ]
     for reply in replies:

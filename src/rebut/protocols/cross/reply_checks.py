@@ -10,8 +10,11 @@ from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement
 from rebut.protocols.shared import called_same, misread, missing, unknown, unsound
 
 
-def critique(ledger: Ledger, changed: Sequence[Point] = ()) -> Callable[[CodeCritique], list[str]]:
-    """`changed` are the findings that were raised against an earlier version than the one under review."""
+def critique(ledger: Ledger, changed: Sequence[Point] = (), about: str = "") -> Callable[[CodeCritique], list[str]]:
+    """`changed` are the findings that were raised against an earlier version than the one under review.
+
+    `about` is the document, if there is more than one.
+    """
 
     def check(reply: CodeCritique) -> list[str]:
         named = [one.id for one in reply.earlier]
@@ -31,7 +34,7 @@ def critique(ledger: Ledger, changed: Sequence[Point] = ()) -> Callable[[CodeCri
                 wrong.append(f"finding {n} is empty")
             if found.severity in findings.GRAVE and not found.evidence and not found.same_as:
                 wrong.append(f"finding {n} is {found.severity} and cites nothing: name the place and quote it")
-        wrong += unsound(ledger, (f.point("critic", 0) for f in reply.findings), "finding")
+        wrong += unsound(ledger, (f.point("critic", 0, about) for f in reply.findings), "finding")
         if reply.agrees and any(f.severity in findings.GRAVE for f in reply.findings):
             wrong.append("`agrees` is true, but a P1 or P2 is raised: it is one or the other")
         if not reply.agrees and not reply.findings and "findings" in reply.model_fields_set:

@@ -166,7 +166,9 @@ def of_verdict(
     parts.append(section("## Findings", rows, NONE))
     parts.append(section("## Points of Agreement", form.agreement, NONE))
     split = [f"{d.point}. Tie-break: {d.tie_break or 'none given'}" for d in form.disagreement]
-    split += [f"{p.id}: {cut(p.text.rstrip('. '), POINT)}. Still open; the synthesizer gave no tie-break." for p in untied]
+    split += [
+        f"{p.id}: {cut(p.text.rstrip('. '), POINT)}. Still open; the synthesizer gave no tie-break." for p in untied
+    ]
     parts.append(section("## Points of Disagreement", split, NONE))
     return "\n\n".join(p for p in parts if p) + "\n"
 

@@ -31,7 +31,8 @@ def critique(ledger: Ledger, critic: str, about: str) -> Callable[[Critique], li
         wrong += unsound(ledger, raised)
         wrong += unknown((c.id for c in reply.concessions if c.id), (p.id for p in ledger.points))
         wrong += [
-            f"{id} was defended: raise it again (`same_as`) or concede it" for id in unnamed(ledger, critic, reply)
+            f"{id} was defended: raise it again (`same_as`) or concede it"
+            for id in unnamed(ledger, critic, about, reply)
         ]
         return wrong
 
@@ -43,13 +44,17 @@ def due(ledger: Ledger, critic: str) -> list[str]:
     return [p.id for p in ledger.having("defended") if critic in p.voices]
 
 
-def named_in(reply: Critique) -> set[str]:
-    again = {item.same_as for item in (*reply.weaknesses, *reply.disagreements) if item.same_as}
-    return again | {c.id for c in reply.concessions if c.id}
+def named_in(ledger: Ledger, critic: str, about: str, reply: Critique) -> set[str]:
+    """The points that a critique concedes or raises again, by id or in the same words."""
+    items = (*reply.weaknesses, *reply.disagreements)
+    again = {item.same_as for item in items if item.same_as}
+    raised = [ledger.repeated(item.point("", critic, about, 0)) for item in items if not item.same_as]
+    return again | {p.id for p in raised if p} | {c.id for c in reply.concessions if c.id}
 
 
-def unnamed(ledger: Ledger, critic: str, reply: Critique) -> list[str]:
-    return [id for id in due(ledger, critic) if id not in named_in(reply)]
+def unnamed(ledger: Ledger, critic: str, about: str, reply: Critique) -> list[str]:
+    named = named_in(ledger, critic, about, reply)
+    return [id for id in due(ledger, critic) if id not in named]
 
 
 def revision(ledger: Ledger, required: Sequence[str], before: str) -> Callable[[Revision], list[str]]:

@@ -17,6 +17,7 @@ MOST_SHOWN = 5
 LONGEST_CONTENT = 20_000
 ENDED = {
     "agreed": "the critic agrees",
+    "clean": "static analysers found nothing",
     "quiet": "two rounds brought nothing new",
     "rounds": "all rounds are used",
     "unwritten": "the chosen version could not be written",
@@ -141,6 +142,8 @@ class ReviewResult:
     next_actions: tuple[str, ...] = ()
     stopped_by: str = ""
     """agreed, quiet, rounds, unwritten, minutes, limit, failed, or the choice A, B or E."""
+    analysed: bool = False
+    """The critic is a static analyser, which finds nothing or something; it does not agree."""
     judge_failed: str = ""
     """In which round the judge was asked and gave no answer, and why."""
     slips: tuple[str, ...] = ()
@@ -174,7 +177,8 @@ class ReviewResult:
         said += f", {grave} P1" if grave else ""
         last = self.history[-1] if self.history else None
         chose = f"the {last.by or 'judge'} chose {last.taken or last.choice}" if last else ""
-        why = chose if self.stopped_by in ("A", "B", "E") else ENDED.get(self.stopped_by, "")
+        ended = "clean" if self.analysed and self.stopped_by == "agreed" else self.stopped_by
+        why = chose if self.stopped_by in ("A", "B", "E") else ENDED.get(ended, "")
         return "; ".join(part for part in (said, why) if part)
 
     def dismissing(self, reasons: Mapping[str, str]) -> ReviewResult:

@@ -8,7 +8,7 @@ from typing import Any
 from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
-from rebut.domain.ledger import UNPROVEN, Evidence, Ledger, Point, noun_in
+from rebut.domain.ledger import UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
 from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ledger_of
@@ -277,8 +277,9 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         return []
     struck = [p for p in ledger.open if fate_of(ledger, p) == "struck"]
     granted = [p for p in ledger.open if fate_of(ledger, p) == UNPROVEN]
+    walked = {s.point for s in ledger.slips if s.kind == "walked back"}
     groups: list[tuple[str, list[str]]] = [
-        ("agreed", [point_line(p) for p in ledger.agreed]),
+        ("agreed", [point_line(p) for p in ledger.agreed if p.id not in walked]),
         ("conceded", [f"without evidence: {point_line(p)}" for p in granted]),
         ("open", [point_line(p) for p in ledger.open if p not in struck and p not in granted]),
         ("struck", [point_line(p) for p in struck]),
@@ -286,15 +287,20 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         ("absent", [f"{name} cites {e.place}: {e.note or 'not found'}" for name, e in _absent(ledger)]),
         (
             "walked back",
-            [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "walked back"],
+            [
+                f"{s.point} by the {s.by} in round {s.round}{_binding(ledger, s)}"
+                for s in ledger.slips
+                if s.point in walked and s.kind == "walked back"
+            ],
         ),
         ("dropped", [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "dropped"]),
     ]
     rows = []
     for name, items in groups:
-        if not items and (
-            name in ("conceded", "struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)
-        ):
+        # A point may cite nothing, too: "unsupported 0" would deny that.
+        unclear = name == "unsupported" and not all(p.evidence for p in ledger.points)
+        optional = unclear or name in ("conceded", "struck", "absent", "dropped")
+        if not items and (optional or not (ledger.points or ledger.unsupported)):
             continue  # without points there is nothing to count
         rows += hanging(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
         for item in items[1:5]:
@@ -302,6 +308,10 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         if len(items) > 5:
             rows.append(f"  {'':<12}      … {len(items) - 5} more")
     return rows
+
+
+def _binding(ledger: Ledger, slip: Slip) -> str:
+    return "; the concession still counts" if ledger.status(slip.point) == "conceded" else ""
 
 
 def _absent(ledger: Ledger) -> list[tuple[str, Evidence]]:

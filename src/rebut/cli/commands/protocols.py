@@ -23,6 +23,7 @@ from rebut.cli.options import (
     scope_options,
     shown,
     topic_of,
+    within,
 )
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def cross_command(content: str, backend_timeout_seconds: float | None, everythin
     if backend_timeout_seconds is not None:
         if named.get("timeout") is not None:
             raise click.UsageError("--timeout and --backend-timeout-seconds are the same; give one")
+        within("timeout", backend_timeout_seconds, "--backend-timeout-seconds")
         named["timeout"] = backend_timeout_seconds
     how = shown(named)
     named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None

@@ -14,10 +14,12 @@ from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts
 from rebut.protocols.revise.forms import Critique, Objection, Plan, Revision, Verdict
-from rebut.protocols.revise.sections import contained, parts as parts_of
+from rebut.protocols.revise.sections import contained, parts as parts_of, retitled
 from rebut.protocols.revise.state import ReviseState
 
 NONE = "None."
+NOTES = "Synthesis Notes"
+"""The section of a plan that rebut writes. The synthesizer may have written one of that name."""
 POINT = 100
 STATEMENT = 160
 Placed = Sequence[tuple[str, Entry]]
@@ -60,8 +62,8 @@ def _paired(items: Sequence[Objection], placed: Placed) -> list[tuple[Objection,
 def _objection(item: Objection, id: str, entry: Entry) -> str:
     evidence = () if isinstance(entry, Slip | Same) else entry.evidence
     severity, lowered = weighed(item.severity, evidence)
-    grade = severity if item.impact == "none" else f"{severity}, {item.impact}"
-    return f"{id or 'no such point'} ({grade}{lowered}) {item.whole}{ledgers.evidence(evidence, CITES_NOTHING)}"
+    grade = f"{severity}, {item.impact}{lowered}"
+    return f"{id or 'no such point'} ({grade}) {item.whole}{ledgers.evidence(evidence, CITES_NOTHING)}"
 
 
 def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
@@ -117,7 +119,7 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
         return f"{id} ({texts[id]})" if id in texts else f"{id} (does not exist)"
 
     notes = [
-        "## Synthesis Notes",
+        f"## {NOTES}",
         how_made(state),
         *fallbacks(state),
         section("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted], NONE),
@@ -132,7 +134,8 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
         notes.append(f"### Citations\n\nThe plan cites {inline(cites)}.")
     if left := [named(id) for id in texts if id not in ruled]:
         notes.append(section("### Not accounted for by the synthesizer", left))
-    return "\n\n".join([contained(form.document.strip("\n")), *notes]) + "\n"
+    document = retitled(contained(form.document.strip("\n")), NOTES, "Notes by the synthesizer")
+    return "\n\n".join([document, *notes]) + "\n"
 
 
 def of_verdict(

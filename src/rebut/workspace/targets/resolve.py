@@ -259,7 +259,7 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
     return Target(
         "code",
         "high",
-        f"explicit scope: {both.looked_at}",
+        f"the scope is {both.looked_at}",
         scope=scope.kind,
         diff=drawn.diff,
         changes=drawn.changes,
@@ -290,7 +290,7 @@ def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target
     notes = (f"{shown(name)}: {note}",) if note else ()
     change = Changed(name, None, text, added(spans))
     diff = section(name, None, text, spans)
-    return Target("code", "high", f"explicit scope: {name}", f"file:{path}", "", diff, (change,), notes=notes)
+    return Target("code", "high", f"the scope is {name}", f"file:{path}", "", diff, (change,), notes=notes)
 
 
 # The question to ask when the kind of a target is not clear.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import console
 import crosses
 import duels
 import forkserver
@@ -60,7 +62,7 @@ REVIEW = {
 def test_a_question_is_asked_with_or_without_its_verb(tmp_path: Path, workspace: Path, words: list[str]) -> None:
     done = voices.cli(*words, "--with", company(tmp_path / "s", said(same=True), 3), "--json", cwd=workspace)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["heading"] == "UNCONTESTED"
+    assert json.loads(done.stdout)["heading"] == "BOTH AGREE: Keep Redis"
     record = opened()
     assert record.opened.protocol == "ask" and record.opened.settings["rounds"] == 1
     assert (record.limits["timeout"], record.limits["calls"]) == (90, 12)
@@ -139,7 +141,7 @@ def test_a_diff_on_standard_input_is_a_review_and_other_text_a_plan(tmp_path: Pa
 
 def test_a_diff_on_standard_input_takes_options_without_a_verb(tmp_path: Path, shop: Path) -> None:  # J1
     done = piped(["--with", company(tmp_path / "s", REVIEW, 2), "--json"], DIFF, shop)
-    assert json.loads(done.stdout)["review"]["decision"] == "Keep Original", done.stderr
+    assert json.loads(done.stdout)["review"]["decision"] == "Stopped", done.stderr
     wrong = piped(["--wiht", "x"], "", shop)
     assert wrong.returncode == 2 and "no such option '--wiht'" in wrong.stderr
 
@@ -147,13 +149,13 @@ def test_a_diff_on_standard_input_takes_options_without_a_verb(tmp_path: Path, s
 def test_the_verb_hides_what_was_dismissed_and_fails_by_a_threshold(tmp_path: Path, shop: Path) -> None:  # C17, J9
     words = ["review", "--with", company(tmp_path / "s", REVIEW, 2)]
     first = voices.cli(*words, "--fail-on", "P1", cwd=shop)
-    assert first.returncode == 1 and "- P1: F1 api/orders.py:5" in first.stdout, first.stderr
+    assert first.returncode == 1 and first.stdout.startswith("  api/orders.py:5  P1  correctness"), first.stderr
     same = voices.cli(*words, cwd=shop)
     assert same.returncode == 0 and "the same change was reviewed" in same.stderr
     assert voices.cli("dismiss", "F1", "--reason", "charge() is idempotent", cwd=shop).returncode == 0
     anew = voices.cli(*words, "--again", "--fail-on", "P1", cwd=shop)
     assert anew.returncode == 0, anew.stdout
-    assert "- P1: none" in anew.stdout and "hidden: 1 dismissed" in anew.stdout
+    assert "No problems found in 1 file (+2 -1), 1 dismissed" in anew.stdout
     assert len(sessions.sessions(sessions.home())) == 2, "the second was the first"
 
 
@@ -165,8 +167,11 @@ def test_what_would_only_not_fit_is_never_none(tmp_path: Path, shop: Path) -> No
         "r1/critique@critic": crosses.critique(*grave, *light),
         "r1/judgement@judge": crosses.judgement("E", rulings),
     }
-    done = voices.cli("review", "--with", company(tmp_path / "s", said, 2), cwd=shop)
+    critic, judge = company(tmp_path / "s", said, 2).split(",")
+    done = voices.cli("cross", "--critic", critic, "--judge", judge, cwd=shop)
     assert "- P2: 2, hidden\n- P3: 1, hidden\n- hidden: 3 more of P1 and P2, 1 P3" in done.stdout, done.stdout
+    done = voices.cli("review", "--with", f"{critic},{judge}", cwd=shop)
+    assert "8 problems to fix (6 P1, 2 P2), 1 minor" in done.stdout, done.stdout
 
 
 def test_a_stopped_review_is_no_accepted_decision(tmp_path: Path, shop: Path) -> None:  # C6
@@ -339,3 +344,28 @@ def test_a_text_that_never_ends_is_refused_and_so_is_one_that_a_file_could_not_h
     assert (done.returncode, done.stdout) == (2, "") and "standard input has more than 20 MB" in done.stderr
     done = piped(["plan", "-", "--with", "human,rules"], "word " * 300_000, shop)
     assert done.returncode == 2 and "standard input is larger than 1 MB" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ask", "Redis?", "--with", "lint,rules"),
+        ("ask", "Redis?", "--deep", "--with", "lint,rules"),
+        ("ask", "Redis?", "--with", "human,human,rules"),
+        ("plan", "p.md", "--with", "lint,rules"),
+        ("plan", "p.md", "--with", "human,rules"),
+        ("plan", "p.md", "--rewrite", "--with", "lint,rules"),
+        ("duel", "Redis?", "--proposer", "lint", "--challenger", "human"),
+    ],
+    ids=" ".join,
+)
+def test_analysers_and_rules_are_refused_before_anything_starts_where_there_is_no_code(
+    workspace: Path, words: tuple[str, ...]
+) -> None:
+    (workspace / "p.md").write_text("# Plan\n\nSee src/session.py:2.\n")
+    done = console.piped(*words, cwd=workspace)
+    assert done.returncode == 2, done.stderr
+    assert re.search(
+        "(lint reads code changes|rules weighs the findings).*, and this is a (text|question)", done.stderr
+    )
+    assert "`rebut review --with lint,rules`" in done.stderr and not list(sessions.sessions(sessions.home()))

@@ -79,9 +79,10 @@ def may(claim: Claim, doubts: Iterable[Doubt]) -> bool:
 
 
 def heading(base: str, doubts: Iterable[Doubt]) -> str:
-    """The heading with everything that it must state, each thing once."""
+    """The heading with everything that it must state, each thing once, before the colon of `BOTH AGREE: …`."""
     stated = dict.fromkeys(doubt.heading for doubt in doubts if doubt.heading)
-    return ", ".join([base, *stated])
+    name, colon, words = base.partition(": ")
+    return ", ".join([name, *stated]) + colon + words
 
 
 def besides(doubts: Sequence[Doubt], kind: str) -> list[Doubt]:

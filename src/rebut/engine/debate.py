@@ -14,10 +14,11 @@ from rebut.core.files import repository
 from rebut.core.json_value import Json
 from rebut.core.text import as_recorded, at_the_door, fingerprint
 from rebut.core.types import LEFT, NO_MATERIAL, Material, Participant
-from rebut.domain import ledger as ledgers, prompts
+from rebut.domain import ledger as ledgers, prompts, user_notes
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Same, Slip
 from rebut.domain.limits import MAX_OUTPUT, shown
+from rebut.domain.session_status import fallbacks, stood_in
 from rebut.engine.ask import Check, GivenUp, Question, settle
 from rebut.engine.output_files import write_files
 from rebut.engine.runtime import Rounds, Runtime
@@ -187,7 +188,9 @@ class Debate:
             raise DuplicateKey(f"{key} is asked twice in one run", "Give the step another name, or a `part`.")
         self._runtime.keys.add(key)
         more = (ask.check, closing, ask.max_output, ask.material, ask.refused)
-        return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), *more)
+        said = user_notes.heard(self._runtime.record, key)
+        prompt = user_notes.with_notes(ask.prompt, said, self._runtime.fence_key)
+        return Question(key, ask.who, prompt, cast(Any, ask.schema), *more)
 
     async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
         got = await settle(self._runtime, q)
@@ -223,6 +226,20 @@ class Debate:
     def spoke_for(self, who: Participant) -> str:
         """The fallback that has answered for a seat; empty if none has."""
         return self._runtime.record.spoke_for(who.seat)
+
+    def stood_in(self, key: str) -> str:
+        """A sentence on the fallback that gave the answer under a key; empty if the seat's own model did."""
+        return stood_in(self._runtime.record, key)
+
+    @property
+    def fallbacks(self) -> list[str]:
+        """Which model answers for which, and why, as far as the debate has come. For files, not for prompts."""
+        return fallbacks(self._runtime.record)
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user was told before the first call. Not for prompts."""
+        return self._runtime.record.notes
 
     def independent(self, spec: str, *others: Participant) -> bool:
         """Whether a model that has answered is of another family than these participants, as far as is known."""
@@ -491,6 +508,15 @@ class Debate:
         """The session's name for people: its alias if it has one. Not for prompts."""
         opened = self._runtime.record.opened
         return opened.aliases[0] if opened.aliases else opened.id
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The version of the protocol that opened this session, then that of the session it is forked from, if any.
+
+        For a protocol that must continue a session of an earlier version by the earlier rules.
+        """
+        records = [self._runtime.record, *([self._runtime.parent] if self._runtime.parent else [])]
+        return tuple(record.opened.protocol_version for record in records)
 
     @property
     def is_fork(self) -> bool:

@@ -28,6 +28,13 @@ TOPIC_LIMIT = 100_000
 ASKED = "asked"
 """The fact that holds `Plan.asked`."""
 
+
+def asked_by(record: Record) -> str:
+    """The command that started a session, if it is not that of its protocol: `review` or `plan`."""
+    fact = record.facts.get(ASKED)
+    return str(fact.value.get("verb") or "") if fact and isinstance(fact.value, dict) else ""
+
+
 DRAFTS = ("plan_*.md", "review*.md", "critique_of_*.md", "debate_log*.md")
 """Files in the tracks of `revise`, except the final plan: an author must not see the other author's drafts."""
 PANEL = ("context.md", "state.json", "transcript.md", "rounds/r[0-9][0-9][0-9]_*.md")
@@ -86,6 +93,8 @@ class Plan:
     """What to do with the outcome, recorded for resume. The debate itself never reads it."""
     unread_ok: Sequence[str] = ()
     """Paths of the target that may stay unread without making the outcome inconclusive."""
+    started_in: str = ""
+    """The folder in which the command runs, if that is not the workspace: `last` finds the session there, too."""
     checked: bool = False
     """Whether the protocol has already checked the plan."""
     searched: bool = False
@@ -139,6 +148,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
         forked_from=parent,
         one_model=dict(plan.one_model),
         ledger=VERSION,
+        started_in=plan.started_in,
     )
 
 

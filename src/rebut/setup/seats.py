@@ -75,6 +75,8 @@ class SeatAssignment:
         missing = [role for role, count in roles.items() if count and role != self._judge and not chosen[role]]
         third = self._wants_third(chosen)
         found = self._look() if missing else self._look_for_judge(chosen) if third else []
+        if missing and programs:
+            self._refuse_silent_programs(found)
         repeated = False
         if able := self._available(found):
             if missing:
@@ -156,6 +158,8 @@ class SeatAssignment:
         count = self._protocol.seats[role] or 1
         if found == count or (count == MANY and found):
             return
+        from rebut.setup.discover import GET_ONE
+
         article = "an" if role[0] in "aeiou" else "a"
         how_to = (
             f"Name each with --seat {role}=SPEC, for example --seat {role}=openai:MODEL."
@@ -166,7 +170,7 @@ class SeatAssignment:
             f"{self._protocol.name} needs {article if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
             + (f", got {found}" if found else ""),
             how_to,
-            "" if found else NOTHING_FOUND if self._attended else UNATTENDED,
+            "" if found else GET_ONE if self._attended else UNATTENDED,
         )
 
     # Models that are found. ---------------------------------------------------------------------------------------
@@ -179,13 +183,13 @@ class SeatAssignment:
     def _available(self, found: Sequence[FoundModel]) -> list[FoundModel]:
         """The models that can take a seat, each with one spec and its family, best first.
 
-        A server may list fifty models, so only one of each family is kept. The embedded model counts only if it is
+        A server may list fifty models, so only one of each family is kept. An embedded model counts only if it is
         the only one: it would lose every debate with a large model, which is worse than a self-debate that is labelled
         as such.
         """
         out: dict[tuple[str, str], FoundModel] = {}
         for model in found:
-            for spec in model.specs:
+            for spec in () if model.only_named else model.specs:
                 try:
                     family = self._connect(spec).family or spec.identity
                 except UsageError:
@@ -251,6 +255,23 @@ class SeatAssignment:
             chosen[self._judge] = [third.specs[0]]
             own = "with whatever model it is set to" if third.any_family else "a family of its own"
             notes.append(f"the {self._judge} is {third.family}, {own}: {third.why}")
+
+    def _refuse_silent_programs(self, found: Sequence[FoundModel]) -> None:
+        """Without a terminal and a list, programs never take a seat that a model here could fill: the user decides."""
+        if self._attended or self._config.user_allow is not None or self._find is None:
+            return
+        if any(one.kind != "embedded" for one in self._available(found)):
+            return
+        models = [one for one in self._available(self._find(self._config.allowed)) if one.kind != "embedded"]
+        if not models:
+            return
+        names = list(dict.fromkeys(one.name for one in models))
+        listed = ", ".join(f'"{name}"' for name in names)
+        raise UsageError(
+            f"there is no terminal to ask at, and no list says that {' or '.join(names)} may be used ({models[0].why})",
+            f"Add to your config (`rebut config path`):  [egress] allow = [{listed}]  "
+            "Or use static analysers and no model: --with lint,rules",
+        )
 
     def _choose_programs(
         self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]
@@ -345,7 +366,6 @@ class SeatAssignment:
 
 PEOPLE = ("human", "caller")
 NO_STAND_IN = (*PEOPLE, "lint", "rules")
-NOTHING_FOUND = "No available model was found: `rebut providers` lists what rebut looks for."
 UNLISTED = (
     "without a terminal, rebut itself chooses only the embedded model: list others in [egress] allow of your config, "
     "or name them"

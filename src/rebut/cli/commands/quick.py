@@ -10,10 +10,12 @@ import click
 
 from rebut.cli.options import (
     PATH,
+    REVIEW_NAMES,
     SPEC,
     Many,
     common,
-    gate_options,
+    gating_of,
+    review_options,
     shown,
     topic_of,
 )
@@ -23,7 +25,7 @@ FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
 """Limits of these commands, unless others are given."""
 A_PLAN = 120
 """Seconds per call for a text: with less, the review would be reported as short of time."""
-QUICK = {"timeout": 60, "calls": 6, "usd": 1}
+QUICK = {"timeout": 60, "calls": 10, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
 
 
@@ -70,18 +72,13 @@ def ask_command(question: str, company: str | None, quick: bool, deep: bool, sav
 @click.argument("what", required=False, default="", type=PATH, metavar="[REV|FILE]")
 @click.option("--fix", is_flag=True, help="Also write a patch with the fixes: final.patch of the session.")
 @click.option("-i", "--interactive", is_flag=True, help="You decide, not the judge.")
-@click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
-@gate_options
-@click.option("--again", is_flag=True, help="Review again, even if the same review is on record.")
+@review_options
 @common_options
 def review_command(
     what: str,
     fix: bool,
     interactive: bool,
     everything: bool,
-    fail_on: str | None,
-    on_inconclusive: str | None,
-    again: bool,
     company: str | None,
     quick: bool,
     deep: bool,
@@ -94,16 +91,16 @@ def review_command(
     """
     from rebut.cli.shorthand import of_review
 
-    named |= {"mode": "manual" if interactive else None, "skip_materialize_opposite": None if fix else True}
+    named |= {"mode": "manual" if interactive else None}
+    named["skip_materialize_opposite"] = None if fix or named["apply_patch"] else True
     roles = dict(zip(("critic", "judge"), _company(company), strict=False))
-    gate = (fail_on, on_inconclusive, again)
-    return _go("cross", "", named, roles, quick, deep, save, of_review(what), everything, gate)
+    return _go("cross", "", named, roles, quick, deep, save, of_review(what), everything)
 
 
 @click.command("plan", cls=Many)
 @click.argument("file", type=PATH)
 @click.option("--rewrite", is_flag=True, help="Let two authors revise it until they agree.")
-@click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
+@review_options
 @common_options
 def plan_command(
     file: str,
@@ -122,6 +119,8 @@ def plan_command(
     if rewrite:
         topic, context = to_rewrite(file)
         named["context"] = (*named["context"], *context)
+        for name in REVIEW_NAMES:
+            named.pop(name)
         named["strategy"] = "debate"  # whatever .kiln/config.json says about stages
         return _go("revise", topic, named, {"author": _authors(who[:2]), "synthesizer": who[2:]}, quick, deep, save)
     roles = dict(zip(("critic", "judge"), who, strict=False))
@@ -157,16 +156,14 @@ def _go(
     save: str | None,
     wanted: Any = None,
     everything: bool = False,
-    gate: tuple[str | None, str | None, bool] = (None, None, True),
 ) -> int:
-    from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import launch
-    from rebut.domain.gate_policy import Wish
     from rebut.engine.protocol import load
 
     if quick and deep:
         raise click.UsageError("give --quick or --deep, not both")
-    named["verb"] = click.get_current_context().info_name
+    verb = click.get_current_context().info_name or ""
+    named["verb"] = verb
     how = shown(named)
     chosen = named["limits"]
     defaults = QUICK if quick else DEEP if deep else FIRST_LOOK
@@ -185,6 +182,5 @@ def _go(
     elif save:
         raise click.UsageError(f"{protocol} writes no files; `rebut export` writes the session")
     # As with `cross`, dismissed findings are hidden and the repository's threshold counts.
-    quiet = how["quiet"] or how["as_json"]
-    gating = Gating(Wish(*gate[:2]), again=gate[2], quiet=quiet) if made.reviews else None
+    gating = gating_of(named, how, verb) if made.reviews else None
     return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import Cites, Form, Glance, Need, Severity, cited, folded, no_items
+from rebut.domain.forms import ASKED, LATER, Cites, Form, Glance, Need, SameAs, Severity, cited, folded, no_items
 from rebut.domain.ledger import MoveKind, Point
 from rebut.domain.review_result import MOVES
 
@@ -24,13 +24,15 @@ class Raised(Form):
     """One finding."""
 
     glance: ClassVar[Glance] = Glance(stays=False)
+    evidence: Cites = Field(
+        default_factory=no_items, description="where it is in the new version, with the line quoted"
+    )
     text: str = Field(description="what is wrong and what its consequence is, in one or two sentences")
-    severity: Severity = Field(description="P1 must not ship, P2 should be fixed before merging, P3 is minor")
     category: Category
-    evidence: Cites = Field(default_factory=no_items, description="path:line in the new version, with the line quoted")
+    severity: Severity = Field(description="P1 must not ship, P2 should be fixed before merging, P3 is minor")
     action: str = Field(default="", description="what to do about it")
     fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
-    same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
+    same_as: SameAs
 
     def point(self, by: str, round: int) -> Point:
         """For the ledger."""
@@ -63,9 +65,11 @@ class Earlier(Form):
 class CodeCritique(Form):
     """The critique of a change."""
 
-    findings: list[Raised] = Field(default_factory=no_items, description="the gravest first")
+    findings: list[Raised] = Field(
+        default_factory=no_items, description="what is wrong, the gravest first", json_schema_extra=ASKED
+    )
     earlier: list[Earlier] = Field(
-        default_factory=no_items, description="one for every finding of earlier rounds; empty in the first round"
+        default_factory=no_items, description="one for every finding of earlier rounds", json_schema_extra=LATER
     )
     agreements: list[str] = Field(default_factory=no_items, description="what is good and should be kept")
     suggestions: list[str] = Field(
@@ -100,7 +104,7 @@ class Weighed(Form):
         Literal["valid", "invalid", "missing evidence", "fixed"],
         folded("valid", "invalid", "missing evidence", "fixed"),
     ]
-    same_as: str = Field(default="", description="the id of an earlier finding that is the same issue; empty for none")
+    same_as: SameAs
 
     @property
     def move(self) -> MoveKind:
@@ -156,6 +160,8 @@ class Rebuttal(Form):
 
 
 class Chosen(Form):
-    """The choice of the seat that decides."""
+    """The choice of the seat that decides. Rulings of its own replace those of the judge."""
 
+    findings: list[Weighed] = Field(default_factory=no_items, description="findings that you rule on otherwise")
     choice: Choice
+    reason: str = Field(default="", description="why; may be empty")

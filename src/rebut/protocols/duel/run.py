@@ -39,12 +39,14 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
         if not opened:
             state.turns.append(case)
         r.keep_for_closing(state.size())
+        await r.publish()  # a process that is killed during a call leaves the turns before it
         reply = await (challenge(r, case, state.own_answer) if r.n == 1 else follow_up(r, before, case))
         if isinstance(reply, Failure):
             r.stop(ended_by(reply, r.n))
             break
         state.turns.append(reply)
         r.keep_for_closing(state.size())
+        await r.publish()
     if state.own_answer and debate.settled and not state.complete_rounds():
         return ending.undebated(debate, state)
     if not state.turns:
@@ -104,7 +106,7 @@ async def defense(r: Round, before: str) -> Turn | Failure:
     for one in form.responses:
         proof, kind = cited(one.evidence), reply_checks.MOVES[one.move]
         entries.append(Move(one.id, kind, "proposer", r.n, one.argument, proof, proof=kind == "concede"))
-    entries += reply_checks.joined_by_proposer(r.ledger, form, r.n)[0]
+    entries += reply_checks.joined_by_defense(r.ledger, form, r.n)[0]
     entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
@@ -130,7 +132,7 @@ async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
         proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
         kind = reply_checks.RULINGS[one.ruling]
         entries.append(Move(one.id, kind, "challenger", r.n, one.reason, proof, proof=gives_in))
-    entries += reply_checks.joined_by_challenger(r.ledger, form, r.n)[0]
+    entries += reply_checks.joined_by_follow_up(r.ledger, form, r.n)[0]
     new = _flaws(form.flaws, r.n)
     ruled = {r.ledger.issue_of(one.id) for one in form.rulings} | {
         issue.id for flaw in new if (issue := r.ledger.repeated(flaw))

@@ -43,6 +43,8 @@ class ReviseState:
     """The user ended the rounds."""
     added: int = 0
     """Rounds that the user added to those of the settings."""
+    fallbacks: list[str] = field(default_factory=list)
+    """Which model answered for which, by the time of the synthesis."""
 
     @property
     def planned(self) -> int:
@@ -114,7 +116,7 @@ class Critiqued:
     """Each with its id."""
     disagreements: Sequence[tuple[str, Entry]]
     text: str
-    """As in its file."""
+    """As in its file, without the backslashes that Markdown needs."""
     path: str = ""
     complaints: tuple[str, ...] = ()
     strengths: Sequence[Claim] = ()

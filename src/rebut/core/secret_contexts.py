@@ -203,8 +203,11 @@ def _after_names(text: str, low: str, words: Words, crowds: Crowds) -> Iterator[
             value = pattern_of.match(text, after)
             if value is None:
                 continue
-            if value.end() - after > FAR:
-                done = value.end()  # names inside a long value would be followed by most of it again, each of them
+            first, last = value.span(value.lastgroup or 0)
+            if last - after > FAR and text.find(" ", first, last) < 0:
+                # Names inside a long value would be followed by most of it again, each of them. In a sentence they
+                # are not: a value ends at the next space, and a quoted one at the next quotation mark.
+                done = value.end()
             if (clear or _is_name(name, text, low, link)) and (span := _judged(text, low, link, value, how, typed)):
                 yield span
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.domain.ledger import Evidence
 
 
@@ -99,7 +100,7 @@ SameAs = Annotated[
 ]
 
 
-def sent_schema(schema: Mapping[str, Any], *, first: bool) -> dict[str, Any]:
+def sent_schema(schema: Mapping[str, Json], *, first: bool) -> dict[str, Json]:
     """The JSON schema of a form as a model gets it.
 
     Every key is required, so that a grammar that writes required keys first keeps their order: reasons before the

@@ -32,9 +32,9 @@ Seen = Literal["", "fixed", "changed, not checked again", "not raised again"]
 FIXED: Seen = "fixed"
 """The final version differs, and the critic, the judge or a check looked at this very finding there: it is gone."""
 CHANGED: Seen = "changed, not checked again"
-"""The final version changes what the finding cites. Nobody looked at the finding in that version."""
+"""The final version changes what the finding cites. No seat looked at the finding in that version."""
 SILENT: Seen = "not raised again"
-"""The final version was reviewed. Nobody said whether it fixes the finding."""
+"""The final version was reviewed. No seat said whether it fixes the finding."""
 UNCHECKED = (CHANGED, SILENT)
 
 

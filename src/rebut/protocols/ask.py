@@ -28,8 +28,6 @@ judge = "judge"
 letter = "D"
 closing_tokens = 16_000
 
-__all__ = ["Settings", "calls", "closing_tokens", "judge", "letter", "name", "partial", "run", "seats", "version"]
-
 PARTIES = ("proposer", "challenger")
 BLIND = ("answer@*",)
 """The keys of the two blind answers."""

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_before_validator_function
 
 from rebut.core.frozen import frozen
 from rebut.domain.ledger import Evidence
@@ -36,22 +38,27 @@ def no_items() -> list[Any]:
     return []
 
 
-def folded(*options: str) -> BeforeValidator:
-    """Accept a choice whatever its case and whether its words are joined by space, hyphen or underscore."""
-    plain = {_plain(option): option for option in options}
+class Folded:
+    """Beside a `Literal`: accepts a choice whatever its case, its words joined by space, hyphen or underscore."""
 
-    def fold(value: Any) -> Any:
-        return plain.get(_plain(value), value) if isinstance(value, str) else value
+    def __get_pydantic_core_schema__(self, choice: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        plain = {_plain(option): option for option in get_args(choice)}
 
-    return BeforeValidator(fold)
+        def fold(value: Any) -> Any:
+            return plain.get(_plain(value), value) if isinstance(value, str) else value
+
+        return no_info_before_validator_function(fold, handler(choice))
+
+
+FOLDED = Folded()
 
 
 def _plain(text: str) -> str:
     return text.strip().casefold().replace("_", " ").replace("-", " ")
 
 
-Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
-Level = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
+Severity = Annotated[Literal["P1", "P2", "P3"], FOLDED]
+Level = Annotated[Literal["high", "medium", "low"], FOLDED]
 
 
 class Cite(Form):

@@ -6,17 +6,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import Cites, Form, Glance, Need, Severity, cited, folded, no_items
+from rebut.domain.forms import FOLDED, Cites, Form, Glance, Need, Severity, cited, no_items
 from rebut.domain.ledger import Point
 
-CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
 Category = Annotated[
-    Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"],
-    folded(*CATEGORIES),
+    Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"], FOLDED
 ]
 AsItStands = Annotated[str, StringConstraints(strip_whitespace=False)]
 """Lines of code: their indentation matters."""
-Choice = Annotated[Literal["A", "B", "C", "D", "E"], folded("A", "B", "C", "D", "E")]
+Choice = Annotated[Literal["A", "B", "C", "D", "E"], FOLDED]
 
 
 class Raised(Form):
@@ -77,7 +75,7 @@ class Weighed(Form):
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id", stays=False)
     id: str = Field(description="the finding's id, such as F1")
-    ruling: Annotated[Literal["valid", "invalid", "missing evidence"], folded("valid", "invalid", "missing evidence")]
+    ruling: Annotated[Literal["valid", "invalid", "missing evidence"], FOLDED]
     severity: Severity = Field(description="the severity that you consider right, whatever the critic said")
     reason: str
 

@@ -6,13 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, Severity, cited, folded, no_items
+from rebut.domain.forms import CLAIM, FOLDED, Cites, Form, Glance, Level, Need, Severity, cited, no_items
 from rebut.domain.ledger import Point
 
-Category = Annotated[
-    Literal["correctness", "security", "developer experience", "other"],
-    folded("correctness", "security", "developer experience", "other"),
-]
+Category = Annotated[Literal["correctness", "security", "developer experience", "other"], FOLDED]
 
 
 class Assertion(Form):
@@ -84,7 +81,7 @@ class Response(Form):
 
     glance: ClassVar[Glance] = Glance("argument", "move", "id")
     id: str = Field(description="the point's id, such as D1")
-    move: Annotated[Literal["concede", "rebut", "trade-off"], folded("concede", "rebut", "trade-off")]
+    move: Annotated[Literal["concede", "rebut", "trade-off"], FOLDED]
     argument: str
     evidence: Cites = Field(default_factory=no_items)
 
@@ -106,10 +103,7 @@ class Ruling(Form):
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
-    ruling: Annotated[
-        Literal["resolved", "unresolved", "dodged", "withdrawn"],
-        folded("resolved", "unresolved", "dodged", "withdrawn"),
-    ]
+    ruling: Annotated[Literal["resolved", "unresolved", "dodged", "withdrawn"], FOLDED]
     reason: str = Field(description="for resolved: what convinced you")
     evidence: Cites = Field(default_factory=no_items)
 
@@ -151,7 +145,7 @@ class Dispute(Form):
 class Decision(Form):
     """The judge's verdict. There is no field for a draw."""
 
-    winner: Annotated[Literal["proposer", "challenger"], folded("proposer", "challenger")]
+    winner: Annotated[Literal["proposer", "challenger"], FOLDED]
     reasoning: str = Field(description="why, naming the ids of the claims and points that decided it")
     genuine_disagreement: Level = Field(description="did the challenger hold a position of its own?")
     evidence_quality: Level = Field(description="did both sides cite specifics?")

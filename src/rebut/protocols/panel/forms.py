@@ -6,15 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, cited, folded, no_items
+from rebut.domain.forms import CLAIM, FOLDED, Cites, Form, Glance, Level, Need, cited, no_items
 from rebut.domain.ledger import Point, Severity
 
-Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
+Strength = Annotated[Literal["minor", "moderate", "strong"], FOLDED]
 SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"}
-CATEGORIES = ("correctness", "design", "scaling", "operations", "security", "cost", "usability", "other")
 Category = Annotated[
-    Literal["correctness", "design", "scaling", "operations", "security", "cost", "usability", "other"],
-    folded(*CATEGORIES),
+    Literal["correctness", "design", "scaling", "operations", "security", "cost", "usability", "other"], FOLDED
 ]
 
 
@@ -94,7 +92,7 @@ class Examined(Form):
 class Challenge(Form):
     """A challenger's first answer."""
 
-    verdict: Annotated[Literal["agree", "partial", "disagree"], folded("agree", "partial", "disagree")]
+    verdict: Annotated[Literal["agree", "partial", "disagree"], FOLDED]
     objection_strength: Strength = Field(description="of your gravest objection; minor if you have none")
     points: list[Objection] = Field(default_factory=no_items, description="your objections, the gravest first")
     examined: list[Examined] = Field(description="what you examined from your angle; also needed to agree")
@@ -111,7 +109,7 @@ class Response(Form):
 
     glance: ClassVar[Glance] = Glance("reason", "move", "id")
     id: str = Field(description="the point's id, such as B1")
-    move: Annotated[Literal["accept", "partial", "reject"], folded("accept", "partial", "reject")]
+    move: Annotated[Literal["accept", "partial", "reject"], FOLDED]
     reason: str
     evidence: Cites = Field(default_factory=no_items)
 
@@ -150,7 +148,7 @@ class Ruling(Form):
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
-    ruling: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
+    ruling: Annotated[Literal["accept", "maintain", "escalate"], FOLDED]
     reason: str = Field(description="for accept: what convinced you")
     evidence: Cites = Field(default_factory=no_items)
 
@@ -158,7 +156,7 @@ class Ruling(Form):
 class Rebuttal(Form):
     """A dissenter's answer to the lead."""
 
-    answer: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
+    answer: Annotated[Literal["accept", "maintain", "escalate"], FOLDED]
     rulings: list[Ruling] = Field(default_factory=no_items, description="one for each of your points that is open")
     points: list[Objection] = Field(default_factory=no_items, description="what is newly wrong with the position")
     examined: list[Examined] = Field(default_factory=no_items)

@@ -129,6 +129,17 @@ def cut(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
+def printable(text: str, limit: int) -> str:
+    """The beginning of a program's output in one line of at most `limit` characters, without control characters."""
+    line = squeeze("".join(c if c.isprintable() else " " for c in text[: 4 * limit]))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def last_line(text: str) -> str:
+    """The last line that is not blank; empty if there is none."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
 NARROW = 72
 """Columns of a terminal below which there is no space for a column of labels beside the text."""
 

@@ -25,8 +25,6 @@ class Timed:
     async def complete(self, request: Request) -> Reply:
         scope = asyncio.timeout(None if self._own_time else request.timeout)
         try:
-            if self._own_time:
-                return await self._inner.complete(request)
             async with scope:
                 return await self._inner.complete(request)
         except TimeoutError as error:

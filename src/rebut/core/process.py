@@ -227,7 +227,11 @@ async def stop(process: asyncio.subprocess.Process) -> None:
 def end_all() -> None:
     """End every group at once, from any thread: for a process that has no time to wait."""
     for pid in tuple(_living):
-        _signalled(pid, signal.SIGKILL)
+        kill_group(pid)
+
+
+def kill_group(pid: int) -> None:
+    _signalled(pid, signal.SIGKILL)
 
 
 async def end_group(pid: int) -> None:

@@ -18,6 +18,7 @@ from rebut.backends.families import family_of
 from rebut.backends.json_path import Extract, decoded, picked
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.files import read
 from rebut.core.json_value import Json
 from rebut.core.process import ProcessResult
 from rebut.core.scratch import scratch_folder
@@ -300,8 +301,7 @@ def _get(tool: Tool) -> str:
 
 def _file(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return file.read(_LARGEST_FILE).decode("utf-8", "replace")
+        return read(path, _LARGEST_FILE).decode("utf-8", "replace")
     except OSError:
         return ""
 

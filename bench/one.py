@@ -30,6 +30,7 @@ async def _measure(url: str, workspace: Path) -> list[Row]:
         paths.append(await bare(url, bodies))
         duels.append(await duel(url, workspace))
     # The program then keeps the workspace as it stands and looks up each of the citations: git runs a few times.
+    said.write_cited_file(workspace)
     subprocess.run(["git", "init", "-q", str(workspace)], check=True)  # noqa: ASYNC221  nothing else runs here
     in_git = [await duel(url, workspace) for _ in range(3)]
     await shared().close()

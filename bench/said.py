@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 ARGUMENT = (
@@ -11,8 +12,19 @@ ARGUMENT = (
 )
 
 
+CITED, QUOTE = "src/session.py", "ttl = 3600"
+LINES = 1000
+
+
 def cite(line: int) -> dict[str, str]:
-    return {"place": f"src/session.py:{line}", "quote": "ttl = 3600"}
+    return {"place": f"{CITED}:{line}", "quote": QUOTE}
+
+
+def write_cited_file(workspace: Path) -> None:
+    """The file that all of them cite, so that the quotes are found."""
+    file = workspace / CITED
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"{QUOTE}\n" * LINES)
 
 
 def _flaw(n: int) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def test_one_model_on_both_sides_is_called_that(tmp_path: Path, workspace: Path)
     alone = rebut.run("duel", "Redis?", **seats, judge=duels.seats(tmp_path)["judge"], allow_same_model=True)
     assert alone.heading == "VERDICT, ONE MODEL ALONE" and alone.caveats == ("ONE MODEL ALONE",)
     assert terminal.ending(alone).startswith("  VERDICT, ONE MODEL ALONE  challenger\n")
-    assert "Status: proposed, not independently judged (VERDICT, ONE MODEL ALONE)" in adr.adr(voices.record())
+    assert "Status: proposed: one model had every seat (VERDICT, ONE MODEL ALONE)" in adr.adr(voices.record())
     assert rebut.run("duel", "Redis?", **duels.seats(tmp_path)).heading == "VERDICT"
 
 

@@ -83,6 +83,12 @@ Raised = Iterator[tuple[str, str, int, list[str]]]
 """Text, seat, round, and every text that must quote it."""
 
 
+def joining(rows: list[dict[str, Any]], said: list[list[Said]]) -> None:
+    """Answers that call some points the same as others. Not all of that makes sense."""
+    for row, turn in zip(rows, said, strict=True):
+        row["same_as"] = f"{row['id'][0]}{turn[0].same_as}" if turn and turn[0].same_as else ""
+
+
 # duel and ask
 
 
@@ -93,6 +99,8 @@ def duel(said: list[list[Said]], place: Path, blind: bool = False) -> Debated:
     for n in (2, 3):
         answers[f"r{n}/defense@proposer"] = duels.defense(n, {f"D{id}": "rebut" for id in IDS})
         answers[f"r{n}/follow-up@challenger"] = duels.follow_up(n, {f"D{id}": "dodged" for id in IDS}, flaws[n - 1])
+        joining(answers[f"r{n}/defense@proposer"]["responses"], said)
+        joining(answers[f"r{n}/follow-up@challenger"]["rulings"], said[::-1])
     answers |= {"r3/summary@judge": duels.summary(3, []), "verdict@judge": duels.verdict(reasoning="C1 decides.")}
     seats = {
         role: duels.script(place / f"{role}.json", answers, model=role) for role in ("proposer", "challenger", "judge")
@@ -130,6 +138,7 @@ def cross(said: list[list[Said]], place: Path) -> Debated:
         answers[f"r{n}/critique@critic"] = crosses.critique(*found, agrees=False)
         rulings = {f"F{id}": "valid P2" for id in IDS}
         answers[f"r{n}/judgement@judge"] = crosses.judgement("D", rulings, missed=missed)
+        joining(answers[f"r{n}/judgement@judge"]["findings"], said)
     seats = crosses.seats(place / "seats", answers)
     (place / "work/src/session.py").write_text("ttl = 60\n" * 9)
     wanted = crosses.Wanted(scope="uncommitted")
@@ -195,6 +204,7 @@ def panel(said: list[list[Said]], place: Path) -> Debated:
         answers[f"r2/rebuttal@challenger.{n}"] = panels.rebut(rulings, points=later)
         answers[f"assumptions/grounds@challenger.{n}"] = panels.grounds("x")
     answers["r2/confront@lead"] = panels.confront({f"B{id}": "reject" for id in IDS})
+    joining(answers["r2/confront@lead"]["responses"], said)
     seats = panels.seats(place / "seats", answers)
     outcome = rebut.run("panel", panels.TOPIC, workspace=place / "work", rounds=2, **seats)
     return Debated(outcome, place / "work/debates")

@@ -125,6 +125,28 @@ def test_an_expert_can_say_that_another_raised_its_point_before(workspace: Path)
     )
 
 
+def test_the_lead_can_say_that_two_objections_are_one_issue(workspace: Path) -> None:  # C10 H7 H8
+    said = objections(NODE, ALARM, TRUST)
+    said["r2/confront@lead"] = panels.confront({"B1": "accept", "B2": "accept", "B3": "accept"})
+    said["r2/confront@lead"]["responses"][1]["same_as"] = "B1"
+    said["r2/rebuttal@challenger.1"] = panels.rebut({"B1": "accept"})
+    said["r2/rebuttal@challenger.2"] = panels.rebut({"B2": "maintain"})  # the id that it was raised with still works
+    said["r2/rebuttal@challenger.3"] = panels.rebut({"B3": "accept"})
+    said["r3/confront@lead"] = panels.confront({"B1": "accept"})
+    said["r3/rebuttal@challenger.2"] = panels.rebut({"B1": "accept"})
+    told = panel(workspace, said)
+    assert told["kind"] == "consensus" and points(told) == {"B1": NODE, "B3": TRUST}
+    own = f"Operator, round 1, raised as B2, the same (strong): {ALARM}"
+    for key in ("r2/rebuttal@challenger.1", "r2/rebuttal@challenger.2", "r3/confront@lead"):
+        assert NODE in prompt(told, key) and own in prompt(told, key)
+    assert "r3/rebuttal@challenger.1" not in record_of(told).calls, "the other expert has accepted"
+    files = panels.files(workspace)
+    assert all(text in (files / "transcript.md").read_text() for text in (NODE, ALARM, TRUST))
+    assert f"): {ALARM}" in (files / "rounds/r001_oper.md").read_text()
+    [issue, _] = panels.state(workspace)["points"]
+    assert [one["text"] for one in issue["said"]] == [NODE, ALARM]
+
+
 def test_an_id_that_does_not_exist_yet_cannot_be_repeated(workspace: Path) -> None:  # C10
     said = objections(NODE, ALARM, TRUST)
     said["r1/challenge@challenger.2"]["points"][0]["same_as"] = "B1"
@@ -237,6 +259,107 @@ def test_a_round_that_brought_something_stays_one_however_it_is_weighed_later(sh
     assert (told["review"]["rounds"], told["review"]["stopped_by"]) == (3, "quiet")
 
 
+CHARGED = "The order is committed, then charged."
+
+
+def ruled_same(rulings: dict[str, str], same: dict[str, str], choice: str = "A") -> dict[str, Any]:
+    """A judgement that calls some findings the same as others."""
+    said = crosses.judgement(choice, rulings)
+    for one in said["findings"]:
+        one["same_as"] = same.get(one["id"], "")
+    return said  # type: ignore[no-any-return]
+
+
+def test_the_judge_can_say_that_two_findings_are_one_issue(shop: Path) -> None:  # C10 J9
+    two = crosses.critique(crosses.raised(), crosses.raised(CHARGED, "api/orders.py:6", action="swap them"))
+    said = {
+        "r1/critique@critic": two,
+        "r1/judgement@judge": ruled_same({"F1": "valid P1", "F2": "valid P1"}, {"F2": "F1"}, "D"),
+        "r2/critique@critic": crosses.critique(crosses.raised("Still.", same_as="F2"), crosses.raised(EMPTY)),
+        "r2/judgement@judge": crosses.judgement("A", {"F2": "valid P1", "F3": "valid P2"}),
+    }
+    told = cross(shop, said, "--fail-on", "P1", codes=(1,))
+    assert points(told) == {"F1": "It commits before it charges.", "F3": EMPTY}, "no id is given twice"
+    assert told["ledger"]["joined"] == ["F2 is the same as F1, by judge in round 1"]
+    [first, second, _] = told["ledger"]["points"][0]["said"]
+    assert (first["text"], second["text"], second["raised_as"]) == (points(told)["F1"], CHARGED, "F2")
+    [issue, _] = told["review"]["findings"]
+    assert (issue["id"], issue["judge"]) == ("F1", "valid")
+    asked = prompt(told, "r2/critique@critic")
+    assert f"critic, round 1, raised as F2, the same (P1): {CHARGED}" in asked
+    assert "note: judge said in round 1 that F2 is the same as F1" in asked
+    assert "F1 (P1, correctness): It commits" in prompt(told, "r2/judgement@judge"), "F2 means F1 from then on"
+    files = pages(shop)
+    shown = piped("show", told["session"], "--no-pager").stdout
+    sarif = piped("export", told["session"], "--format", "sarif", cwd=shop).stdout
+    for text in (
+        files["round-1-critique.md"],
+        files["summary.md"],
+        files["decision.json"],
+        exported(told),
+        sarif,
+        shown,
+    ):
+        plain = " ".join(text.split())
+        assert "It commits before it charges." in plain and CHARGED in plain
+    assert "swap them" in files["decision.json"]
+    replayed = rebut("replay", told["session"])
+    assert replayed["ledger"] == told["ledger"] and replayed["heading"] == told["heading"]
+
+
+@pytest.mark.parametrize(
+    ("same", "second", "complaint"),
+    [
+        ({"F2": "F9"}, "valid P1", "there is no finding F9"),
+        ({"F2": "F2"}, "valid P1", "F2 and F2 are one finding already"),
+        ({"F1": "F2"}, "valid P1", "F2 was raised after F1: put `same_as` on the later one"),
+        ({"F1": "F2", "F2": "F1"}, "valid P1", "F2 was raised after F1"),
+        ({"F2": "F1"}, "invalid P1", "F2 is called the same as F1, but is answered otherwise"),
+    ],
+)
+def test_what_the_judge_calls_the_same_is_checked_for_sense(
+    shop: Path, same: dict[str, str], second: str, complaint: str
+) -> None:  # C10
+    rulings = {"F1": "valid P1", "F2": second}
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised(), crosses.raised(CHARGED, "api/orders.py:6")),
+        "r1/judgement@judge": [ruled_same(rulings, same)] * 2,
+    }
+    told = cross(shop, said, "--fail-on", "P1", codes=(1,))
+    assert complaint in record_of(told).calls["r1/judgement@judge"].asked[2].followup
+    assert any(complaint in note for note in told["notes"])
+    joined = told["ledger"].get("joined", [])
+    assert len(joined) == (len(same) > 1), "of two that name each other, the later one joins"
+
+
+def test_a_later_join_does_not_make_an_earlier_round_quiet(shop: Path) -> None:  # C10 J11
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("D", {"F1": "valid P1"}),
+        "r2/critique@critic": crosses.critique(crosses.raised(CHARGED, "api/orders.py:6")),
+        "r2/judgement@judge": crosses.judgement("D", {"F2": "valid P1"}),
+        "r3/critique@critic": crosses.critique(crosses.raised("Still.", same_as="F2")),
+        "r3/judgement@judge": ruled_same({"F2": "valid P1"}, {"F2": "F1"}, "D"),
+    }
+    told = cross(shop, said, codes=(0, 3))
+    assert points(told) == {"F1": "It commits before it charges."}
+    assert told["review"]["stopped_by"] == "rounds", "round 2 brought something, as it was seen then"
+
+
+def test_an_objection_to_an_unknown_finding_keeps_its_remedy(shop: Path) -> None:  # C10
+    lost = crosses.raised(EMPTY, same_as="F9", action="refuse empty orders", fix="    check(order)")
+    said = {
+        "r1/critique@critic": [crosses.critique(lost, crosses.raised())] * 2,
+        "r1/judgement@judge": crosses.judgement("A"),
+    }
+    told = cross(shop, said, codes=(3,))
+    [kept] = rebut("show", told["session"])["outcome"]["ledger"]["unmatched"]
+    assert (kept["reason"], kept["action"], kept["fix"]) == (EMPTY, "refuse empty orders", "    check(order)")
+    page = pages(shop)["round-1-critique.md"]
+    assert "repeats F9, which does not exist" in page and "To do: refuse empty orders" in page
+    assert "check(order)" in page.partition(EMPTY)[2].partition("\n")[0]
+
+
 # revise
 
 
@@ -320,6 +443,28 @@ def test_a_weakness_that_repeats_an_earlier_one_is_shown_in_both_texts(workspace
         assert "): The port is open." in asked
         assert "challenger, round 2, the same (P1): The open port was not closed." in asked
     assert again["text"] in exported(told)
+
+
+def test_either_side_of_a_duel_can_say_that_two_points_are_one_issue(workspace: Path) -> None:  # C10 D3
+    said: dict[str, Any] = {"r2/defense@proposer": duels.defense(2, {"D1": "rebut", "D2": "rebut"})}
+    said["r2/defense@proposer"]["responses"][1]["same_as"] = "D1"
+    said["r2/follow-up@challenger"] = duels.follow_up(2, {"D1": "unresolved"}, [duels.flaw("It is slow.", 9)])
+    said["r3/summary@judge"] = duels.summary(3, [])
+    said["r3/defense@proposer"] = duels.defense(3, {"D1": "rebut", "D3": "rebut"})
+    said["r3/follow-up@challenger"] = duels.follow_up(
+        3, {"D1": "unresolved", "D3": "unresolved"}, [duels.flaw("New.", 9)]
+    )
+    said["r3/follow-up@challenger"]["rulings"][1]["same_as"] = "D1"
+    told = duel(workspace, said, rounds=3)
+    assert points(told) == {"D1": "No replica: a failover loses every session.", "D4": "New."}
+    assert told["ledger"]["joined"] == [
+        "D2 is the same as D1, by proposer in round 2",
+        "D3 is the same as D1, by challenger in round 3",
+    ]
+    asked = prompt(told, "verdict@judge")
+    assert "challenger, round 1, raised as D2, the same (P1): The port is open." in asked
+    assert "challenger, round 2, raised as D3, the same (P1): It is slow." in asked
+    assert all(text in exported(told) for text in ("The port is open.", "It is slow."))
 
 
 # a protocol of the user's own

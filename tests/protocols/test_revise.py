@@ -627,7 +627,7 @@ def test_a_weakness_that_names_no_known_point_is_not_taken_for_none(workspace: P
         said[f"r2/revision@author.{by}"] = revisions.revision(revisions.document("both", "More."), [f"W{3 - by}"])
     said["synthesis@synthesizer"] = revisions.plan(["W1", "W2"])
     outcome = revisions.run(workspace, said)
-    assert outcome.heading == "PLAN AFTER 2 ROUNDS" and not outcome.data["converged"]
+    assert outcome.heading == "PLAN AFTER 2 ROUNDS, NOT ALL OF IT WEIGHED" and not outcome.data["converged"]
 
 
 def test_a_disagreement_that_is_pressed_again_as_a_weakness_keeps_the_debate_going(workspace: Path) -> None:  # K8

@@ -8,7 +8,7 @@ from typing import Any
 
 from rebut.cli.output import as_json
 from rebut.core.text import cut
-from rebut.domain.ledger import Point, distinct
+from rebut.domain.ledger import Point, Same, distinct
 from rebut.domain.outcome import Outcome, Seated
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.worth import Worth
@@ -102,6 +102,7 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
             ],
             "citations": dict(ledger.marks()),
             "slips": [f"{s.point} {s.kind} by {s.by} in round {s.round}" for s in ledger.slips],
+            **({"joined": [_joined(one) for one in ledger.joined]} if ledger.joined else {}),
         },
         "seats": [_seat(seat) for seat in outcome.seats],
         "spent": asdict(outcome.spent),
@@ -126,7 +127,12 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
 
 def _wording(point: Point, text: Callable[[str, str, int], str]) -> dict[str, object]:
     """A point of an issue that was raised more than once."""
-    return {"by": point.by, "round": point.round, "text": text("points", point.text, ITEM)}
+    raised_as = {"raised_as": point.was} if point.was else {}
+    return {"by": point.by, "round": point.round, **raised_as, "text": text("points", point.text, ITEM)}
+
+
+def _joined(same: Same) -> str:
+    return f"{same.point} is the same as {same.same_as}, by {same.by} in round {same.round}"
 
 
 def _worth(worth: Worth) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 Ids are given here and nowhere else: claims are C1, C2 …, points take the protocol's letter (D1, F1 …). The same entries
 in the same order give the same ledger, so it is rebuilt by replay and can be read from the record alone.
 
-Words are never replaced. Two points become one issue only if the later one names the earlier one (`same_as`), or if
-their texts are the same apart from case, white space and the punctuation at the end, and they do not cite different
-places. The issue then has both texts, each with its speaker, round and citations. Points about different documents stay
-apart, and so do points that only cite the same lines.
+Words are never replaced. Two points become one issue only if the later one names the earlier one (`same_as`), if a
+participant says so of two points on the ledger (`Same`), or if their texts are the same apart from case, white space
+and the punctuation at the end, and they do not cite different places. The issue then has both texts, each with its
+speaker, round and citations. Points about different documents stay apart, and so do points that only cite the same
+lines.
 """
 
 from __future__ import annotations
@@ -120,6 +121,8 @@ class Point:
 
     The issue itself has the text of the first, the gravest severity, and the citations of all.
     """
+    was: str = ""
+    """Of a point that a participant joined to an earlier issue: the id that it was raised with."""
 
     @property
     def wordings(self) -> tuple[Point, ...]:
@@ -129,7 +132,14 @@ class Point:
     def words(self, name: Callable[[str], str] = str) -> str:
         """The text; of an issue that was raised more than once every text, with its speaker by `name`."""
         first, *others = distinct(self.wordings)
-        return first.text + "".join(f" [the same by {name(p.by)} in round {p.round}: {p.text}]" for p in others)
+        return first.text + "".join(
+            f" [the same by {name(p.by)} in round {p.round}{p.raised_as}: {p.text}]" for p in others
+        )
+
+    @property
+    def raised_as(self) -> str:
+        """For a point that was joined to an earlier issue: `, raised as F2`."""
+        return f", raised as {self.was}" if self.was else ""
 
     @property
     def struck(self) -> bool:
@@ -153,6 +163,10 @@ class Move:
     """Raised as a repetition of an earlier point that does not exist: it is about no point."""
     proof: bool = False
     """By the rules of its protocol, it settles the point only with evidence."""
+    action: str = ""
+    """Of an objection: what its author would do about it."""
+    fix: str = ""
+    """Of an objection: the text that should replace the lines it cites."""
 
     @property
     def after(self) -> Status:
@@ -171,7 +185,17 @@ class Slip:
     round: int
 
 
-Entry = Claim | Point | Move | Slip
+@frozen
+class Same:
+    """A participant says of two points on the ledger that the later one is the same issue as the earlier one."""
+
+    point: str
+    same_as: str
+    by: str
+    round: int
+
+
+Entry = Claim | Point | Move | Slip | Same
 
 
 @frozen
@@ -189,6 +213,10 @@ class Ledger:
     """What the protocol calls a point, for reports."""
     version: int = field(default=VERSION, compare=False)
     """The version of the rules by which points become one issue."""
+    joined: tuple[Same, ...] = ()
+    """Points that belong to an earlier issue because a participant said so. Their ids still mean that issue."""
+    entries: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
+    """Everything that was added, in order. Empty for a ledger that was read from an outcome."""
 
     def add(self, entries: Iterable[Entry]) -> Ledger:
         ledger = self
@@ -201,7 +229,10 @@ class Ledger:
                 case Move():
                     ledger = ledger._move(entry)
                 case Slip():
-                    ledger = replace(ledger, slips=(*ledger.slips, entry))
+                    ledger = replace(ledger, slips=(*ledger.slips, replace(entry, point=ledger.issue_of(entry.point))))
+                case Same():
+                    ledger = ledger._unite(entry)
+            ledger = replace(ledger, entries=(*ledger.entries, entry))
         return ledger
 
     def _raise(self, point: Point) -> Ledger:
@@ -209,7 +240,7 @@ class Ledger:
             return self._join(issue, point)
         if point.same_as and self.point(point.same_as) is None:
             return replace(self, unmatched=(*self.unmatched, unplaced(point)))
-        id = f"{self.letter}{len(self.points) + 1}"
+        id = f"{self.letter}{len(self.points) + len(self.joined) + 1}"
         new = replace(point, id=id, voices=(point.by,), same_as="", said=())
         return replace(self, points=(*self.points, new))
 
@@ -248,9 +279,39 @@ class Ledger:
             return ledger
         return ledger._move(Move(issue.id, "maintain", point.by, point.round, point.text, point.evidence))
 
+    def separate(self, id: str, other: str, noun: str = "point") -> str:
+        """Why a point cannot be called the same as another one; empty if it can."""
+        point, issue = self.point(id), self.point(other)
+        if point is None or issue is None:
+            return f"there is no {noun} {id if point is None else other}"
+        if point.id == issue.id:
+            return f"{id} and {other} are one {noun} already: leave `same_as` empty"
+        if next(p.id for p in self.points if p.id in (point.id, issue.id)) == point.id:
+            return f"{other} was raised after {id}: put `same_as` on the later one, with the id of the earlier one"
+        if self._of_other_document(point, issue):
+            return f"{other} is about another document than {id}, so they are not the same: leave `same_as` empty"
+        return ""
+
+    def _unite(self, same: Same) -> Ledger:
+        """One issue out of two, with every wording and every move of both; what makes no sense changes nothing."""
+        later, issue = self.point(same.point), self.point(same.same_as)
+        if later is None or issue is None or self.separate(same.point, same.same_as):
+            return self
+        was = (replace(one, id=issue.id, was=one.was or later.id) for one in later.wordings)
+        whole = _issue((*issue.wordings, *was))
+        return replace(
+            self,
+            points=tuple(whole if p.id == issue.id else p for p in self.points if p.id != later.id),
+            moves=tuple(replace(m, point=issue.id) if m.point == later.id else m for m in self.moves),
+            slips=tuple(replace(s, point=issue.id) if s.point == later.id else s for s in self.slips),
+            joined=(*self.joined, replace(same, point=later.id, same_as=issue.id)),
+        )
+
     def _move(self, move: Move) -> Ledger:
-        if move.objection or self.point(move.point) is None:
+        known = self.point(move.point)
+        if move.objection or known is None:
             return replace(self, unmatched=(*self.unmatched, move))
+        move = replace(move, point=known.id)
         slips = self.slips
         if slip := self._slip(move):
             slips = (*slips, slip)
@@ -268,17 +329,9 @@ class Ledger:
         return None
 
     def upto(self, round: int) -> Ledger:
-        """The ledger as it was at the end of a round."""
-        return replace(
-            self,
-            claims=tuple(c for c in self.claims if c.round <= round),
-            points=tuple(
-                _issue(said) for p in self.points if (said := tuple(one for one in p.wordings if one.round <= round))
-            ),
-            moves=tuple(m for m in self.moves if m.round <= round),
-            unmatched=tuple(m for m in self.unmatched if m.round <= round),
-            slips=tuple(s for s in self.slips if s.round <= round),
-        )
+        """The ledger as it was at the end of a round: points that were joined later are separate in it."""
+        then = Ledger(self.letter, noun=self.noun, version=self.version)
+        return then.add(entry for entry in self.entries if entry.round <= round)
 
     @property
     def unplaced(self) -> tuple[Move, ...]:
@@ -286,7 +339,20 @@ class Ledger:
         return tuple(m for m in self.unmatched if m.objection)
 
     def point(self, id: str) -> Point | None:
-        return next((p for p in self.points if p.id == id), None)
+        """The issue with this id, or to which the point with this id was joined."""
+        wanted = self.issue_of(id)
+        return next((p for p in self.points if p.id == wanted), None)
+
+    def issue_of(self, id: str) -> str:
+        """The id of the issue to which a point was joined; the id itself if it was not."""
+        for one in self.joined:
+            id = one.same_as if one.point == id else id
+        return id
+
+    @property
+    def point_ids(self) -> list[str]:
+        """The ids that mean a point, those of joined ones included."""
+        return [*(p.id for p in self.points), *(one.point for one in self.joined)]
 
     def raised_by(self, seat: str, round: int) -> list[Point]:
         """What a seat raised in a round, in its own words and with the id of the issue that it belongs to."""
@@ -305,6 +371,7 @@ class Ledger:
         that several participants raised is resolved when all of them say so.
         """
         now: Status = "raised"
+        id = self.issue_of(id)
         point = self.point(id)
         voices = point.voices if point else ()
         content: set[str] = set()
@@ -327,8 +394,8 @@ class Ledger:
 
     def severity(self, id: str) -> str:
         """How severe a point is: as it was weighed last, else as it was raised."""
-        weighed = [m.severity for m in self.moves if m.point == id and m.severity]
         point = self.point(id)
+        weighed = [m.severity for m in self.moves if point and m.point == point.id and m.severity]
         return weighed[-1] if weighed else point.severity if point else ""
 
     def final_status(self, id: str) -> Status:
@@ -371,12 +438,22 @@ class Ledger:
         return out
 
     def ids(self) -> frozenset[str]:
-        return frozenset([c.id for c in self.claims] + [p.id for p in self.points])
+        return frozenset([c.id for c in self.claims] + self.point_ids)
 
 
 def unplaced(point: Point) -> Move:
     """A point that repeats one which does not exist: never a new point."""
-    return Move(point.same_as, "maintain", point.by, point.round, point.text, point.evidence, objection=True)
+    return Move(
+        point.same_as,
+        "maintain",
+        point.by,
+        point.round,
+        point.text,
+        point.evidence,
+        objection=True,
+        action=point.action,
+        fix=point.fix,
+    )
 
 
 def distinct(said: Iterable[Point]) -> list[Point]:
@@ -500,7 +577,7 @@ def _overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
 
 def with_evidence(entry: Entry) -> Entry:
     """The entry with plain evidence: protocols may pass the citations of a form as they are."""
-    if isinstance(entry, Slip):
+    if isinstance(entry, Slip | Same):
         return entry
     cited: Sequence[Any] = entry.evidence
     if type(cited) is tuple and all(type(e) is Evidence for e in cited):
@@ -510,7 +587,7 @@ def with_evidence(entry: Entry) -> Entry:
 
 def said(entry: Entry) -> str:
     """The prose of an entry, which may contain more citations."""
-    if isinstance(entry, Slip):
+    if isinstance(entry, Slip | Same):
         return ""
     return entry.reason if isinstance(entry, Move) else entry.text
 
@@ -523,7 +600,7 @@ def to_json(entry: Entry) -> dict[str, Json]:
 def _row(entry: Entry) -> dict[str, Json]:
     """The fields of an entry. `dataclasses.asdict` copies every value and takes twenty times as long."""
     row = _fields(entry)
-    if not isinstance(entry, Slip):
+    if not isinstance(entry, Slip | Same):
         row["evidence"] = [_fields(e) for e in entry.evidence]
     if isinstance(entry, Point) and entry.said:
         row["said"] = [_row(one) for one in entry.said]
@@ -538,17 +615,17 @@ def _fields(value: Entry | Evidence) -> dict[str, Json]:
     return row
 
 
-LATER = {"Point": ("action", "fix", "said"), "Move": ("severity", "proof")}
+LATER = {"Point": ("action", "fix", "said", "was"), "Move": ("severity", "proof", "action", "fix")}
 """Fields that older records lack: omitted where they are empty, so that an old entry has its old fingerprint."""
 
 
 def from_json(data: Mapping[str, Any]) -> Entry:
     """Read an entry back."""
-    kinds: dict[str, type[Entry]] = {"claim": Claim, "point": Point, "move": Move, "slip": Slip}
+    kinds: dict[str, type[Entry]] = {"claim": Claim, "point": Point, "move": Move, "slip": Slip, "same": Same}
     names = kinds[data["entry"]].__dataclass_fields__
     values = {k: v for k, v in data.items() if k in names}
-    if data["entry"] == "slip":
-        return Slip(**values)
+    if data["entry"] in ("slip", "same"):
+        return kinds[data["entry"]](**values)
     values["evidence"] = tuple(Evidence(**e) for e in values.get("evidence", ()))
     if "voices" in values:
         values["voices"] = tuple(values["voices"])
@@ -572,6 +649,7 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
         "moves": [_row(m) for m in ledger.moves],
         "unmatched": [_row(m) for m in ledger.unmatched],
         "slips": [_row(s) for s in ledger.slips],
+        **({"joined": [_row(one) for one in ledger.joined]} if ledger.joined else {}),
     }
 
 
@@ -589,4 +667,5 @@ def ledger_from_json(data: Mapping[str, Any]) -> Ledger:
         moves=all_of("moves", "move"),
         unmatched=all_of("unmatched", "move"),
         slips=all_of("slips", "slip"),
+        joined=all_of("joined", "same"),
     )

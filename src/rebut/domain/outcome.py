@@ -9,7 +9,8 @@ from typing import Any, cast
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import counted
-from rebut.domain import ledger as ledgers
+from rebut.domain import claims, ledger as ledgers
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.worth import Worth
@@ -55,7 +56,7 @@ class Seated:
 ORDER = (
     *("kind", "heading", "decision", "conclusive", "complete", "basis", "stopped", "final", "label", "unsettled"),
     *("session", "verdict", "decision_notes", "data", "notes", "ledger", "seats", "spent", "rounds", "rows"),
-    *("caveats", "worth", "only_unread"),
+    *("caveats", "worth", "doubts"),
 )
 """The fields of an outcome in the order of the journal."""
 
@@ -90,7 +91,7 @@ class Outcome:
     """What to do, in a sentence or two."""
     verdict: Verdict | None = None
     conclusive: bool = True
-    """False when seats failed or a limit cut the debate short."""
+    """Whether it may count as decided. `settled` derives it from the doubts; False stays False."""
     complete: bool = True
     """False for the best result at a deadline: the debate can be resumed."""
     basis: str = ""
@@ -113,10 +114,10 @@ class Outcome:
     """The part of it that the rounds of the debate cost."""
     rows: tuple[tuple[str, str], ...] = ()
     """More rows for the ending, each with its label."""
+    doubts: tuple[Doubt, ...] = ()
+    """What takes something away from what it may claim. rebut.domain.claims says what follows from each."""
     caveats: tuple[str, ...] = ()
-    """What the heading must state as well, such as that one model had every seat; it ends with them."""
-    only_unread: bool = False
-    """It is inconclusive only because files of its target were not read. A policy may accept these later."""
+    """What the heading states because of the doubts; it ends with them."""
     worth: Worth | None = None
     """What the first answers alone would have said, what the debate changed, and what that cost."""
     session: str = ""
@@ -126,6 +127,29 @@ class Outcome:
         if not self.complete:
             return 5
         return 0 if self.conclusive else 3
+
+    @property
+    def only_unread(self) -> bool:
+        """Whether it is inconclusive only because files were not read. A policy may accept these later."""
+        return not self.conclusive and bool(self.doubts) and not claims.besides(self.doubts, "files unread")
+
+    @property
+    def accepted(self) -> bool:
+        """Whether a decision record may call the decision accepted."""
+        return self.conclusive and not self.unsettled and not self.caveats and claims.may("accepted", self.doubts)
+
+    def settled(self) -> Outcome:
+        """The outcome with what its doubts leave of it: the heading, and whether it is conclusive."""
+        doubts = self.doubts
+        if not self.conclusive and claims.may("conclusive", doubts):
+            doubts = (*doubts, Doubt("undecided", said=self.stopped))
+        return replace(
+            self,
+            doubts=doubts,
+            conclusive=claims.may("conclusive", doubts),
+            heading=claims.heading(self.heading, doubts),
+            caveats=tuple(dict.fromkeys(doubt.heading for doubt in doubts if doubt.heading)),
+        )
 
     @property
     def review(self) -> ReviewResult | None:
@@ -161,6 +185,7 @@ class Outcome:
             rounds=remade(Spent, data.get("rounds", {})),
             rows=tuple((str(label), str(text)) for label, text in data.get("rows", ())),
             worth=Worth.from_json(data["worth"]) if data.get("worth") else None,
+            doubts=tuple(remade(Doubt, row) for row in data.get("doubts", ())),
         )
 
 

@@ -103,6 +103,10 @@ def points(
             rows.append(f"   {name(m.by)}, round {m.round}, {words.move(m)}: {_reason(m, words)}")
         for slip in dict.fromkeys(s for s in ledger.slips if s.point == p.id):
             rows.append(f"   note: {name(slip.by)} {SLIPS[slip.kind]} in round {slip.round}")
+        for same in (one for one in ledger.joined if ledger.issue_of(one.point) == p.id):
+            rows.append(
+                f"   note: {name(same.by)} said in round {same.round} that {same.point} is the same as {same.same_as}"
+            )
         if others := alike.get(p.id):
             cite = "cites" if len(others) == 1 else "cite"
             rows.append(f"   note: {', '.join(others)} {cite} the same lines; these are separate points")
@@ -111,9 +115,14 @@ def points(
 
 def raised_by(ledger: Ledger, seat: str, round: int, words: Vocabulary = PLAIN) -> str:
     """What a seat raised in a round, one bullet each, with those that repeat a point which does not exist."""
-    lost = [m for m in ledger.unplaced if (m.by, m.round) == (seat, round)]
-    rows = [f"- repeats {m.point}, which does not exist: {_reason(m, words)}" for m in lost]
+    rows = [f"- {row}" for row in unplaced_by(ledger, seat, round, words)]
     return "\n".join([*filter(None, [raised(ledger.raised_by(seat, round), words)]), *rows])
+
+
+def unplaced_by(ledger: Ledger, seat: str, round: int, words: Vocabulary = PLAIN) -> list[str]:
+    """Objections of a seat in a round that repeat a point which does not exist."""
+    lost = [m for m in ledger.unplaced if (m.by, m.round) == (seat, round)]
+    return [f"repeats {m.point}, which does not exist: {_reason(m, words)}" for m in lost]
 
 
 def unmatched(ledger: Ledger, name: Callable[[str], str] = str) -> list[str]:
@@ -145,19 +154,24 @@ def _issue(issue: Point, tags: str, words: Vocabulary, name: Callable[[str], str
     first, *others = distinct(issue.wordings)
     rows = [f"{issue.id} ({tags}): {_wording(first)}"]
     for one in others:
-        rows.append(f"   {name(one.by)}, round {one.round}, the same ({words.severity(one)}): {_wording(one)}")
+        again = f"{name(one.by)}, round {one.round}{one.raised_as}, the same ({words.severity(one)})"
+        rows.append(f"   {again}: {_wording(one)}")
     return rows
 
 
 def _wording(point: Point) -> str:
-    remedy = f" To do: {squeeze(point.action)}" if point.action else ""
-    remedy += f" Proposed text: {point.fix}" if point.fix else ""
-    return f"{squeeze(point.text)}{evidence(point.evidence, CITES_NOTHING)}{remedy}"
+    return f"{squeeze(point.text)}{evidence(point.evidence, CITES_NOTHING)}{_remedy(point)}"
+
+
+def _remedy(objection: Point | Move) -> str:
+    """What its author would do about it, and the text that should replace the cited lines."""
+    to_do = f" To do: {squeeze(objection.action)}" if objection.action else ""
+    return f"{to_do} Proposed text: {objection.fix}" if objection.fix else to_do
 
 
 def _reason(move: Move, words: Vocabulary) -> str:
     none = CITES_NOTHING if move.kind in words.needs_evidence else ""
-    return f"{squeeze(move.reason)}{evidence(move.evidence, none)}"
+    return f"{squeeze(move.reason)}{evidence(move.evidence, none)}{_remedy(move)}"
 
 
 def _shown(cited: Sequence[Evidence]) -> str:

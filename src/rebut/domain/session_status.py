@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rebut.core.text import counted
 from rebut.core.types import ModelSpec
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, from_json, noun_in
 from rebut.domain.outcome import Outcome, Seated
 from rebut.record.events import Asked
@@ -37,9 +38,7 @@ def status(record: Record, running: str = "") -> str:
     return f"open, {progress(record)}"
 
 
-# What an ending must state: what each seat did, notes, and caveats.
-
-ALONE = "ONE MODEL ALONE"
+# What an ending must state: what each seat did, notes, and doubts.
 
 
 def seated(record: Record) -> tuple[Seated, ...]:
@@ -85,18 +84,19 @@ def described(record: Record) -> list[str]:
     return notes
 
 
-def caveats(record: Record, judge: str = "", silent: Sequence[str] = ()) -> tuple[str, ...]:
-    """What every heading must state: that one model had every seat, or that a model saw only a part of its question."""
-    out = []
+def doubts_of(record: Record, judge: str = "", silent: Sequence[str] = ()) -> list[Doubt]:
+    """What takes something away from any ending: one model had every seat, or saw only a part of its question."""
+    out = list[Doubt]()
     asked = {seat: who for seat, who in _speakers(record).items() if seat not in silent}
     parties = [who for seat, who in asked.items() if seat != judge]
     if any(len(group) > 1 and len(set(group)) == 1 for group in (parties, list(asked.values()))):
-        out.append(ALONE)
+        out.append(Doubt("one model", "ONE MODEL ALONE", "one model had every seat"))
     cut = {seat_of(call.key) for call in record.calls.values() if call.answered and call.answered.unread}
     if cut:
+        said = f"shown only a part of the question: {', '.join(sorted(cut))}"
         who = f"THE {cut.pop().upper()}" if len(cut) == 1 else f"{len(cut)} SEATS"
-        out.append(f"{who} SAW ONLY PART OF IT")
-    return tuple(out)
+        out.append(Doubt("shown in part", f"{who} SAW ONLY PART OF IT", said))
+    return out
 
 
 def _speakers(record: Record) -> dict[str, str]:
@@ -108,11 +108,6 @@ def _speakers(record: Record) -> dict[str, str]:
         if one.provider != "human":
             out[seat] = record.model(str(one))
     return out
-
-
-def unread(record: Record) -> bool:
-    """Whether a model saw only a part of its question: then the result is not complete."""
-    return any(call.answered and call.answered.unread for call in record.calls.values())
 
 
 def progress(record: Record) -> str:

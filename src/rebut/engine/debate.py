@@ -16,7 +16,7 @@ from rebut.core.text import as_recorded, at_the_door, fingerprint
 from rebut.core.types import LEFT, NO_MATERIAL, Material, Participant
 from rebut.domain import ledger as ledgers, prompts
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
-from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Same, Slip
 from rebut.domain.limits import MAX_OUTPUT, shown
 from rebut.engine.ask import Check, GivenUp, Question, settle
 from rebut.engine.output_files import write_files
@@ -526,7 +526,7 @@ async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
         # Only points that were there when the question was asked can be repeated, not those of the same step.
         if known.version > 1 and isinstance(entry, Point) and entry.same_as and known.point(entry.same_as) is None:
             entry = ledgers.unplaced(entry)
-        if not isinstance(entry, Slip):
+        if not isinstance(entry, Slip | Same):
             entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), runtime.sides))
         rows.append(ledgers.to_json(entry))
     return {"letter": runtime.ledger.letter, "noun": runtime.ledger.noun, "entries": rows}
@@ -556,4 +556,5 @@ def _id(entry: Entry, before: Ledger, after: Ledger) -> str:
         case Move(objection=True):
             return ""
         case _:
-            return entry.point if after.point(entry.point) else ""
+            found = after.point(entry.point)
+            return found.id if found else ""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from rebut.core.errors import Aborted, DeadlineReached, Interrupted, ParticipantFailed, ProtocolError, TooFewReplies
 from rebut.core.text import cut
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import NOTHING_KEPT, Move
 from rebut.domain.outcome import Outcome, so_far
-from rebut.domain.session_status import ALONE, caveats, described, seated, unread
+from rebut.domain.session_status import described, doubts_of, seated
 from rebut.domain.worth import Worth
 from rebut.engine.debate import Debate
 from rebut.engine.output_files import write_files
@@ -125,14 +126,16 @@ def _partial(runtime: Runtime, plan: Plan, debate: Debate, why: str) -> Outcome:
     """The best result so far, at a deadline. The session stays open."""
     outcome = plan.protocol.partial(debate) if plan.protocol.partial else so_far(runtime.record.answers)
     worth = outcome.worth or Worth(caveat="the debate is not over")
-    return _filled(outcome.filled(complete=False, conclusive=False, stopped=why, worth=worth), runtime, plan)
+    doubts = (*outcome.doubts, Doubt("deadline", said=why))
+    return _filled(outcome.filled(complete=False, doubts=doubts, stopped=why, worth=worth), runtime, plan)
 
 
 def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
     """A protocol's outcome with what the engine knows: ledger, seats, cost, caveats and notes."""
     record = runtime.record
-    found = caveats(record, plan.protocol.judge or "", plan.protocol.silent)
-    told = [one for one in found if one != ALONE or not outcome.caveats]  # the protocol may have worded it itself
+    doubts = [*outcome.doubts, *doubts_of(record, plan.protocol.judge or "", plan.protocol.silent)]
+    if any(doubt.kind == "same model" for doubt in doubts):  # which says more than that one model had every seat
+        doubts = [doubt for doubt in doubts if doubt.kind != "one model"]
     notes = [*outcome.notes, *described(record), *runtime.notes]
     if carried := list(runtime.carried):
         more = f" and {len(carried) - 3} more" if len(carried) > 3 else ""
@@ -145,15 +148,13 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
     unplaced = runtime.ledger.unplaced
     if unplaced:
         notes.append(_unplaced(unplaced))
+        doubts.append(Doubt("unmatched", "NOT ALL OF IT WEIGHED", notes[-1]))
     files = _unread_files(record)
-    told += [files.caveat] if files.caveat else []
+    if files.doubtful:
+        doubts.append(Doubt("files unread", files.caveat, "; ".join(f"not read: {line}" for line in files.doubtful)))
     notes += files.notes
-    whole = outcome.conclusive and not unplaced and not unread(record)
     return outcome.filled(
-        conclusive=whole and not files.doubtful,
-        only_unread=whole and bool(files.doubtful),
-        heading=", ".join([outcome.heading, *told]),
-        caveats=(*outcome.caveats, *told),
+        doubts=tuple(doubts),
         ledger=runtime.ledger,
         seats=seated(record),
         spent=record.spent(),
@@ -161,7 +162,7 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
         session=record.opened.id,
         notes=tuple(dict.fromkeys(notes)),
         worth=outcome.worth.paid(record) if outcome.worth else None,
-    )
+    ).settled()
 
 
 def _unread_files(record: Record) -> UnreadFiles:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.core.files import real
 from rebut.core.types import LEFT, Participant
-from rebut.domain.ledger import Ledger, Point
+from rebut.domain.ledger import Ledger, MoveKind, Point, Same
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Answer, Ask, Debate, Failure
 from rebut.engine.protocol import Preparation
@@ -104,10 +104,33 @@ def unknown(ids: Iterable[str], known: Iterable[str], noun: str = "point") -> li
     return [f"there is no {noun} {id}: {names}" for id in dict.fromkeys(ids) if id not in there]
 
 
+def called_same(
+    ledger: Ledger, by: str, round: int, said: Sequence[tuple[str, str, MoveKind]], noun: str = "point"
+) -> tuple[list[Same], list[str]]:
+    """The points that a reply joins to earlier ones, and a complaint on each pair that cannot be one issue.
+
+    `said` has an entry for every point that the reply answers: its id, the earlier one that it names, and the answer.
+    Points that are one issue have one answer: with two, a serious one could vanish in one that was rejected.
+    """
+    last = {m.point: m.kind for m in ledger.moves if m.by == by}
+    last |= {ledger.issue_of(id): kind for id, _, kind in said}
+    joins, wrong = list[Same](), list[str]()
+    for id, other, kind in said:
+        if not other or ledger.point(id) is None:
+            continue
+        if why := ledger.separate(id, other, noun):
+            wrong.append(why)
+        elif last.get(ledger.issue_of(other), kind) != kind:
+            wrong.append(f"{id} is called the same as {other}, but is answered otherwise: answer both alike")
+        else:
+            joins.append(Same(id, other, by, round))
+    return joins, wrong
+
+
 def unsound(ledger: Ledger, points: Iterable[Point], noun: str = "point") -> list[str]:
     """A complaint for each `same_as` that names no earlier point, or one about another document."""
     named = [point for point in points if point.same_as]
-    wrong = unknown((point.same_as for point in named), (p.id for p in ledger.points), noun)
+    wrong = unknown((point.same_as for point in named), ledger.point_ids, noun)
     for point in named:
         issue = ledger.point(point.same_as)
         if issue and ledger.repeated(point) != issue:

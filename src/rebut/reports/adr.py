@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rebut.core.text import counted, cut, inline, tame
+from rebut.domain.claims import RULES
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.session_status import ledger_of, outcome_of, status
@@ -52,9 +53,10 @@ def _status(record: Record, outcome: Outcome | None) -> str:
         return f"proposed, on an incomplete debate ({outcome.heading})"
     if outcome.unsettled:
         return f"proposed, {outcome.unsettled}" + ("" if ":" in outcome.unsettled else f" ({outcome.heading})")
-    if outcome.caveats:
-        return f"proposed, not independently judged ({outcome.heading})"
-    return f"accepted ({outcome.heading})"
+    if outcome.accepted:
+        return f"accepted ({outcome.heading})"
+    why = next((RULES[doubt.kind].means for doubt in outcome.doubts if "accepted" in doubt.denies), "with a caveat")
+    return f"proposed: {why} ({outcome.heading})"
 
 
 def _unresolved(outcome: Outcome | None) -> Sequence[str]:

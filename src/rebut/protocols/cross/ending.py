@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rebut.core.json_value import Json
 from rebut.core.text import counted, cut
 from rebut.domain import review_result
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Decision, ReviewFinding, ReviewResult, findings_of
@@ -74,12 +75,12 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
     # A fallback of a family of its own is a second opinion, like the critic that it replaces.
     same = bool(stand_in) and not debate.independent(stand_in, *others)
     heading, whole = made.decision.upper(), cause not in ("minutes", "limit", "failed", "settled")
+    doubts: list[Doubt] = []
     if not whole:
         heading += f" AFTER {of_rounds(state.rounds, planned)}"
+        doubts.append(Doubt("ended early", said=debate.stopped))
     elif cause == "rounds":
-        heading += ", NOT CONVERGED"
-    if same:
-        heading += ", SELF-REVIEW"
+        doubts.append(Doubt("not converged", "NOT CONVERGED", "all rounds were used"))
     if stand_in:
         state.notes.append(
             f"{stand_in} answered for the critic and is also the judge: one opinion, not two independent ones"
@@ -88,29 +89,28 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         )
     alone = not stand_in and _reviews_itself(debate)
     if alone:
-        heading += ", SELF-REVIEW"
         state.notes.append("critic and author are the same model: one opinion, not two independent ones")
+    if same or alone:
+        doubts.append(Doubt("same model", "SELF-REVIEW", state.notes[-1]))
     if state.unwritten:
-        heading += ", THE CHOSEN VERSION WAS NOT WRITTEN"
+        doubts.append(Doubt("not written", "THE CHOSEN VERSION WAS NOT WRITTEN", state.unwritten))
     if state.unread:
-        heading += ", NOT ALL OF IT READ"
+        doubts.append(Doubt("part missing", "NOT ALL OF IT READ", "a part of the critique is missing"))
     unweighed = [p.id for p in findings.unweighed(debate.ledger)] if state.history else []
-    if unweighed or debate.ledger.unplaced:
-        heading += ", NOT ALL OF IT WEIGHED"
     if unweighed:
         state.notes.append(f"the judge did not rule on {', '.join(unweighed)}")
+        doubts.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", state.notes[-1]))
     last = state.history[-1].reason if state.history else ""
     return Outcome(
         kind=made.decision.lower(),
         unsettled="not decided" if made.decision == "Stopped" else "",
         heading=heading,
         decision=f"{made.decision}: {WHY.get(cause, debate.stopped)}." + (f" {last}" if last else ""),
-        conclusive=whole and not (same or alone or state.unwritten or state.unread or unweighed),
+        doubts=tuple(doubts),
         stopped=state.unwritten if whole else debate.stopped,
         final=made.markdown(),
         data=data(state, made),
         notes=tuple(state.notes),
-        caveats=("SELF-REVIEW",) if same or alone else (),
         worth=worth(
             made,
             len(state.versions) - 1,

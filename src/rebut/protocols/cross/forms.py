@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from rebut.domain.forms import FOLDED, Cites, Form, Glance, Need, Severity, cited, no_items
-from rebut.domain.ledger import Point
+from rebut.domain.ledger import MoveKind, Point
+from rebut.domain.review_result import MOVES
 
 Category = Annotated[
     Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"], FOLDED
@@ -78,6 +79,12 @@ class Weighed(Form):
     ruling: Annotated[Literal["valid", "invalid", "missing evidence"], FOLDED]
     severity: Severity = Field(description="the severity that you consider right, whatever the critic said")
     reason: str
+    same_as: str = Field(default="", description="the id of an earlier finding that is the same issue; empty for none")
+
+    @property
+    def move(self) -> MoveKind:
+        """For the ledger."""
+        return MOVES[self.ruling]
 
 
 class Judgement(Form):

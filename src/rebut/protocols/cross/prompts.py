@@ -66,8 +66,10 @@ Rule on every finding of this round ($ids) by its id:
 - Give it the severity that you consider right. A citation marked absent does not exist: such a finding cannot be a P1.
   "Found" means only that the quoted words are at that place.
 - A finding that you have called valid stays valid unless you bring new evidence.
-A finding that was raised more than once is listed in every wording, and your ruling is on all of them. Add under
-`missed` what the critic should have seen, with evidence. Then choose:
+A finding that was raised more than once is listed in every wording, and your ruling is on all of them. If two findings
+are one issue, put the id of the earlier one under `same_as` of the later one, and rule on both alike: they then count
+once, and both texts stay. The same lines alone do not make two findings one issue. Add under `missed` what the critic
+should have seen, with evidence. Then choose:
 A keep the original: no valid finding is worth a change. B accept what the critic recommends. C write a compromise that
 fixes what is valid, and continue. D rebut: the critique is mostly wrong; give the `rebuttal`. E stop without a
 decision: something is missing that neither side can supply. List what is unresolved and what to do next, each in one

@@ -139,9 +139,8 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     check = reply_checks.judgement(r.ledger, r.n)
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
-    entries: list[Entry] = [
-        Move(w.id, review_result.MOVES[w.ruling], "judge", r.n, w.reason, severity=w.severity) for w in form.findings
-    ]
+    entries: list[Entry] = [Move(w.id, w.move, "judge", r.n, w.reason, severity=w.severity) for w in form.findings]
+    entries += reply_checks.joins(r.ledger, form, r.n)[0]
     entries += [f.point("judge", r.n) for f in form.missed if f.text]
     await r.note("judgement", entries)
     return answer

@@ -55,7 +55,7 @@ def page(
 ) -> str:
     """`round-N-critique.md`: the critique, and the judge's ruling on each finding; `by` says who wrote it instead."""
     found = [f"{ledgers.point_line(p)}{_judged(ledger, p)}" for p in points]
-    found += [f"repeats {m.point}, which does not exist: {m.reason}" for m in ledger.unplaced if m.round == n]
+    found += ledgers.unplaced_by(ledger, "critic", n)
     parts = [
         f"# Round {n}: critique",
         *([by] if by else []),
@@ -68,7 +68,8 @@ def page(
             parts.append(section("## Missing alternatives", reply.alternatives))
             parts.append(section("## Recommended decision", [reply.recommendation]))
     missed = ledger.raised_by("judge", n)
-    parts += [section("## Added by the judge", map(ledgers.point_line, missed))] if missed else []
+    added = [*map(ledgers.point_line, missed), *ledgers.unplaced_by(ledger, "judge", n)]
+    parts += [section("## Added by the judge", added)] if added else []
     parts += ["The critic agrees."] if agreed else []
     return "\n\n".join(parts) + "\n"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rebut.domain.ledger import Ledger
+from rebut.domain.ledger import Ledger, Same
 from rebut.protocols.cross import findings
 from rebut.protocols.cross.forms import CodeCritique, Judgement
-from rebut.protocols.shared import unknown, unsound
+from rebut.protocols.shared import called_same, unknown, unsound
 
 
 def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
@@ -30,9 +30,11 @@ def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
 
 def judgement(ledger: Ledger, n: int) -> Callable[[Judgement], list[str]]:
     def check(reply: Judgement) -> list[str]:
-        ruled, known = {w.id for w in reply.findings}, {p.id for p in ledger.points}
+        named, known = {w.id for w in reply.findings}, ledger.point_ids
+        ruled = {ledger.issue_of(id) for id in named}
         wrong = [f"{p.id} is not weighed" for p in findings.raised_in(ledger, n) if p.id not in ruled]
-        wrong += unknown(sorted(ruled), (p.id for p in ledger.points), "finding")
+        wrong += unknown(sorted(named), known, "finding")
+        wrong += joins(ledger, reply, n)[1]
         wrong += unsound(ledger, (f.point("judge", n) for f in reply.missed), "finding")
         wrong += [f"{w.id} is weighed without a reason" for w in reply.findings if not w.reason and w.id in known]
         if not reply.reason:
@@ -42,6 +44,11 @@ def judgement(ledger: Ledger, n: int) -> Callable[[Judgement], list[str]]:
         return wrong
 
     return check
+
+
+def joins(ledger: Ledger, reply: Judgement, n: int) -> tuple[list[Same], list[str]]:
+    """The findings that the judge joins to earlier ones, and what makes no sense of it."""
+    return called_same(ledger, "judge", n, [(w.id, w.same_as, w.move) for w in reply.findings], "finding")
 
 
 def agrees(replies: Sequence[CodeCritique]) -> bool:

@@ -34,12 +34,12 @@ async def one_round(r: Round, state: CrossState) -> str:
     agreed = reply_checks.agrees(replies) and not state.unread
     await questions.enter(r, state, replies, agreed)
     state.rounds = r.n
-    fresh = findings.raised_in(r.ledger, r.n)
-    said = render.concerns(replies, fresh)
+    said = render.concerns(replies, findings.raised_in(r.ledger, r.n))
 
     def keep_page() -> None:
         stood_in = r.spoke_for(r.seat("critic"))
         by = f"{stood_in} answered for {r.seat('critic').label}, as a fallback." if stood_in else ""
+        fresh = findings.raised_in(r.ledger, r.n)  # the judge may have joined some of them
         state.pages[f"round-{r.n}-critique.md"] = render.page(r.n, replies, fresh, r.ledger, agreed, by)
 
     keep_page()

@@ -8,6 +8,7 @@ from typing import Any
 from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import counted, squeeze, tame
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
 from rebut.domain.prompts import FENCES, fill
@@ -42,13 +43,21 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
     decision = answer.value
     # None of the winner's points has evidence: its case may still be right, but it was not shown to be.
     baseless = decision.winner == "challenger" and bool(ledger.points) and dict(fates(ledger)).keys() == {"struck"}
-    complete = (rounds == planned or bool(state.closed)) and bool(ledger.points) and not state.summary_failed
+    doubts: list[Doubt] = []
+    if rounds != planned and not state.closed:
+        doubts.append(Doubt("ended early", said=debate.stopped))
+    if not ledger.points:  # the challenger answered and found nothing, even when sent back
+        doubts.append(Doubt("nothing raised", said="the challenger raised no point"))
+    if state.summary_failed:
+        doubts.append(Doubt("part missing", said="an earlier round could not be summed up for the judge"))
+    if baseless:
+        doubts.append(Doubt("struck points", said="every point of the challenger cites something that is absent"))
     return Outcome(
         kind="verdict",
         heading=_heading(state, ledger, rounds, planned, baseless),
         decision=decision.recommendation,
         verdict=Verdict(decision.winner, decision.reasoning, decision.recommendation, answer.model or judge.label),
-        conclusive=complete and not baseless,
+        doubts=tuple(doubts),
         stopped=debate.stopped,
         final=render.report(debate, ledger, decision, rounds, state.notes),
         data={**data, "decision": decision.model_dump(mode="json")},
@@ -68,7 +77,7 @@ def _heading(state: DuelState, ledger: Ledger, rounds: int, planned: int, basele
     if state.closed and ledger.points:
         heading = f"VERDICT, NOTHING LEFT OPEN AFTER {of_rounds(rounds, planned)}"
     if not ledger.points:
-        heading = f"UNCONTESTED {heading}"  # the challenger answered and found nothing, even when sent back
+        heading = f"UNCONTESTED {heading}"
     if state.summary_failed:
         heading = f"{heading} WITHOUT A SUMMARY"
     return f"{heading} ON STRUCK POINTS ALONE" if baseless else heading
@@ -83,7 +92,7 @@ def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data:
     return Outcome(
         kind="no verdict",
         heading="NO VERDICT",
-        conclusive=False,
+        doubts=(Doubt("ended early", said=error.message),),
         stopped=error.message,
         final=render.without_verdict(debate, rounds, error.message),
         data=data,
@@ -100,7 +109,7 @@ def uncontested(debate: Debate, state: DuelState) -> Outcome:
         unsettled=UNCONTESTED,
         heading="UNCONTESTED",
         decision=opening.quotable,
-        conclusive=False,
+        doubts=(Doubt("seats missing", said="the challenger never answered"),),
         stopped=f"the challenger never answered: {debate.stopped}",
         final=f"{prompts.UNCONTESTED}\n\n{tame(opening.text)}\n",
         data={"position": opening.quotable, "rounds_completed": 0, "exchanges": state.exchanges()},
@@ -114,7 +123,7 @@ def undebated(debate: Debate, state: DuelState) -> Outcome:
     return Outcome(
         kind="no verdict",
         heading="NO VERDICT, THE ANSWERS DIFFER",
-        conclusive=False,
+        doubts=(Doubt("ended early", said=debate.stopped),),
         stopped=debate.stopped,
         final="\n\n".join([prompts.UNDEBATED, *(f"## {role}\n\n{tame(text)}" for role, text in sides)]) + "\n",
         data={"rounds_completed": 0, "exchanges": state.exchanges()},

@@ -84,6 +84,7 @@ class Response(Form):
     move: Annotated[Literal["concede", "rebut", "trade-off"], FOLDED]
     argument: str
     evidence: Cites = Field(default_factory=no_items)
+    same_as: str = Field(default="", description="the id of an earlier point that is the same issue; empty for none")
 
 
 class Defense(Form):
@@ -106,6 +107,7 @@ class Ruling(Form):
     ruling: Annotated[Literal["resolved", "unresolved", "dodged", "withdrawn"], FOLDED]
     reason: str = Field(description="for resolved: what convinced you")
     evidence: Cites = Field(default_factory=no_items)
+    same_as: str = Field(default="", description="the id of an earlier point that is the same issue; empty for none")
 
 
 class FollowUp(Form):

@@ -62,8 +62,9 @@ Answer every open point ($open) by its id, with one of three moves:
   take it back later. A concession that cites nothing leaves the point open.
 - rebut: the challenger is wrong. Show it with evidence.
 - trade-off: it is a real cost. Say why your way is still better, with evidence.
-Repeating yourself is not an answer: each argument must meet the point that it answers. End with your current
-position."""
+Repeating yourself is not an answer: each argument must meet the point that it answers. If two points are one issue, put
+the id of the earlier one under `same_as` of the later one, and answer both alike: they then count once. End with your
+current position."""
 
 FOLLOW_UP = """You are the CHALLENGER in round $round of a debate between two engineers.
 
@@ -90,7 +91,8 @@ Rule on every open point ($open) by its id. Start from doubt:
 - dodged: the answer avoids the point, or brings no evidence. Say which.
 - unresolved: the answer meets the point and fails.
 - withdrawn: you were wrong. Say why, and cite what shows it.
-A point that is conceded without evidence, by either side, is still open.
+A point that is conceded without evidence, by either side, is still open. If two points are one issue, put the id of the
+earlier one under `same_as` of the later one, and rule on both alike: they then count once.
 A concession is final: note any attempt to take it back without new evidence. If the proposer presents your challenge as
 agreement without meeting its substance, reject that.
 

@@ -8,10 +8,17 @@ from collections.abc import Callable, Sequence
 from rebut.core.citation_syntax import find
 from rebut.core.text import squeeze, tokens
 from rebut.domain.forms import Cite
-from rebut.domain.ledger import Ledger
+from rebut.domain.ledger import Ledger, MoveKind, Same
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
-from rebut.protocols.shared import unknown, unsound
+from rebut.protocols.shared import called_same, unknown, unsound
 
+MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
+RULINGS: dict[str, MoveKind] = {
+    "resolved": "resolve",
+    "unresolved": "maintain",
+    "dodged": "maintain",
+    "withdrawn": "withdraw",
+}
 GIVES_IN = ("resolved", "withdrawn")
 """Rulings by which the challenger gives up a point. Without evidence they resolve nothing."""
 MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a third too high
@@ -55,9 +62,11 @@ def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
 
 def defense(ledger: Ledger) -> Callable[[Defense], list[str]]:
     def check(reply: Defense) -> list[str]:
-        answered = {r.id for r in reply.responses if r.argument}
+        named = {r.id for r in reply.responses if r.argument}
+        answered = {ledger.issue_of(id) for id in named}
         wrong = [f"{p.id} is not answered: concede, rebut or trade off" for p in ledger.open if p.id not in answered]
-        wrong += unknown(sorted(answered), (p.id for p in ledger.points))
+        wrong += unknown(sorted(named), ledger.point_ids)
+        wrong += joined_by_proposer(ledger, reply, 0)[1]
         for one in reply.responses:
             if one.move == "concede" and not cites(one.argument, one.evidence):
                 wrong.append(f"{one.id} is conceded without evidence: cite what shows that the challenger is right")
@@ -70,9 +79,11 @@ def defense(ledger: Ledger) -> Callable[[Defense], list[str]]:
 
 def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
     def check(reply: FollowUp) -> list[str]:
-        ruled = {r.id for r in reply.rulings}
+        named = {r.id for r in reply.rulings}
+        ruled = {ledger.issue_of(id) for id in named}
         wrong = [f"{p.id} is not ruled on" for p in ledger.open if p.id not in ruled]
-        wrong += unknown(sorted(ruled), (p.id for p in ledger.points))
+        wrong += unknown(sorted(named), ledger.point_ids)
+        wrong += joined_by_challenger(ledger, reply, 0)[1]
         for ruling in reply.rulings:
             if ruling.ruling in GIVES_IN and not cites(ruling.reason, ruling.evidence):
                 wrong.append(f"{ruling.id} is called {ruling.ruling} without evidence: cite what convinced you")
@@ -84,6 +95,15 @@ def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
         return wrong
 
     return check
+
+
+def joined_by_proposer(ledger: Ledger, reply: Defense, n: int) -> tuple[list[Same], list[str]]:
+    """The points that the proposer joins to earlier ones, and what makes no sense of it."""
+    return called_same(ledger, "proposer", n, [(r.id, r.same_as, MOVES[r.move]) for r in reply.responses])
+
+
+def joined_by_challenger(ledger: Ledger, reply: FollowUp, n: int) -> tuple[list[Same], list[str]]:
+    return called_same(ledger, "challenger", n, [(r.id, r.same_as, RULINGS[r.ruling]) for r in reply.rulings])
 
 
 def cites(text: str, evidence: Sequence[Cite]) -> bool:

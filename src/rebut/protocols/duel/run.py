@@ -5,7 +5,7 @@ from __future__ import annotations
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.core.text import squeeze
 from rebut.domain.forms import cited
-from rebut.domain.ledger import Claim, Entry, Move, MoveKind, Point, Slip
+from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Debate, Failure, Round
@@ -13,14 +13,6 @@ from rebut.protocols.duel import ending, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening, Summary
 from rebut.protocols.duel.state import DuelState, Turn
 from rebut.protocols.shared import aborted, ended_by, prompt_head
-
-MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
-RULINGS: dict[str, MoveKind] = {
-    "resolved": "resolve",
-    "unresolved": "maintain",
-    "dodged": "maintain",
-    "withdrawn": "withdraw",
-}
 
 
 async def run(debate: Debate) -> Outcome:
@@ -110,8 +102,9 @@ async def defense(r: Round, before: str) -> Turn | Failure:
         return answer
     form, entries = answer.value, list[Entry]()
     for one in form.responses:
-        proof, kind = cited(one.evidence), MOVES[one.move]
+        proof, kind = cited(one.evidence), reply_checks.MOVES[one.move]
         entries.append(Move(one.id, kind, "proposer", r.n, one.argument, proof, proof=kind == "concede"))
+    entries += reply_checks.joined_by_proposer(r.ledger, form, r.n)[0]
     entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
@@ -135,9 +128,13 @@ async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
     form, entries = answer.value, list[Entry]()
     for one in form.rulings:
         proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
-        entries.append(Move(one.id, RULINGS[one.ruling], "challenger", r.n, one.reason, proof, proof=gives_in))
+        kind = reply_checks.RULINGS[one.ruling]
+        entries.append(Move(one.id, kind, "challenger", r.n, one.reason, proof, proof=gives_in))
+    entries += reply_checks.joined_by_challenger(r.ledger, form, r.n)[0]
     new = _flaws(form.flaws, r.n)
-    ruled = {one.id for one in form.rulings} | {issue.id for flaw in new if (issue := r.ledger.repeated(flaw))}
+    ruled = {r.ledger.issue_of(one.id) for one in form.rulings} | {
+        issue.id for flaw in new if (issue := r.ledger.repeated(flaw))
+    }
     for point in r.ledger.having("defended", "partly accepted", "unresolved"):
         if point.id not in ruled:
             entries.append(Slip("dropped", point.id, "challenger", r.n))

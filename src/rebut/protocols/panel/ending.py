@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, squeeze, tame
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, Point, Slip, distinct
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.render import cell
@@ -22,7 +23,7 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
     """The outcome. Seats that never answered stay in the denominator (C6)."""
     ledger, asked = debate.ledger, debate.planned(debate.settings.rounds)
     ok, of = len(state.validated), len(state.challengers)
-    heading, kind, conclusive = "CONSENSUS", "consensus", True
+    heading, kind, doubts = "CONSENSUS", "consensus", list[Doubt]()
     if state.dissenters:
         kind, heading = "tradeoff", "TRADEOFF"
         answered = of - len(state.missing)
@@ -30,21 +31,29 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
             heading = f"TRADEOFF AFTER {of_rounds(state.rounds, asked)}"
         if state.missing:
             heading += f" ({answered} OF {of} ANSWERED)"
-        conclusive = not debate.stopped and not state.missing and not state.unsaid
+        doubts.append(Doubt("contested", said=f"{len(state.dissenters)} of {of} still object"))
+        if debate.stopped or state.unsaid:
+            doubts.append(Doubt("ended early", said=debate.stopped or state.unsaid))
+        if state.missing:
+            doubts.append(Doubt("seats missing", said=f"{answered} of {of} answered"))
     elif not ok:
-        kind, heading, conclusive = "no consensus", f"NO CONSENSUS (0 of {of})", False
+        kind, heading = "no consensus", f"NO CONSENSUS (0 of {of})"
     elif ok < of:
-        kind, heading, conclusive = "partial consensus", f"PARTIAL CONSENSUS ({ok} of {of})", False
+        kind, heading = "partial consensus", f"PARTIAL CONSENSUS ({ok} of {of})"
+    if ok < of and not state.dissenters:
+        doubts.append(Doubt("seats missing", said=f"{ok} of {of} accept the position"))
     lost = [p for p in dropped(ledger) if p.severity == "P1"]
     if lost:
-        heading += f", {counted(len(lost), 'STRONG OBJECTION', 'STRONG OBJECTIONS')} DROPPED WITHOUT A REASON"
+        said = f"{counted(len(lost), 'STRONG OBJECTION', 'STRONG OBJECTIONS')} DROPPED WITHOUT A REASON"
+        heading += f", {said}"
+        doubts.append(Doubt("dropped", said=said.lower()))
     body = _tradeoff(debate, state) if state.dissenters else _consensus(state, ledger, asked)
     final = "\n\n".join([f"## DEBATE OUTCOME: {heading}", *body, *_trail(state, ledger)]) + "\n"
     return Outcome(
         kind=kind,
         heading=heading,
         decision=state.position.text,
-        conclusive=conclusive,
+        doubts=tuple(doubts),
         label="POSITION, CONTESTED" if kind == "tradeoff" else "",
         unsettled="contested" if kind == "tradeoff" else "with objections dropped without a reason" if lost else "",
         decision_notes=decision_notes(state),

@@ -112,6 +112,7 @@ class Response(Form):
     move: Annotated[Literal["accept", "partial", "reject"], FOLDED]
     reason: str
     evidence: Cites = Field(default_factory=no_items)
+    same_as: str = Field(default="", description="the id of an earlier point that is the same issue; empty for none")
 
 
 class Change(Form):

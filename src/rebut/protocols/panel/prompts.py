@@ -99,9 +99,10 @@ Answer each of these points ($open) by its id:
 - accept: the expert is right. Say so, and change your position. You cannot take it back later.
 - partial: part of it is right. Say which part, and which is not.
 - reject: the expert is wrong. Show why, with evidence.
-Then give your whole current position. Under `changes`, name for each change the points that caused it. Your answer will
-be sent back if the position changes without a point that caused it, or if you accept a point and change nothing. If
-nothing convinced you, repeat your position word for word."""
+If two points are one issue, put the id of the earlier one under `same_as` of the later one, and answer both alike. Each
+expert still decides whether your answer settles it. Then give your whole current position. Under `changes`, name for
+each change the points that caused it. Your answer will be sent back if the position changes without a point that caused
+it, or if you accept a point and change nothing. If nothing convinced you, repeat your position word for word."""
 
 ADDRESS = """You are the LEAD of a panel. The experts accept your position; some made minor remarks.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rebut.core.text import squeeze
 from rebut.domain.forms import Cite
-from rebut.domain.ledger import Ledger, Point
+from rebut.domain.ledger import Ledger, MoveKind, Point, Same
 from rebut.protocols.panel.forms import (
     Assumptions,
     Brief,
@@ -17,10 +17,12 @@ from rebut.protocols.panel.forms import (
     Grounds,
     Opening,
     Rebuttal,
+    Response,
 )
-from rebut.protocols.shared import unknown, unsound
+from rebut.protocols.shared import called_same, unknown, unsound
 
 STRENGTHS = ("minor", "moderate", "strong")
+MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
 NAME = {"P1": "strong", "P2": "moderate", "P3": "minor"}
 FEWEST_WORDS = 4
 """Of a reason without evidence."""
@@ -135,11 +137,11 @@ def confrontation(ledger: Ledger, points: Sequence[Point], before: str) -> Calla
             wrong.append("the position is empty: give your whole current position")
         known = ledger.ids()
         named = {id for change in reply.changes for id in change.because}
-        wrong += unknown(sorted(named - known), (p.id for p in ledger.points))
+        wrong += unknown(sorted(named - known), ledger.point_ids)
         if unexplained(reply, before, known):
             wrong.append("the position changed, but `changes` names no point that caused it")
         for one in reply.responses:
-            if one.move != "reject" and one.id in known and one.id not in named:
+            if one.move != "reject" and one.id in known and not named & {one.id, one.same_as}:
                 done = "accepted" if one.move == "accept" else "accepted in part"
                 wrong.append(f"{one.id} is {done}, but it causes no change: change something, or reject it")
         return wrong
@@ -154,21 +156,27 @@ def unexplained(reply: Confrontation, before: str, known: Iterable[str]) -> bool
 
 def responses(ledger: Ledger, points: Sequence[Point]) -> Callable[[Confrontation | Brief], list[str]]:
     def check(reply: Confrontation | Brief) -> list[str]:
-        answered = {r.id for r in reply.responses if r.reason}
+        answered = {ledger.issue_of(r.id) for r in reply.responses if r.reason}
         wrong = [
             f"{p.id} is not answered: accept, partial or reject, with a reason" for p in points if p.id not in answered
         ]
-        return wrong + unknown((r.id for r in reply.responses), (p.id for p in ledger.points))
+        wrong += unknown((r.id for r in reply.responses), ledger.point_ids)
+        return wrong + joins(ledger, reply.responses, 0)[1]
 
     return check
+
+
+def joins(ledger: Ledger, responses: Sequence[Response], n: int) -> tuple[list[Same], list[str]]:
+    """The points that the lead joins to earlier ones, and what makes no sense of it."""
+    return called_same(ledger, "lead", n, [(one.id, one.same_as, MOVES[one.move]) for one in responses])
 
 
 def rebuttal(ledger: Ledger, seat: str) -> Callable[[Rebuttal], list[str]]:
     def check(reply: Rebuttal) -> list[str]:
         mine = [p for p in ledger.points if holds(ledger, p, seat)]
-        ruled = {r.id for r in reply.rulings}
+        ruled = {ledger.issue_of(r.id) for r in reply.rulings}
         wrong = [f"{p.id} is yours and is not ruled on" for p in mine if p.id not in ruled]
-        wrong += unknown((r.id for r in reply.rulings), (p.id for p in ledger.points))
+        wrong += unknown((r.id for r in reply.rulings), ledger.point_ids)
         foreign = [p.id for p in ledger.points if p.id in ruled and seat not in p.voices]
         wrong += [f"{id} is another expert's point: rule on your own" for id in foreign]
         wrong += unsound(ledger, (p.point(seat, 0) for p in reply.points))

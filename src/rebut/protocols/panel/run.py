@@ -9,7 +9,7 @@ from dataclasses import replace
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.json_value import Json
 from rebut.domain.forms import cited
-from rebut.domain.ledger import Claim, Entry, Move, MoveKind, Point, Slip
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Ask, Debate, Failure, Round
@@ -31,7 +31,6 @@ from rebut.protocols.panel.personas import LENSES, assigned
 from rebut.protocols.panel.state import UNEXAMINED, Cause, Challenger, PanelState, Position, names
 from rebut.protocols.shared import aborted, describe, prompt_head
 
-MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
 MOST_MISSING = 2
 """Rebuttals in a row that may be missing before a dissenter is not asked any more."""
 LEAD = "Lead"
@@ -207,7 +206,7 @@ async def confront(r: Round, state: PanelState) -> bool:
             return False
         raise lead_failed(r, error, f"did not answer in round {r.n}") from error
     form = answer.value
-    await r.note("confront", answered(form.responses, r.n))
+    await r.note("confront", answered(r.ledger, form.responses, r.n))
     causes = [
         Cause(id, " and ".join(state.lens_of(v) for v in point.voices), point.words(state.lens_of), change.what)
         for change in form.changes
@@ -246,8 +245,8 @@ async def rebut(r: Round, state: PanelState) -> bool:
                 r.stop(answer.message)
             continue
         c.silent, c.why = 0, ""
-        others = {p.id for p in r.ledger.points if c.seat not in p.voices}
-        entries += _rulings(c, answer.value, before[c.seat], others, r.n)
+        others = {id for id in r.ledger.point_ids if (p := r.ledger.point(id)) and c.seat not in p.voices}
+        entries += _rulings(r.ledger, c, answer.value, before[c.seat], others, r.n)
         _update(c, answer.value, before[c.seat], state.position.version)
         if c.stand == "unexamined":
             state.notes.append(f"{c.shown} {UNEXAMINED}, in round {r.n} too: it does not count as an agreement")
@@ -279,7 +278,9 @@ def _ask_rebuttal(r: Round, state: PanelState, c: Challenger, refused: str) -> A
     return Ask(c.who, with_persona(c, prompt), Rebuttal, check, refused=refused)
 
 
-def _rulings(c: Challenger, form: Rebuttal, mine: Sequence[Point], others: Container[str], n: int) -> list[Entry]:
+def _rulings(
+    ledger: Ledger, c: Challenger, form: Rebuttal, mine: Sequence[Point], others: Container[str], n: int
+) -> list[Entry]:
     entries: list[Entry] = []
     for one in form.rulings:
         if one.id in others:
@@ -295,7 +296,7 @@ def _rulings(c: Challenger, form: Rebuttal, mine: Sequence[Point], others: Conta
             entries.append(Slip("dropped", one.id, c.seat, n))
     if form.answer == "accept":
         # It accepts the position, but did not say what settles these points: they stay as the lead's answer left them.
-        ruled = {one.id for one in form.rulings}
+        ruled = {ledger.issue_of(one.id) for one in form.rulings}
         entries += [Slip("dropped", point.id, c.seat, n) for point in mine if point.id not in ruled]
     return entries + raised(c, form.points, n)
 
@@ -339,7 +340,7 @@ async def address(debate: Debate, state: PanelState) -> None:
     if isinstance(answer, Failure):
         state.notes.append(f"the lead did not answer the minor remarks ({answer.kind})")
         return
-    await scope.note("address", answered(answer.value.responses, 1))
+    await scope.note("address", answered(debate.ledger, answer.value.responses, 1))
 
 
 async def collect_assumptions(debate: Debate, state: PanelState) -> None:
@@ -462,5 +463,7 @@ def raised(c: Challenger, points: Sequence[Objection], n: int) -> list[Entry]:
     return [p.point(c.seat, n) for p in points if p.text]
 
 
-def answered(responses: Sequence[Response], n: int) -> list[Entry]:
-    return [Move(one.id, MOVES[one.move], "lead", n, one.reason, cited(one.evidence)) for one in responses]
+def answered(ledger: Ledger, responses: Sequence[Response], n: int) -> list[Entry]:
+    moves = reply_checks.MOVES
+    out: list[Entry] = [Move(one.id, moves[one.move], "lead", n, one.reason, cited(one.evidence)) for one in responses]
+    return out + list[Entry](reply_checks.joins(ledger, responses, n)[0])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, plural
+from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, Point, Severity
 from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth, fates
@@ -84,7 +85,7 @@ def ended(
         kind="synthesis",
         heading=heading(state, bool(debate.ledger.points or debate.ledger.unplaced)),
         decision=decision,
-        conclusive=not state.cut_short and not notes,
+        doubts=_doubts(state, notes),
         stopped=state.cut_short,
         final=f"{text}\n{page}" if page else text,
         data=data(state),
@@ -94,6 +95,13 @@ def ended(
         if debated
         else Worth(caveat="the drafts were not debated", keys=DRAFTS),
     )
+
+
+def _doubts(state: ReviseState, notes: Sequence[str]) -> tuple[Doubt, ...]:
+    """`notes` say what is missing of the result."""
+    found = [Doubt("ended early", said=state.cut_short)] if state.cut_short else []
+    found += [Doubt("part missing", said="; ".join(notes))] if notes else []
+    return (*found, *([] if state.settings.debates else [Doubt("not debated", said="the drafts were not debated")]))
 
 
 def _unsupported(ledger: Ledger) -> list[str]:
@@ -123,7 +131,7 @@ def no_synthesis(state: ReviseState, why: str) -> Outcome:
     return Outcome(
         kind="no synthesis",
         heading=f"NO SYNTHESIS, {of_rounds(state.complete, state.planned)}",
-        conclusive=False,
+        doubts=(Doubt("ended early", said=why),),
         stopped=why,
         final="\n\n".join(texts) + "\n",
         data=data(state),
@@ -138,7 +146,7 @@ def one_sided(state: ReviseState) -> Outcome:
     return Outcome(
         kind="one-sided",
         heading=f"ONE-SIDED {word}, 1 OF 2 AUTHORS",
-        conclusive=False,
+        doubts=(Doubt("seats missing", said="only one of two authors wrote"),),
         stopped=state.cut_short,
         final=f"[WARN] Only one of two authors wrote a {state.stage.name}; it was not critiqued.\n\n{there.text}",
         data=data(state),
@@ -151,7 +159,7 @@ def single(state: ReviseState, notes: Sequence[str]) -> Outcome:
     return Outcome(
         kind="single",
         heading="SINGLE REVIEW, NOT DEBATED",
-        conclusive=not notes,
+        doubts=_doubts(state, notes),
         final=state.latest(0).text,
         data=data(state),
         notes=tuple(notes),

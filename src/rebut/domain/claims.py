@@ -1,0 +1,89 @@
+"""What an outcome may claim. It is decided here and nowhere else, from what the record shows.
+
+Protocols and the engine state doubts: facts that take something away from an ending. `RULES` says for each kind of
+doubt which claims it denies. The terminal, JSON, the exit code, the gate, SARIF, exports and decision records follow
+this table, which docs/claims.md shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from rebut.core.frozen import frozen
+
+Claim = Literal["conclusive", "accepted"]
+CLAIMS: Mapping[Claim, str] = {
+    "conclusive": "exit code 0, `conclusive: true`, a gate that passes, “no problems found”",
+    "accepted": "a decision record with the status *accepted*",
+}
+"""What each claim is, for the docs."""
+NOTHING: frozenset[Claim] = frozenset()
+BOTH: frozenset[Claim] = frozenset({"conclusive", "accepted"})
+ONLY_ACCEPTED: frozenset[Claim] = frozenset({"accepted"})
+
+
+@frozen
+class Rule:
+    """What a kind of doubt means, and what an ending with it may not claim."""
+
+    means: str
+    denies: frozenset[Claim] = BOTH
+
+
+RULES: Mapping[str, Rule] = {
+    "deadline": Rule("the deadline came before the end; the exit code is 5"),
+    "ended early": Rule("a limit, a failed seat or the user ended the debate before its last round"),
+    "undecided": Rule("the protocol itself says that it reached no decision"),
+    "files unread": Rule("files of the target were not read, and nobody accepted that"),
+    "shown in part": Rule("a model was shown only a part of its question"),
+    "part missing": Rule("a part of the target was not reviewed, because its critique failed"),
+    "seats missing": Rule("a seat gave no answer that counts"),
+    "not weighed": Rule("the judge did not rule on a P1 or P2, or nobody weighed what the judge added itself"),
+    "unmatched": Rule("an objection names a point that does not exist, so nobody weighed it"),
+    "contradiction": Rule("the judge keeps the original although it calls a P1 or P2 valid"),
+    "not written": Rule("the version that was chosen could not be written, or its patch does not apply"),
+    "same model": Rule("the critic is the model that wrote what it reviews, or the judge's model"),
+    "nothing raised": Rule("no point was raised against the position"),
+    "struck points": Rule("every point of the winner rests on a citation that is absent"),
+    "misread record": Rule("the judge's reasons say something that the record contradicts", ONLY_ACCEPTED),
+    "one model": Rule("one model had every seat", ONLY_ACCEPTED),
+    "uncontested": Rule("the models that answered agree, and none argued against the answer", ONLY_ACCEPTED),
+    "one-sided": Rule("not every answer was challenged and defended", ONLY_ACCEPTED),
+    "contested": Rule("a participant still objects", ONLY_ACCEPTED),
+    "dropped": Rule("a strong objection was dropped without a reason", ONLY_ACCEPTED),
+    "not debated": Rule("the result was not debated", ONLY_ACCEPTED),
+    "not converged": Rule("all rounds were used, and the review did not converge", NOTHING),
+}
+"""Kind → its rule. A doubt of a kind that is not here, such as one from another version, denies both claims."""
+
+
+@frozen
+class Doubt:
+    """A fact that takes something away from what an outcome may claim."""
+
+    kind: str
+    heading: str = ""
+    """What the heading must state because of it; empty if the heading states it already."""
+    said: str = ""
+    """The same in a sentence."""
+
+    @property
+    def denies(self) -> frozenset[Claim]:
+        return RULES[self.kind].denies if self.kind in RULES else BOTH
+
+
+def may(claim: Claim, doubts: Iterable[Doubt]) -> bool:
+    """Whether an ending with these doubts may make a claim."""
+    return not any(claim in doubt.denies for doubt in doubts)
+
+
+def heading(base: str, doubts: Iterable[Doubt]) -> str:
+    """The heading with everything that it must state, each thing once."""
+    stated = dict.fromkeys(doubt.heading for doubt in doubts if doubt.heading)
+    return ", ".join([base, *stated])
+
+
+def besides(doubts: Sequence[Doubt], kind: str) -> list[Doubt]:
+    """The doubts of other kinds that make an outcome inconclusive."""
+    return [doubt for doubt in doubts if doubt.kind != kind and "conclusive" in doubt.denies]

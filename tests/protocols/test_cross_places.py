@@ -12,7 +12,7 @@ from typing import Any
 import crosses
 import pytest
 import voices
-from repositories import commit, git
+from repositories import commit, git, new
 
 import rebut
 from rebut.domain.outcome import Outcome
@@ -70,9 +70,7 @@ def test_a_worktree_uses_the_folder_that_all_of_them_share(shop: Path) -> None: 
 
 
 def test_a_submodule_uses_its_own_git_folder(shop: Path, tmp_path: Path) -> None:  # J6
-    outer = tmp_path / "outer"
-    outer.mkdir()
-    git(outer, "init", "-q")
+    outer = new(tmp_path / "outer")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(shop), "sub")
     (outer / "sub/api/orders.py").write_text(crosses.AFTER)
     folder = folder_of(crosses.review(outer / "sub", FOUND))

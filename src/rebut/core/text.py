@@ -59,6 +59,15 @@ def as_recorded(value: Json) -> Json:
     return found
 
 
+def decoded(text: str | bytes) -> Json:
+    """The JSON value of a text; None if it is not JSON."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
 def tokens(text: str) -> int:
     """A high estimate of the tokens in a text, for reserving: a third of its UTF-8 bytes."""
     return len(text.encode(errors="replace")) // 3 + 8

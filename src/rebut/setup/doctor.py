@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import secrets
@@ -18,7 +17,7 @@ from rebut.backends.cli_tools.tables import Tool, find_executable, withheld
 from rebut.core.errors import ParticipantFailed, Paused, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import printable
+from rebut.core.text import decoded, printable
 from rebut.core.types import EFFORTS, ModelSpec, Participant, Reply, Request
 from rebut.engine.runtime import Connection
 from rebut.setup.config import Config, Provider, load
@@ -312,11 +311,7 @@ class Trial:
 
 
 def _fits(text: str, word: str) -> bool:
-    start, end = text.find("{"), text.rfind("}")
-    try:
-        found = json.loads(text[start : end + 1])
-    except (ValueError, RecursionError):
-        return False
+    found = decoded(text[text.find("{") : text.rfind("}") + 1])
     return isinstance(found, dict) and found.get("word") == word and found.get("count") == 3
 
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from rebut.backends.cli_tools import tables
 from rebut.backends.cli_tools.tables import CommandPart, Marker, Output, Tool
 from rebut.backends.families import family_of
-from rebut.backends.json_path import Extract, decoded, picked
+from rebut.backends.json_path import Extract, picked
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.files import read
 from rebut.core.json_value import Json
 from rebut.core.process import ProcessResult
 from rebut.core.scratch import scratch_folder
-from rebut.core.text import last_line, printable
+from rebut.core.text import decoded, last_line, printable
 from rebut.core.types import FailureKind, Reply, Request, Usage
 
 _QUOTED = 300

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from unicodedata import east_asian_width
 
+from rebut.core.json_value import objects
 from rebut.core.text import NARROW, counted, cut, cut_start, squeeze, wrapped
 from rebut.core.types import ModelSpec
 from rebut.engine.live_answer import LiveAnswer, LivePoint
@@ -196,8 +197,7 @@ def recorded(fact: Fact, width: int) -> list[str]:
 
 
 def _entries(fact: Fact) -> Sequence[dict[str, Any]]:
-    rows = fact.value.get("entries") if isinstance(fact.value, dict) else None
-    return [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
+    return objects(fact.value.get("entries")) if isinstance(fact.value, dict) else []
 
 
 def _point(entry: dict[str, Any], by: str) -> LivePoint:

@@ -13,10 +13,9 @@ from rebut.core.files import link_below
 from rebut.engine.plan import Plan
 from rebut.engine.protocol import FilesFolder, NewSession
 from rebut.protocols.panel.personas import LENSES
+from rebut.protocols.shared import OWN
 
 TIMEOUT = 120.0
-OWN = "-"
-"""As a place: the session's own folder."""
 
 
 class Settings(BaseModel):

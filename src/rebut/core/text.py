@@ -68,6 +68,14 @@ def decoded(text: str | bytes) -> Json:
     return value
 
 
+def file_bytes(text: str) -> bytes:
+    """The text as UTF-8; a lone surrogate becomes the byte that it represents, if it does, as in `surrogateescape`."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
 def tokens(text: str) -> int:
     """A high estimate of the tokens in a text, for reserving: a third of its UTF-8 bytes."""
     return len(text.encode(errors="replace")) // 3 + 8

@@ -16,7 +16,7 @@ from rebut.backends.json_path import at, fits
 from rebut.backends.linters.tables import Analyser, Grade
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import printable
+from rebut.core.text import file_bytes, printable
 from rebut.core.types import Changed
 
 Silenced = Literal["", "before", "by this change"]
@@ -180,7 +180,7 @@ def copy_files(folder: Path, change: Sequence[Changed], analysers: Sequence[Anal
         name = f"{number}/{_safe_name(path, readers)}"
         place = folder / name
         place.parent.mkdir(mode=0o700)
-        place.write_bytes(_bytes(_masked(_LONE_RETURN.sub("\n", text), readers)))
+        place.write_bytes(file_bytes(_masked(_LONE_RETURN.sub("\n", text), readers)))
         lines = tuple(line.removesuffix("\r") for line in text.split("\n"))
         out.append(FileCopy(number, changed.path, name, lines, _rows(text), readers))
     return out
@@ -213,13 +213,6 @@ def _rows(text: str) -> tuple[int, ...]:
         if n + 1 < len(pieces) and "\n" in pieces[n + 1]:
             line += 1
     return tuple(rows)
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return text.encode("utf-8", "surrogateescape")  # restores bytes that are not UTF-8
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")
 
 
 # The findings that a change introduces, of all findings in the changed files.

@@ -7,7 +7,6 @@ from typing import Any
 
 import crosses
 import duels
-import pytest
 
 from rebut.backends.rules import judged
 from rebut.ci.gate import judge
@@ -25,11 +24,6 @@ COMPROMISE = {
     "r1/version.code@judge": crosses.patch(),
 }
 BAD = crosses.patch("nothing that git would take")
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
 
 
 def second(severity: str = "P1") -> Any:

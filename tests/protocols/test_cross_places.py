@@ -28,11 +28,6 @@ FILES = {
 }
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def folder_of(outcome: Outcome) -> Path:
     data = outcome.data["contract"]
     assert isinstance(data, dict)

@@ -8,17 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from repositories import commit, git, lines, look, redact, small, submodule
+from repositories import commit, git, lines, look, redact, submodule
 
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.snapshot import take
 from rebut.workspace.tree import LiveView, Text, UnreadableFile, View
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return small(tmp_path)
-
 
 HOOKS = (
     "pre-commit",

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from repositories import commit, git, lines, look, new, redact, small, submodule
+from repositories import commit, git, lines, look, new, redact, submodule
 
 from rebut.core.errors import RecordError, UsageError
 from rebut.workspace import snapshot
@@ -16,11 +16,6 @@ from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, is_never
 from rebut.workspace.git import Git
 from rebut.workspace.snapshot import Snapshot, take
 from rebut.workspace.tree import LiveView, Missing, Read, Text, UnreadableFile, View
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return small(tmp_path)
 
 
 def test_a_clean_file_is_read_from_the_commit_and_a_dirty_one_from_its_copy(repo: Path, tmp_path: Path) -> None:

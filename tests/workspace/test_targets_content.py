@@ -9,7 +9,7 @@ from pathlib import Path
 
 import crosses
 import pytest
-from repositories import commit, git, new, small, submodule
+from repositories import commit, git, new, submodule
 from targeting import applies, changed, paths, refused, target
 
 import rebut
@@ -18,11 +18,6 @@ from rebut.core.redaction import Redactor
 from rebut.workspace.file_reader import WorkingTree
 from rebut.workspace.targets.git_change import BETWEEN, redact_all
 from rebut.workspace.targets.target import Wanted
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return small(tmp_path)
 
 
 def put(repo: Path, name: str, data: str | bytes = "x = 1\n") -> None:

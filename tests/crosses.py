@@ -48,6 +48,7 @@ def raised(text: str = "It commits before it charges.", place: str = "api/orders
 def critique(*findings: Any, **changes: Any) -> Any:
     return {
         "findings": list(findings),
+        "earlier": [],
         "agrees": not findings,
         "agreements": ["The name is good."],
         "suggestions": ["Say why."],
@@ -55,12 +56,17 @@ def critique(*findings: Any, **changes: Any) -> Any:
     } | changes
 
 
+def looked(id: str = "F1", state: str = "fixed") -> Any:
+    """What a critic says about an earlier finding."""
+    return {"id": id, "reason": f"In this version it is {state}.", "state": state}
+
+
 def proposal(*findings: Any, **changes: Any) -> Any:
     more = {"alternatives": ["signed cookies"], "recommendation": "Use cookies."}
     return critique(*findings) | more | changes
 
 
-def judgement(choice: str = "A", rulings: dict[str, str] | None = None, **changes: Any) -> Any:
+def judgement(choice: str = "E", rulings: dict[str, str] | None = None, **changes: Any) -> Any:
     rulings = {"F1": "valid P1"} if rulings is None else rulings
     return {
         "findings": [

@@ -59,7 +59,7 @@ def script(folder: Path, *found: dict[str, Any], rulings: dict[str, str] | None 
     default = {f"F{n}": f"valid {one['severity']}" for n, one in enumerate(found, 1)}
     said = {
         "r1/critique@critic": crosses.critique(*found),
-        "r1/judgement@judge": crosses.judgement("A", default if rulings is None else rulings),
+        "r1/judgement@judge": crosses.judgement("E", default if rulings is None else rulings),
     }
     return [word for role, spec in crosses.seats(folder, said).items() for word in (f"--{role}", spec)]
 

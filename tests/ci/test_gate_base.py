@@ -111,7 +111,7 @@ def test_a_change_that_loosens_policy_and_dismisses_its_own_finding_is_judged_by
         assert shown["gate"]["fail_on"] == "P2" and shown["gate"]["failing"] == ["F1"]
         assert rebut(folder, "gate").returncode == 1
     # Once it is in, it holds for the next change.
-    (folder / "api/orders.py").write_text(f"# next\n{crosses.AFTER}")
+    (folder / "api/orders.py").write_text(crosses.AFTER.replace("def pay(order):\n", "def pay(order):\n    # next\n"))
     moved = seats(folder, reviews.raised("commit(order)", "api/orders.py:6", "P1"))
     done = rebut(folder, "cross", "--uncommitted", *moved)
     assert done.returncode == 0 and "F1: ours" in done.stdout, done.stdout
@@ -199,7 +199,7 @@ def test_a_file_that_was_not_read_is_inconclusive_without_a_gate_too(folder: Pat
     (folder / "logo.png").write_bytes(b"\0\1\2")
     done = rebut(folder, "cross", "--uncommitted", *seats(folder))
     assert done.returncode == 3, done.stdout + done.stderr
-    assert "KEEP ORIGINAL, 1 FILE NOT READ" in done.stdout and "GATE" not in done.stdout
+    assert "STOPPED, 1 FILE NOT READ" in done.stdout and "GATE" not in done.stdout
     assert "1 file with pictures, fonts, sound or film" in " ".join(done.stdout.split())
     told = json.loads(rebut(folder, "cross", "--uncommitted", *seats(folder), "--json").stdout)
     assert (told["exit"], told["conclusive"]) == (3, False) and "not read: run.bin: binary" in told["notes"]
@@ -264,7 +264,7 @@ def test_a_misspelt_unread_ok_is_refused_with_advice(folder: Path, tmp_path: Pat
 
 @pytest.mark.parametrize(("word", "code"), [("fail", 3), ("pass", 0)])
 def test_a_review_that_comes_to_no_end_is_inconclusive_too(folder: Path, word: str, code: int) -> None:  # C17
-    said = {"r1/critique@critic": {"fail": "auth", "message": "401"}, "r1/judgement@judge": crosses.judgement("A")}
+    said = {"r1/critique@critic": {"fail": "auth", "message": "401"}, "r1/judgement@judge": crosses.judgement()}
     sat = crosses.seats(folder.parent / "seats", said)
     words = ["--critic", sat["critic"], "--judge", sat["judge"], "--fallback", f"critic={sat['critic']}"]
     done = rebut(folder, "cross", "--uncommitted", *words, "--on-inconclusive", word, "--json")
@@ -374,13 +374,14 @@ def test_a_finding_that_only_a_patch_mends_fails_the_gate_until_the_patch_is_app
         "r1/critique@critic": crosses.critique(crosses.raised()),
         "r1/judgement@judge": crosses.judgement("C"),
         "r1/version.code@judge": crosses.patch(),
-        "r2/critique@critic": crosses.critique(),
+        "r2/critique@critic": crosses.critique(earlier=[crosses.looked()]),
     }
     sat = [w for role, spec in crosses.seats(folder.parent / "s", said).items() for w in (f"--{role}", spec)]
     done = rebut(folder, "cross", "--uncommitted", *sat, "--fail-on", "P1")
     assert done.returncode == 1, done.stdout + done.stderr
     done = rebut(folder, "cross", "--uncommitted", *sat, "--fail-on", "P1", "--apply")
     assert done.returncode == 0 and "GATE PASSED" in done.stdout
+    assert "fixed         F1, by the final version" in done.stdout
     assert (folder / "api/orders.py").read_text() == crosses.MENDED
 
 
@@ -408,12 +409,14 @@ def test_what_an_applied_patch_mends_is_in_doubt_until_somebody_has_reviewed_it(
     assert rebut(folder, *words).returncode == 1
     done = rebut(folder, *words, "--apply", "--again")
     assert done.returncode == 3 and "GATE FAILED: the review is inconclusive" in done.stdout, done.stdout + done.stderr
-    assert "the lines that F1 cites, but that version was not reviewed" in " ".join(done.stdout.split())
+    assert "F1: the final version changes the lines that it cites, but that version was not reviewed" in " ".join(
+        done.stdout.split()
+    )
     done = rebut(folder, "gate", "last", "--fail-on", "P1", "--on-inconclusive", "pass")
     assert done.returncode == 0 and "GATE PASSED, BUT INCONCLUSIVE" in done.stdout, done.stdout + done.stderr
     asked = ("gate", "last", "--fail-on", "P1", "--on-inconclusive", "pass")
     done = rebut(folder, *asked, "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["gate"]["mended"] == ["F1"]
+    assert done.returncode == 0 and json.loads(done.stdout)["gate"]["fixed"] == []
     (folder / "api/orders.py").write_text(crosses.AFTER)
     done = rebut(folder, *asked)
     assert done.returncode == 1 and "GATE FAILED: 1 finding" in done.stdout, "the patch is no longer there"
@@ -428,17 +431,17 @@ def test_a_patch_applied_by_hand_counts_for_the_gate_like_any_other(folder: Path
 
 
 @pytest.mark.parametrize(
-    ("ruling", "place"), [("missing evidence P1", "api/orders.py:5"), ("valid P1", "api/orders.py:1")]
+    ("ruling", "place"), [("missing evidence P1", "api/orders.py:5"), ("valid P1", "api/orders.py:4")]
 )
 def test_what_the_patch_leaves_or_nobody_held_valid_still_fails_after_apply(
     folder: Path, ruling: str, place: str
 ) -> None:  # C17
-    quote = "commit(order)" if place.endswith("5") else "import os"
+    quote = "commit(order)" if place.endswith("5") else "def pay(order):"
     other = crosses.raised(ELSEWHERE, place, category="security", evidence=[duels.cite(place, quote)])
     words = patched(folder, "B", {"F1": "valid P1", "F2": ruling}, crosses.raised(), other)
     done = rebut(folder, *words, "--apply", "--json")
     told = json.loads(done.stdout)["gate"]
-    assert done.returncode == 1 and (told["failing"], told["mended"]) == (["F2"], ["F1"]), done.stdout
+    assert done.returncode == 1 and (told["failing"], told["fixed"]) == (["F2"], []), done.stdout
     assert (folder / "api/orders.py").read_text() == crosses.MENDED
 
 
@@ -464,7 +467,7 @@ def test_the_door_is_the_same_review(folder: Path) -> None:
         folder,
         {
             "r1/critique@critic": crosses.critique(FOUND),
-            "r1/judgement@judge": crosses.judgement("A", {"F1": "valid P2"}),
+            "r1/judgement@judge": crosses.judgement("E", {"F1": "valid P2"}),
         },
         Wanted(scope="uncommitted"),
     )
@@ -496,7 +499,7 @@ def test_repeated_runs_are_judged_by_no_gate_and_do_not_pretend_to(folder: Path,
 
 
 def test_a_text_is_reviewed_anew_since_the_files_it_is_held_against_may_have_changed(folder: Path) -> None:  # C11
-    said = {"r1/critique@critic": crosses.proposal(FOUND), "r1/judgement@judge": crosses.judgement("A")}
+    said = {"r1/critique@critic": crosses.proposal(FOUND), "r1/judgement@judge": crosses.judgement()}
     sat = [w for role, spec in crosses.seats(folder.parent / "s", said).items() for w in (f"--{role}", spec)]
     words = ["cross", crosses.PROPOSAL, *sat, "--json"]
     assert json.loads(rebut(folder, *words).stdout)["review"]["findings"][0]["quote"] == "found"
@@ -509,7 +512,7 @@ def test_a_mixed_target_takes_its_text_from_standard_input_beside_a_scope(folder
     said = {
         "r1/critique.code@critic": crosses.critique(crosses.raised()),
         "r1/critique.text@critic": crosses.proposal(),
-        "r1/judgement@judge": crosses.judgement("A"),
+        "r1/judgement@judge": crosses.judgement(),
     }
     sat = [w for role, spec in crosses.seats(folder.parent / "s", said).items() for w in (f"--{role}", spec)]
     command = [forkserver.REBUT, "cross", "--target", "mixed", "--uncommitted", *sat]
@@ -530,7 +533,7 @@ def test_a_sarif_that_fails_after_the_review_does_not_hide_its_ending(folder: Pa
     words = ["cross", *seats(folder), "--fail-on", fail_on, "--sarif", str(out / "x.sarif")]
     with mock.patch("rebut.core.files.write", full):
         done = rebut(folder, *words)
-    assert done.returncode == code and "KEEP ORIGINAL" in done.stdout and "GATE" in done.stdout
+    assert done.returncode == code and "STOPPED" in done.stdout and "GATE" in done.stdout
     assert "x.sarif could not be written: No space left on device" in " ".join(done.stderr.split())
     assert "export" in done.stderr and [*out.iterdir()] == []
     with mock.patch("rebut.core.files.write", full):
@@ -559,7 +562,7 @@ def stopped_before_the_judge(folder: Path, *flags: str) -> None:
     assert done.returncode == 4, done.stdout + done.stderr
 
 
-def judged(folder: Path, choice: str = "A") -> str:
+def judged(folder: Path, choice: str = "E") -> str:
     return answered(folder, crosses.judgement(choice, {"F1": "valid P1"}))
 
 
@@ -613,7 +616,7 @@ def test_a_file_that_was_put_where_the_sarif_goes_is_left_alone(folder: Path) ->
     stopped_before_the_judge(folder, "--sarif", "out.sarif")
     (folder / "out.sarif").write_text("my notes")
     done = rebut(folder, "answer", "last", "--file", judged(folder))
-    assert done.returncode == 3 and "KEEP ORIGINAL" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 3 and "STOPPED" in done.stdout, done.stdout + done.stderr
     assert "is not a SARIF file of rebut" in done.stderr and "--format sarif" in done.stderr
     assert (folder / "out.sarif").read_text() == "my notes"
 
@@ -634,7 +637,7 @@ def test_a_review_goes_on_without_its_repository_and_passes_no_gate(
     stopped_before_the_judge(folder, *flags)
     shutil.rmtree(folder / ".git")
     done = rebut(folder, "answer", "last", "--file", judged(folder))
-    assert done.returncode == code and ("KEEP ORIGINAL" in done.stdout) == (code == 3), done.stdout + done.stderr
+    assert done.returncode == code and ("STOPPED" in done.stdout) == (code == 3), done.stdout + done.stderr
     assert "the gate's policy is in commit" in done.stderr
 
 

@@ -47,7 +47,7 @@ def opened() -> Any:
 
 REVIEW = {
     "r1/critique@critic": crosses.critique(crosses.raised()),
-    "r1/judgement@judge": crosses.judgement("A"),
+    "r1/judgement@judge": crosses.judgement(),
 }
 
 
@@ -81,7 +81,7 @@ def test_any_other_unknown_word_is_an_error_and_costs_nothing(workspace: Path, w
 
 def test_a_plan_is_reviewed_by_its_file_name_alone(tmp_path: Path, shop: Path) -> None:  # J7
     (shop / "PLAN.md").write_text("# Proposal\n\nWe drop the queue.\n")
-    answers = {"r1/critique@critic": crosses.proposal(), "r1/judgement@judge": crosses.judgement("A")}
+    answers = {"r1/critique@critic": crosses.proposal(), "r1/judgement@judge": crosses.judgement()}
     done = voices.cli("PLAN.md", "--with", company(tmp_path / "s", answers, 2), "--json", cwd=shop)
     assert done.returncode == 0, done.stderr
     record = opened()
@@ -94,7 +94,7 @@ def test_a_plan_is_reviewed_by_its_file_name_alone(tmp_path: Path, shop: Path) -
 def test_a_plan_is_held_against_its_own_citations(tmp_path: Path, shop: Path) -> None:  # C11
     (shop / "docs").mkdir()
     (shop / "docs/PLAN.md").write_text('# Proposal\n\nAs in docs/load.md and `api/orders.py:1 "no such words"`.\n')
-    answers = {"r1/critique@critic": crosses.proposal(crosses.raised()), "r1/judgement@judge": crosses.judgement("A")}
+    answers = {"r1/critique@critic": crosses.proposal(crosses.raised()), "r1/judgement@judge": crosses.judgement()}
     words = ["plan", "docs/PLAN.md", "--with", company(tmp_path / "s", answers, 2)]
     done = voices.cli(*words, "--json", cwd=shop)
     [note] = [note for note in json.loads(done.stdout)["notes"] if note.startswith("what the text cites: 2 absent; ")]

@@ -37,7 +37,7 @@ def test_a_review_says_what_stands_and_who_stopped_it(shop: Path) -> None:  # J1
     [
         ({"r1/critique@critic": crosses.critique()}, "no finding stands; the critic agrees"),
         (
-            {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement("A")},
+            {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement()},
             "1 finding stands, 1 P1; the judge chose A",
         ),
     ],
@@ -67,7 +67,7 @@ def test_one_model_on_both_sides_is_called_that(tmp_path: Path, workspace: Path)
 
 
 def test_a_critic_that_judges_itself_is_one_model_whoever_wrote_the_change(shop: Path) -> None:  # C2
-    said = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement("A")}
+    said = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement()}
     spec = duels.script(shop.parent / "one.json", said)
     outcome = crosses.review(shop, said, critic=spec, judge=spec, author="human")
     assert outcome.heading == "KEEP ORIGINAL, ONE MODEL ALONE"

@@ -66,7 +66,7 @@ ALWAYS: dict[type[Form], tuple[Value, Value]] = {
     # each with two replies that settle something: there is no reply in these forms that only objects
     duel.Summary: (duels.summary(3, ["I concede."]), duels.summary(3, ["I do not."])),
     duel.Decision: (duels.verdict(winner="proposer"), duels.verdict(winner="challenger")),
-    cross.Judgement: (crosses.judgement("A"), crosses.judgement("C")),
+    cross.Judgement: (crosses.judgement(), crosses.judgement("C")),
     cross.Rebuttal: ({"text": "It holds."}, {"text": "It fails."}),
     cross.Chosen: ({"choice": "A"}, {"choice": "E"}),
     revise.Plan: (revisions.plan(["W1"]), revisions.plan(["W2"])),

@@ -378,7 +378,7 @@ def test_a_duel_in_which_nothing_is_open_holds_no_further_round(workspace: Path)
 
 def test_a_rebuttal_that_nobody_would_read_is_not_asked_for(quick: Path) -> None:
     # J10
-    manual = crosses.judgement("A", {"F1": "valid P1"})
+    manual = crosses.judgement("E", {"F1": "valid P1"})
     said = {"r1/critique@critic": REVIEW["r1/critique@critic"], "r1/judgement@judge": manual}
     said["r1/decision@decider"] = {"choice": "D"}
     case = Case("cross", said, {**CROSS, "decider": "three"}, 1, "", "", "")

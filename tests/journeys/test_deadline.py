@@ -54,7 +54,7 @@ def proposed() -> Said:
     finding = crosses.raised("No replica.", "§ Cost", evidence=[duels.cite("§ Cost", "A replica is not needed.")])
     return {
         "r1/critique@critic": crosses.proposal(finding),
-        "r1/judgement@judge": crosses.judgement("A", {"F1": "valid P1"}),
+        "r1/judgement@judge": crosses.judgement("E", {"F1": "valid P1"}),
     }
 
 

@@ -62,7 +62,7 @@ REVIEW = {
     "r1/critique@critic": crosses.critique(crosses.raised()),
     "r1/judgement@judge": crosses.judgement("D"),
     "r2/critique@critic": crosses.critique(crosses.raised(same_as="F1")),
-    "r2/judgement@judge": crosses.judgement("A"),
+    "r2/judgement@judge": crosses.judgement(),
 }
 COMPROMISE = {
     "r1/critique@critic": crosses.critique(crosses.raised()),

@@ -186,7 +186,7 @@ def test_a_new_finding_on_the_line_of_an_invalid_one_fails_the_gate(shop: Path) 
         "r1/critique@critic": crosses.critique(crosses.raised()),
         "r1/judgement@judge": crosses.judgement("D", {"F1": "invalid P1"}),
         "r2/critique@critic": crosses.critique(crosses.raised(EMPTY)),
-        "r2/judgement@judge": crosses.judgement("A", {"F2": "valid P1"}),
+        "r2/judgement@judge": crosses.judgement("E", {"F2": "valid P1"}),
     }
     told = cross(shop, said, "--fail-on", "P1", codes=(1,))
     assert points(told) == {"F1": "It commits before it charges.", "F2": EMPTY}
@@ -217,7 +217,7 @@ def test_what_critic_or_judge_raise_again_has_both_texts_everywhere(shop: Path) 
         "r1/judgement@judge": crosses.judgement("D", {"F1": "valid P1"}),
         "r2/critique@critic": crosses.critique(crosses.raised(again, same_as="F1")),
         "r2/judgement@judge": crosses.judgement(
-            "A", {"F1": "valid P1"}, missed=[crosses.raised(third, same_as="F1", action="swap them")]
+            "E", {"F1": "valid P1"}, missed=[crosses.raised(third, same_as="F1", action="swap them")]
         ),
     }
     told = cross(shop, said, "--fail-on", "P1", codes=(1,))
@@ -262,7 +262,7 @@ def test_a_round_that_brought_something_stays_one_however_it_is_weighed_later(sh
 CHARGED = "The order is committed, then charged."
 
 
-def ruled_same(rulings: dict[str, str], same: dict[str, str], choice: str = "A") -> dict[str, Any]:
+def ruled_same(rulings: dict[str, str], same: dict[str, str], choice: str = "E") -> dict[str, Any]:
     """A judgement that calls some findings the same as others."""
     said = crosses.judgement(choice, rulings)
     for one in said["findings"]:
@@ -276,7 +276,7 @@ def test_the_judge_can_say_that_two_findings_are_one_issue(shop: Path) -> None: 
         "r1/critique@critic": two,
         "r1/judgement@judge": ruled_same({"F1": "valid P1", "F2": "valid P1"}, {"F2": "F1"}, "D"),
         "r2/critique@critic": crosses.critique(crosses.raised("Still.", same_as="F2"), crosses.raised(EMPTY)),
-        "r2/judgement@judge": crosses.judgement("A", {"F2": "valid P1", "F3": "valid P2"}),
+        "r2/judgement@judge": crosses.judgement("E", {"F2": "valid P1", "F3": "valid P2"}),
     }
     told = cross(shop, said, "--fail-on", "P1", codes=(1,))
     assert points(told) == {"F1": "It commits before it charges.", "F3": EMPTY}, "no id is given twice"
@@ -350,7 +350,7 @@ def test_an_objection_to_an_unknown_finding_keeps_its_remedy(shop: Path) -> None
     lost = crosses.raised(EMPTY, same_as="F9", action="refuse empty orders", fix="    check(order)")
     said = {
         "r1/critique@critic": [crosses.critique(lost, crosses.raised())] * 2,
-        "r1/judgement@judge": crosses.judgement("A"),
+        "r1/judgement@judge": crosses.judgement(),
     }
     told = cross(shop, said, codes=(3,))
     [kept] = rebut("show", told["session"])["outcome"]["ledger"]["unmatched"]

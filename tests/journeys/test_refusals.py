@@ -55,7 +55,7 @@ def gate(work: Path, answers: dict[str, Any]) -> tuple[int, str]:
 @refusing
 def test_no_gate_passes_when_the_critic_refuses(work: Path, kind: Kind) -> None:  # C5 C17
     reply = said(kind, crosses.critique(), crosses.critique(crosses.raised()))
-    code, shown = gate(work, {"r1/critique@critic": reply, "r1/judgement@judge": crosses.judgement("A")})
+    code, shown = gate(work, {"r1/critique@critic": reply, "r1/judgement@judge": crosses.judgement()})
     assert code not in (0, 1), shown
     assert "GATE PASSED" not in shown and "the critic agrees" not in shown
     assert "the reply did not fit what was asked for" in " ".join(shown.split())
@@ -63,7 +63,7 @@ def test_no_gate_passes_when_the_critic_refuses(work: Path, kind: Kind) -> None:
 
 @refusing
 def test_no_gate_passes_when_the_judge_refuses_to_drop_a_finding(work: Path, kind: Kind) -> None:  # C5 C17
-    drops, keeps = crosses.judgement("A", {"F1": "invalid P3"}), crosses.judgement("A", {"F1": "valid P1"})
+    drops, keeps = crosses.judgement("A", {"F1": "invalid P3"}), crosses.judgement("E", {"F1": "valid P1"})
     answers = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": said(kind, drops, keeps)}
     code, shown = gate(work, answers)
     assert code != 0 and "GATE PASSED" not in shown, shown
@@ -72,7 +72,7 @@ def test_no_gate_passes_when_the_judge_refuses_to_drop_a_finding(work: Path, kin
 def test_a_refusal_that_is_sent_back_counts_once_it_is_one_object(work: Path) -> None:  # C5 C17
     findings = crosses.critique(crosses.raised())
     first = said(KIND["refusal, then a fenced approval"], crosses.critique(), findings)
-    code, shown = gate(work, {"r1/critique@critic": [first, findings], "r1/judgement@judge": crosses.judgement("A")})
+    code, shown = gate(work, {"r1/critique@critic": [first, findings], "r1/judgement@judge": crosses.judgement()})
     assert code == 1 and "GATE FAILED: 1 finding" in shown, shown
 
 
@@ -84,7 +84,7 @@ def test_an_agreement_that_is_sent_back_counts_once_it_is_one_object(work: Path)
 
 def test_an_objection_with_words_around_it_is_read_at_once(work: Path) -> None:  # C5 C17
     reply = {"text": f"I object:\n\n```json\n{json.dumps(crosses.critique(crosses.raised()))}\n```\nThat is all."}
-    answers = {"r1/critique@critic": [reply, {"fail": "crashed"}], "r1/judgement@judge": crosses.judgement("A")}
+    answers = {"r1/critique@critic": [reply, {"fail": "crashed"}], "r1/judgement@judge": crosses.judgement()}
     code, shown = gate(work, answers)
     assert code == 1 and "GATE FAILED: 1 finding" in shown, shown
 

@@ -42,9 +42,9 @@ def asked(key: str) -> str:
 
 
 def test_a_change_is_criticised_by_place_and_judged(shop: Path) -> None:  # J7, J9
-    outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement("A")})
+    outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement()})
     made = contract(outcome)
-    assert (outcome.heading, made.decision, made.converged, made.rounds) == ("KEEP ORIGINAL", "Keep Original", True, 1)
+    assert (outcome.heading, made.decision, made.converged, made.rounds) == ("STOPPED", "Stopped", False, 1)
     [finding] = made.findings
     assert (finding.id, finding.severity, finding.place, finding.mark) == ("F1", "P1", "api/orders.py:5", "found")
     assert (finding.ruling, finding.action, finding.category) == ("valid", "charge first", "correctness")
@@ -52,7 +52,7 @@ def test_a_change_is_criticised_by_place_and_judged(shop: Path) -> None:  # J7, 
 
 
 def test_the_critic_sees_the_diff_and_the_changed_files_whole_with_line_numbers(shop: Path) -> None:  # C15
-    crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement("A")})
+    crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement()})
     prompt = asked("r1/critique@critic")
     assert "-    charge(order)\n     commit(order)\n+    charge(order)" in prompt
     assert "   1| import os\n" in prompt and "   7|     return None" in prompt
@@ -60,7 +60,7 @@ def test_the_critic_sees_the_diff_and_the_changed_files_whole_with_line_numbers(
 
 
 def test_a_round_is_summed_up_as_agreements_concerns_and_suggestions(shop: Path) -> None:  # J7
-    outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement("A")})
+    outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement()})
     page = (folder(outcome) / "round-1-critique.md").read_text()
     order = [page.index(f"## {name}") for name in ("Agreements", "Concerns", "Suggestions")]
     assert order == sorted(order)
@@ -71,7 +71,7 @@ def test_a_round_is_summed_up_as_agreements_concerns_and_suggestions(shop: Path)
 
 def test_a_proposal_is_asked_for_alternatives_and_a_decision(shop: Path) -> None:  # J7
     found = crosses.raised("A restart loses every session.", "§ Cost", evidence=[duels.cite("§ Cost", "not needed")])
-    said = {"r1/critique@critic": crosses.proposal(found), "r1/judgement@judge": crosses.judgement("A")}
+    said = {"r1/critique@critic": crosses.proposal(found), "r1/judgement@judge": crosses.judgement()}
     outcome = crosses.review(shop, said, Wanted("proposal", content=crosses.PROPOSAL))
     assert contract(outcome).target == "proposal"
     assert contract(outcome).findings[0].mark == "found", "a section of the artifact is a place"
@@ -96,7 +96,7 @@ def test_a_mixed_target_takes_both_paths_side_by_side_and_merges_them(shop: Path
         text = crosses.proposal(crosses.raised("Why late?", "Design", evidence=[duels.cite("Design", "Pay late.")]))
         return Reply(json.dumps(code if ".code@" in request.key else text), "m", "f")
 
-    judge = voices.Voice(json.dumps(crosses.judgement("A", {"F1": "valid P1", "F2": "valid P2"})))
+    judge = voices.Voice(json.dumps(crosses.judgement("E", {"F1": "valid P1", "F2": "valid P2"})))
     outcome = rebut.run(
         "cross",
         target=Wanted("mixed", content=MIXED),
@@ -151,7 +151,7 @@ def test_the_critic_is_another_model_than_the_author(shop: Path) -> None:  # J8
 
 def test_the_judge_is_the_authors_model_by_default_and_the_author_is_never_asked(shop: Path) -> None:  # J8, J9
     critic = voices.Voice(json.dumps(crosses.critique(crosses.raised())))
-    author = voices.Voice(json.dumps(crosses.judgement("A")))
+    author = voices.Voice(json.dumps(crosses.judgement()))
     outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, author="one", critic="two",
                         backends={"one": author, "two": critic})  # fmt: skip
     assert author.keys == ["r1/judgement@judge"] and critic.keys == ["r1/critique@critic"]
@@ -161,14 +161,14 @@ def test_the_judge_is_the_authors_model_by_default_and_the_author_is_never_asked
 
 
 def test_an_author_that_is_not_here_can_still_be_named(shop: Path) -> None:  # J8
-    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    said = FOUND | {"r1/judgement@judge": crosses.judgement()}
     outcome = crosses.review(shop, said, author="claude")  # no such tool on the PATH of a test
     assert outcome.seats[0].spec == "claude" and outcome.exit_code == 0
 
 
 def test_where_no_model_is_found_programs_look_at_code(shop: Path) -> None:  # J8
     lint = voices.Voice(json.dumps(crosses.critique(crosses.raised())))
-    rules = voices.Voice(json.dumps(crosses.judgement("A")))
+    rules = voices.Voice(json.dumps(crosses.judgement()))
     outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop,
                         backends={"lint": lint, "rules": rules})  # fmt: skip
     assert lint.asked[0].material.change[0].path == "api/orders.py"
@@ -199,16 +199,18 @@ def test_the_judge_classifies_weighs_and_adds_what_was_missed(shop: Path) -> Non
     said = {
         "r1/critique@critic": crosses.critique(crosses.raised(), other, crosses.raised("Style.", "README.md:1")),
         "r1/judgement@judge": crosses.judgement(
-            "A", {"F1": "valid P2", "F2": "invalid P3", "F3": "missing evidence P3"}, missed=[missed]
+            "E", {"F1": "valid P2", "F2": "invalid P3", "F3": "missing evidence P3"}, missed=[missed]
         ),
+        "r1/additions@critic": {"findings": crosses.judgement("E", {"F4": "invalid P2"})["findings"]},
     }
     found = {f.id: f for f in contract(crosses.review(shop, said)).findings}
     assert [(f.raised_as, f.severity, f.ruling) for f in found.values()] == [
         ("P1", "P2", "valid"),
         ("P1", "P3", "invalid"),
         ("P1", "P3", "missing evidence"),
-        ("P2", "P2", "valid"),
+        ("P2", "P2", "invalid"),
     ]
+    assert found["F4"].reason == "F4 is invalid", "what the judge adds is weighed by the critic"
     assert found["F4"].voices == ("judge",) and found["F4"].mark == "found"
 
 
@@ -217,7 +219,7 @@ def test_an_absent_p1_is_demoted_and_a_moved_one_is_kept(shop: Path) -> None:  #
     moved = crosses.raised("It commits first.", "api/orders.py:2")
     said = {
         "r1/critique@critic": crosses.critique(absent, moved),
-        "r1/judgement@judge": crosses.judgement("A", {"F1": "valid P1", "F2": "valid P1"}),
+        "r1/judgement@judge": crosses.judgement("E", {"F1": "valid P1", "F2": "valid P1"}),
     }
     first, second = contract(crosses.review(shop, said)).findings
     assert (first.severity, first.struck, first.mark) == ("P2", True, "absent")
@@ -230,7 +232,7 @@ def test_what_is_cited_of_a_deleted_line_is_found_on_the_old_side(shop: Path) ->
     gone = crosses.raised(
         "The charge is gone.", "api/orders.py:5", evidence=[duels.cite("api/orders.py:5", "charge(order)")]
     )
-    said = {"r1/critique@critic": crosses.critique(gone), "r1/judgement@judge": crosses.judgement("A")}
+    said = {"r1/critique@critic": crosses.critique(gone), "r1/judgement@judge": crosses.judgement()}
     outcome = crosses.review(shop, said)
     [cited] = outcome.ledger.points[0].evidence
     assert (cited.mark, cited.note) == ("found", "on the old side of the diff")
@@ -278,14 +280,14 @@ def test_c_writes_a_version_that_the_next_round_looks_at(shop: Path) -> None:  #
     said = FOUND | {
         "r1/judgement@judge": crosses.judgement("C"),
         "r1/version.code@judge": crosses.patch(),
-        "r2/critique@critic": crosses.critique(),
+        "r2/critique@critic": crosses.critique(earlier=[crosses.looked()]),
     }
     outcome = crosses.review(shop, said)
     made = contract(outcome)
     assert (outcome.heading, made.stopped_by, made.rounds) == ("COMPROMISE", "agreed", 2)
     assert "   5|     charge(order)\n   6|     commit(order)" in asked("r2/critique@critic")
-    assert made.findings[0].status == "resolved"
-    assert outcome.ledger.moves[-1].reason == "not raised again against version 2"
+    assert (made.findings[0].status, made.findings[0].seen) == ("resolved", "fixed")
+    assert outcome.ledger.moves[-1].reason == "In this version it is fixed."
     assert (folder(outcome) / "artifact-v2.patch").read_text() == (folder(outcome) / "final.patch").read_text()
 
 
@@ -359,7 +361,7 @@ def test_a_citation_of_a_later_version_is_checked_against_that_version(shop: Pat
         "r1/judgement@judge": crosses.judgement("C"),
         "r1/version.text@judge": crosses.text(crosses.PROPOSAL.replace("not needed", "needed")),
         "r2/critique@critic": crosses.proposal(text | {"text": "Who pays for the replica?"}),
-        "r2/judgement@judge": crosses.judgement("A", {"F2": "valid P2"}),
+        "r2/judgement@judge": crosses.judgement("E", {"F2": "valid P2"}),
     }
     outcome = crosses.review(shop, said, Wanted("proposal", content=crosses.PROPOSAL))
     assert [p.evidence[0].mark for p in outcome.ledger.points] == ["absent", "found"]
@@ -426,13 +428,13 @@ def test_a_critic_that_never_answers_leaves_nothing_that_reads_like_a_review(sho
     said = {"r1/critique@critic": {"fail": "bad reply"}}
     with pytest.raises(Aborted, match="nothing was reviewed"):
         crosses.review(shop, said)
-    sat = crosses.seats(shop.parent / "seats", FOUND | {"r1/judgement@judge": crosses.judgement("A")})
-    assert sat and asyncio.run(rebut.resume("last", workspace=shop)).heading == "KEEP ORIGINAL"
+    sat = crosses.seats(shop.parent / "seats", FOUND | {"r1/judgement@judge": crosses.judgement()})
+    assert sat and asyncio.run(rebut.resume("last", workspace=shop)).heading == "STOPPED"
 
 
 def test_a_critic_that_is_not_there_is_stood_in_for_and_that_is_no_second_opinion(shop: Path) -> None:  # J13
     def judge(request: Request) -> str:
-        form = crosses.critique(crosses.raised()) if "critique" in request.key else crosses.judgement("A")
+        form = crosses.critique(crosses.raised()) if "critique" in request.key else crosses.judgement()
         return json.dumps(form)
 
     gone = voices.Voice(ParticipantFailed("missing tool", "not installed"))
@@ -440,7 +442,7 @@ def test_a_critic_that_is_not_there_is_stood_in_for_and_that_is_no_second_opinio
     outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, author="one", critic="two",
                         backends={"one": author, "two": gone})  # fmt: skip
     assert author.keys == ["r1/critique@critic", "r1/judgement@judge"]
-    assert outcome.heading == "KEEP ORIGINAL, SELF-REVIEW" and outcome.exit_code == 3
+    assert outcome.heading == "STOPPED, SELF-REVIEW" and outcome.exit_code == 3
     assert any("one opinion, not two" in note for note in outcome.notes)
     assert asyncio.run(rebut.fork("last", workspace=shop, judge="two", allow_same_model=True,
                                   backends={"one": author, "two": author})).heading  # fmt: skip
@@ -523,7 +525,7 @@ def test_a_short_time_a_call_is_noticed_for_a_proposal(shop: Path, kind: str, to
 
 
 def test_a_target_is_an_input_that_a_fork_copies_and_a_resume_reads(shop: Path) -> None:  # C13
-    outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement("A")})
+    outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement()})
     fact = voices.record().facts["target"]
     assert fact.cls == "input" and isinstance(fact.value, dict)
     before = Target.from_json(fact.value)
@@ -539,7 +541,7 @@ def test_a_target_is_an_input_that_a_fork_copies_and_a_resume_reads(shop: Path) 
 def test_secrets_of_the_target_are_taken_out_before_anything_is_sent(shop: Path) -> None:  # C8
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     (shop / "api/orders.py").write_text(crosses.AFTER + f'TOKEN = "{secret}"\n')
-    outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement("A")})
+    outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": crosses.judgement()})
     assert "[secret:" in asked("r1/critique@critic")
     for path in [*folder(outcome).iterdir(), *voices.folder(outcome.session).rglob("*")]:
         assert not path.is_file() or secret not in path.read_text(errors="replace"), path
@@ -555,10 +557,10 @@ def test_at_a_deadline_what_was_found_is_told_and_it_can_go_on(shop: Path) -> No
 
 
 def test_a_model_that_reviews_its_own_work_is_no_second_opinion(shop: Path) -> None:  # C2, C6
-    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    said = FOUND | {"r1/judgement@judge": crosses.judgement()}
     critic = crosses.seats(shop.parent / "seats", said)["critic"]
     outcome = crosses.review(shop, said, author=critic, judge=critic, allow_same_model=True)
-    assert outcome.heading == "KEEP ORIGINAL, SELF-REVIEW" and outcome.exit_code == 3
+    assert outcome.heading == "STOPPED, SELF-REVIEW" and outcome.exit_code == 3
     assert any("one opinion, not two" in note for note in outcome.notes)
 
 

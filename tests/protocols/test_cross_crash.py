@@ -32,7 +32,7 @@ def said() -> dict[str, list[Any]]:
         "r1/critique@critic": [{**first, "need": ["api/orders.py:1-3"]}, first],
         "r1/judgement@judge": [crosses.judgement("C", {"F1": "valid P1", "F2": "missing evidence P3"})],
         "r1/version.code@judge": [crosses.patch("--- a/no.py\n+++ b/no.py\n@@ -1 +1 @@\n-a\n+b\n"), crosses.patch()],
-        "r2/critique@critic": ["I would rather say it in words.", crosses.critique(again)],
+        "r2/critique@critic": ["I would rather say it in words.", crosses.critique(again, earlier=[crosses.looked()])],
         "r2/judgement@judge": [crosses.judgement("D", {"F3": "invalid P2"})],
         "r3/critique@critic": [crosses.critique(crosses.raised("again", same_as="F3"), last)],
         "r3/judgement@judge": [crosses.judgement("B", {"F3": "invalid P2", "F4": "valid P2"})],

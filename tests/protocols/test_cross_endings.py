@@ -7,6 +7,7 @@ from typing import Any
 
 import crosses
 import duels
+import pytest
 
 from rebut.backends.rules import judged
 from rebut.ci.gate import judge
@@ -63,27 +64,117 @@ def test_agreement_after_an_answer_withdraws_only_what_the_judge_does_not_hold_t
     assert failing(made) == ["F1"]
 
 
-def test_what_is_not_raised_again_is_mended_only_by_a_version_that_was_written(shop: Path) -> None:  # J10, J11
+def test_a_finding_is_fixed_only_by_a_version_that_was_written(shop: Path) -> None:  # C19, J10, J11
     said = COMPROMISE | {
-        "r2/critique@critic": crosses.critique(second()),
+        "r2/critique@critic": crosses.critique(second(), earlier=[crosses.looked()]),
         "r2/judgement@judge": crosses.judgement("C", {"F2": "valid P1"}),
         "r2/version.code@judge": BAD,
-        "r3/critique@critic": crosses.critique(),
+        "r3/critique@critic": crosses.critique(earlier=[crosses.looked("F2")]),
     }
     made = contract(crosses.review(shop, said))
     assert {f.id: f.status for f in made.findings} == {"F1": "resolved", "F2": "conceded"}
     assert [f.id for f in made.shown] == ["F2"]
 
 
-def test_keeping_the_original_after_a_compromise_shows_what_stands_in_it(shop: Path) -> None:  # C6, J10
+@pytest.mark.parametrize(
+    ("earlier", "seen"),
+    [
+        ([crosses.looked()], "fixed"),
+        ([crosses.looked(state="still there")], ""),
+        ([crosses.looked(state="not checked")], "not raised again"),
+        ([], "not raised again"),
+    ],
+)
+def test_a_finding_is_fixed_only_if_the_critic_looked_at_it_in_the_new_version(
+    shop: Path, earlier: list[Any], seen: str
+) -> None:  # C19
+    said = COMPROMISE | {"r2/critique@critic": crosses.critique(earlier=earlier)}
+    outcome = crosses.review(shop, said)
+    [finding] = contract(outcome).findings
+    assert (finding.seen, finding.is_fixed) == (seen, seen == "fixed")
+    assert ("fixed" in dict(outcome.worth.points)) == (seen == "fixed")  # type: ignore[union-attr]
+    assert [f.id for f in contract(outcome).shown] == ([] if seen == "fixed" else ["F1"])
+    assert any("F1 is not looked at" in note for note in outcome.notes) == (not earlier)
+
+
+def test_a_finding_that_is_ruled_valid_twice_is_not_fixed_by_a_patch_that_leaves_it(shop: Path) -> None:  # C19
     said = COMPROMISE | {
-        "r2/critique@critic": crosses.critique(second("P2")),
+        "r2/critique@critic": crosses.critique(crosses.raised("Still so.", "api/orders.py:6", same_as="F1")),
+        "r2/judgement@judge": crosses.judgement("E", {"F1": "valid P1"}),
+    }
+    [finding] = contract(crosses.review(shop, said)).findings
+    assert (finding.seen, finding.hidden) == ("", "")
+
+
+def test_a_fix_that_a_later_version_may_have_undone_is_not_checked(shop: Path) -> None:  # C19
+    third = (
+        "--- a/api/orders.py\n+++ b/api/orders.py\n@@ -4,4 +4,3 @@\n def pay(order):\n     charge(order)\n"
+        "     commit(order)\n-    return None\n"
+    )
+    said = COMPROMISE | {
+        "r2/critique@critic": crosses.critique(second(), earlier=[crosses.looked()]),
+        "r2/judgement@judge": crosses.judgement("B", {"F2": "valid P1"}),
+        "r2/version.code@critic": crosses.patch(third),
+    }
+    made = contract(crosses.review(shop, said))
+    assert {f.id: f.seen for f in made.findings} == dict.fromkeys(("F1", "F2"), "changed, not checked again")
+    assert all("[changed, not checked again]" in line for line in made.unresolved[:2])
+
+
+def test_keeping_the_original_against_ones_own_rulings_is_a_contradiction(shop: Path) -> None:  # C18
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("A", {"F1": "valid P1"}),
+    }
+    outcome = crosses.review(shop, said)
+    assert (outcome.heading, outcome.exit_code) == ("STOPPED, THE JUDGE CONTRADICTS ITSELF", 3)
+    assert "although F1 is valid at P1 or P2" in outcome.decision
+    assert any("the choice is A, but you call F1 valid" in note for note in outcome.notes), "it was sent back first"
+    once = {**said, "r1/judgement@judge": [said["r1/judgement@judge"], crosses.judgement("A", {"F1": "invalid P3"})]}
+    assert crosses.review(shop, once).heading == "KEEP ORIGINAL"
+
+
+def test_what_the_judge_adds_counts_once_the_critic_has_weighed_it(shop: Path) -> None:  # C18, J9
+    weighed = {"findings": crosses.judgement("E", {"F2": "valid P2"})["findings"]}
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("E", {"F1": "valid P1"}, missed=[second()]),
+        "r1/additions@critic": weighed,
+    }
+    outcome = crosses.review(shop, said)
+    assert [(f.id, f.ruling, f.severity) for f in contract(outcome).findings] == [
+        ("F1", "valid", "P1"),
+        ("F2", "valid", "P2"),
+    ]
+    assert (outcome.heading, outcome.exit_code) == ("STOPPED", 0)
+    failed = {**said, "r1/additions@critic": {"fail": "crashed"}}
+    outcome = crosses.review(shop, failed)
+    assert (outcome.heading, outcome.exit_code) == ("STOPPED, NOT ALL OF IT WEIGHED", 3)
+
+
+def test_a_finding_outside_the_change_is_kept_apart(shop: Path) -> None:  # C18
+    apart = crosses.raised("No licence.", "README.md:1", evidence=[duels.cite("README.md:1", "# Shop")])
+    both = crosses.raised("It breaks the docs.", evidence=[*apart["evidence"], *crosses.raised()["evidence"]])
+    said = {
+        "r1/critique@critic": crosses.critique(apart, both),
+        "r1/judgement@judge": crosses.judgement("E", {"F1": "valid P1", "F2": "valid P1"}),
+    }
+    made = contract(crosses.review(shop, said))
+    assert {f.id: f.hidden for f in made.findings} == {"F1": "outside the change", "F2": ""}
+    assert failing(made) == ["F2"]
+    strict = judge(made, Policy("P1", outside="fail"))
+    assert [f.id for f in strict.failing] == ["F1", "F2"]
+
+
+def test_keeping_the_original_after_a_compromise_keeps_what_only_the_compromise_fixes(shop: Path) -> None:  # C6, J10
+    said = COMPROMISE | {
+        "r1/judgement@judge": crosses.judgement("C", {"F1": "valid P3"}),
+        "r2/critique@critic": crosses.critique(second("P2"), earlier=[crosses.looked()]),
         "r2/judgement@judge": crosses.judgement("A", {"F2": "invalid P2"}),
     }
     made = contract(crosses.review(shop, said))
     assert (made.decision, made.artifact) == ("Keep Original", "the change as it was (uncommitted)")
-    assert [f.id for f in made.shown] == ["F1"] and made.unresolved[0].startswith("F1 (P1)")
-    assert "F1: charge first" in made.next_actions
+    assert (made.findings[0].status, made.findings[0].seen, made.findings[0].hidden) == ("conceded", "", "P3")
 
 
 def test_stopping_after_a_compromise_names_the_file_that_is_there_and_what_is_left_to_do(shop: Path) -> None:  # J12

@@ -22,7 +22,7 @@ from rebut.protocols.cross.settings import Settings
 from rebut.workspace.targets.target import Wanted
 
 NAME = re.compile(r"debate-\d{8}-\d{6}-\d+")
-FOUND = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement("A")}
+FOUND = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement()}
 FILES = {
     *("artifact.md", "metadata.json", "decision.json", "summary.md", "round-1-input.md", "round-1-critique.md"),
 }
@@ -151,8 +151,8 @@ def test_what_the_files_hold(shop: Path) -> None:  # J6
     assert re.match(r"\d{4}-\d\d-\d\dT", metadata["timestamp"]) and metadata["rebut_session"] == outcome.session
     decision = json.loads((folder / "decision.json").read_text())
     assert ReviewResult.from_json(decision) == ReviewResult.from_json(outcome.data["contract"])  # type: ignore[arg-type]
-    assert decision["history"] == [{"round": 1, "choice": "A", "reason": "because of A", "taken": "A", "by": "judge"}]
-    assert (decision["heading"], decision["conclusive"], decision["error"]) == ("KEEP ORIGINAL", True, None)
+    assert decision["history"] == [{"round": 1, "choice": "E", "reason": "because of E", "taken": "E", "by": "judge"}]
+    assert (decision["heading"], decision["conclusive"], decision["error"]) == ("STOPPED", True, None)
 
 
 def test_a_review_that_breaks_off_leaves_what_it_has(shop: Path) -> None:  # J13: the session is kept
@@ -226,9 +226,9 @@ def test_a_real_summary_has_every_part_of_the_contract_in_its_order(shop: Path) 
     outcome = crosses.review(shop, FOUND)
     text = (folder_of(outcome) / "summary.md").read_text()
     assert text == outcome.final
-    parts = ["## Debate Summary", f"Session: {folder_of(outcome).name}", "Target: code", "Rounds: 1", "Converged: yes"]
-    parts += ["### Final Decision\n- Keep Original", "### Final Artifact", "### Key Findings\n- P1: F1 api/orders.py:5"]
-    parts += ["- P2: none\n- P3: none", "### Judge Recommendation History\n- Round 1: A: because of A"]
+    parts = ["## Debate Summary", f"Session: {folder_of(outcome).name}", "Target: code", "Rounds: 1", "Converged: no"]
+    parts += ["### Final Decision\n- Stopped", "### Final Artifact", "### Key Findings\n- P1: F1 api/orders.py:5"]
+    parts += ["- P2: none\n- P3: none", "### Judge Recommendation History\n- Round 1: E: because of E"]
     parts += ["### Unresolved\n- F1 (P1): It commits before it charges.\n- Is charge() idempotent?"]
     parts += ["### Next Actions\n1. [ ] Ask the payments team.\n2. [ ] F1: charge first"]
     places_ = [text.find(part) for part in parts]

@@ -149,8 +149,11 @@ def test_a_ruling_of_valid_is_held_unless_new_evidence_comes() -> None:  # C12
     assert review_result.ruling(held, held.points[0]) == "invalid"
 
 
-def test_what_the_judge_adds_is_valid_by_its_own_word() -> None:  # J9
-    held = ledger(point(by="judge"))
+def test_what_the_judge_adds_is_weighed_by_another() -> None:  # J9, C18
+    held = ledger(point(by="judge"), weighed("F1", "valid"))
+    assert review_result.ruling(held, held.points[0]) == "", "its own word is not enough"
+    assert findings.unweighed(held) == held.points
+    held = held.add([Move("F1", "concede", "critic", 1, "it is so")])
     assert review_result.ruling(held, held.points[0]) == "valid" and findings.is_grave(held, held.points[0])
 
 

@@ -55,7 +55,7 @@ def test_a_judge_that_walks_a_ruling_back_is_reported_everywhere(shop: Path) -> 
 
 @pytest.mark.parametrize("family", ["another", "of the judge"])
 def test_a_fallback_is_a_self_review_only_if_its_family_is_the_judges(shop: Path, family: str) -> None:  # J13
-    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    said = FOUND | {"r1/judgement@judge": crosses.judgement()}
     spare = shop.parent / "spare.json"
     spec = duels.script(spare, said, model="spare")
     judge = json.loads(Path(crosses.seats(shop.parent / "seats", said)["judge"].removeprefix("scripted:")).read_text())
@@ -115,14 +115,15 @@ def test_the_summary_shows_how_severity_is_concentrated(shop: Path) -> None:  # 
         crosses.raised(),
         crosses.raised("A second.", "api/orders.py:6", severity="P2", category="security"),
         crosses.raised(
-            "A third.", "README.md:1", severity="P2", category="security", evidence=[duels.cite("README.md:1")]
+            "A third.", "api/pay.py:1", severity="P2", category="security", evidence=[duels.cite("api/pay.py:1")]
         ),
     ]
     rulings = {"F1": "valid P1", "F2": "valid P2", "F3": "valid P2"}
-    said = {"r1/critique@critic": crosses.critique(*rows), "r1/judgement@judge": crosses.judgement("A", rulings)}
+    said = {"r1/critique@critic": crosses.critique(*rows), "r1/judgement@judge": crosses.judgement("E", rulings)}
+    (shop / "api/pay.py").write_text("import orders\n")
     done = review(shop, said)
     for text in (done.stdout, files(shop)["summary.md"]):
-        assert "- by file: api/orders.py 1 P1, 1 P2; README.md 1 P2" in text, text
+        assert "- by file: api/orders.py 1 P1, 1 P2; api/pay.py 1 P2" in text, text
         assert "- by category: correctness 1 P1; security 2 P2" in text
     found = json.loads(files(shop)["decision.json"])["concentration"]
     assert found["categories"] == {"correctness": {"P1": 1}, "security": {"P2": 2}}
@@ -133,7 +134,7 @@ def test_with_a_clean_tree_the_last_message_is_offered_at_a_terminal(shop: Path,
     # J14
     git(shop, "checkout", "-q", ".")
     claude(own_home, shop, claude_line(crosses.PROPOSAL, shop))
-    said = {"r1/critique@critic": crosses.proposal(), "r1/judgement@judge": crosses.judgement("A")}
+    said = {"r1/critique@critic": crosses.proposal(), "r1/judgement@judge": crosses.judgement()}
     sat = [f"--{role}={spec}" for role, spec in crosses.seats(shop.parent / "seats", said).items()]
     terminal = Terminal(shop, "cross", *sat)
     seen = " ".join(terminal.until("any other key stops").split())

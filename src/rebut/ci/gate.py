@@ -11,14 +11,18 @@ from rebut.ci.dismissals import Basis, Dismissal, matching
 from rebut.ci.recorded_reviews import Review
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import plural
 from rebut.domain.gate_policy import Policy, Wish, settled
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import ReviewFinding, ReviewResult
+from rebut.domain.review_result import CHANGED, SILENT, ReviewFinding, ReviewResult
 from rebut.setup.config import Config
 from rebut.workspace.targets.target import Target
 
 PASSED, FOUND, INCONCLUSIVE, PARTIAL = 0, 1, 3, 5
+UNCHECKED: Mapping[str, str] = {
+    CHANGED: "the final version changes the lines that it cites, but that version was not reviewed",
+    SILENT: "not raised again against the final version, but nobody looked whether it is fixed there",
+}
+"""Why a finding of the applied version is in doubt."""
 
 
 @frozen
@@ -34,9 +38,11 @@ class GateRuling:
     dismissed: tuple[str, ...] = ()
     """Findings that would fail the gate, but are dismissed."""
     fixed: tuple[str, ...] = ()
-    """Findings that would fail the gate, but are fixed by the final version, which was applied."""
+    """Findings that would fail the gate, but were seen to be fixed in the final version, which was applied."""
     accepted: tuple[str, ...] = ()
     """Files that were not read, which the policy accepts."""
+    outside: tuple[str, ...] = ()
+    """Findings that would fail the gate, but are outside the change."""
 
     @property
     def passed(self) -> bool:
@@ -50,9 +56,11 @@ class GateRuling:
             "on_inconclusive": policy.on_inconclusive,
             "failing": [f.id for f in self.failing],
             "dismissed": list(self.dismissed),
-            "mended": list(self.fixed),
+            "fixed": list(self.fixed),
+            "mended": list(self.fixed),  # the former name
             "doubts": list(self.doubts),
             "unread_accepted": list(self.accepted),
+            "outside": list(self.outside),
             "notices": list(policy.notices),
         }
 
@@ -61,12 +69,11 @@ def stands(finding: ReviewFinding, *, applied: bool = False) -> bool:
     """Whether a finding counts against the change.
 
     What only a later version fixes still counts, unless that version was `applied`. Then a finding no longer counts
-    if it was not raised again against that version, or if the judge found it valid and the version changes the lines
-    it cites.
+    if it was seen to be fixed there. One that was judged valid and not checked again is in doubt.
     """
     if finding.ruling == "invalid" or finding.struck or finding.status == "withdrawn":
         return False
-    return not applied or not (finding.status == "resolved" or finding.mended)
+    return not applied or not (finding.is_fixed or (finding.seen and finding.ruling == "valid"))
 
 
 def judge(
@@ -80,21 +87,24 @@ def judge(
 ) -> GateRuling:
     """Judge a review. `dismissed` are the dismissals that count; `applied`: the final version was applied."""
     gone = dismissed or {}
-    grave = [f for f in made.findings if policy.fails(f.severity) and stands(f)]
-    fixed = tuple(f.id for f in grave if not stands(f, applied=applied))
-    failing = tuple(f for f in grave if f.id not in gone and f.id not in fixed)
-    # Changed lines show an attempt to fix the finding, not that it is fixed.
-    if unseen := [f.id for f in grave if f.id in fixed and f.id not in gone and f.status != "resolved"]:
-        cited = f"that {', '.join(unseen)} {plural(len(unseen), 'cites', 'cite')}"
-        doubts = (*doubts, f"the final version changes the lines {cited}, but that version was not reviewed")
+    failed = [f for f in made.findings if policy.fails(f.severity) and stands(f)]
+    outside = tuple(f.id for f in failed if f.outside and policy.outside == "pass")
+    grave = [f for f in failed if f.id not in outside]
+    failing = tuple(f for f in grave if f.id not in gone and stands(f, applied=applied))
+    gone_or_failing = {*gone, *(f.id for f in failing)}
+    fixed = tuple(f.id for f in grave if f.is_fixed and f.id not in gone_or_failing)
+    # Changed lines show an attempt to fix the finding, and silence is no look at it.
+    for word, why in UNCHECKED.items():
+        if ids := [f.id for f in grave if f.seen == word and f.id not in gone_or_failing]:
+            doubts = (*doubts, f"{', '.join(ids)}: {why}")
     if not complete:
         code = PARTIAL
     elif failing:
         code = FOUND
     else:
         code = INCONCLUSIVE if doubts and policy.on_inconclusive == "fail" else PASSED
-    hidden = tuple(f.id for f in grave if f.id in gone and f.id not in fixed)
-    return GateRuling(code, policy, failing, tuple(doubts), hidden, fixed)
+    hidden = tuple(f.id for f in grave if f.id in gone and stands(f, applied=applied))
+    return GateRuling(code, policy, failing, tuple(doubts), hidden, fixed, outside=outside)
 
 
 @frozen

@@ -72,13 +72,14 @@ def _rule(category: str) -> dict[str, Json]:
 def _result(finding: ReviewFinding, place: Cited | None, categories: list[str], seen: Counter[str]) -> dict[str, Json]:
     category = _category(finding)
     action = f"\n\nTo do: {finding.action}" if finding.action else ""
+    action += "\n\nOutside the change that was reviewed." if finding.outside else ""
     bound = [place.path, place.digest] if place and place.lines else [finding.place, finding.text]
     key = fingerprint([category, *bound])
     seen[key] += 1  # two findings about the same lines stay two
     result: dict[str, Json] = {
         "ruleId": f"rebut/{category}",
         "ruleIndex": categories.index(category),
-        "level": LEVELS.get(finding.severity, "note"),
+        "level": "note" if finding.outside else LEVELS.get(finding.severity, "note"),
         "message": {"text": _plain(f"{finding.text}{action}") or finding.id},
         "partialFingerprints": {"rebutCitedLines/v1": f"{key}:{seen[key]}"},
         "properties": {

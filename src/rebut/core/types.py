@@ -154,6 +154,8 @@ class Finding:
     rule_based: bool = False
     """An analyser raised it, not a model."""
     has_fix: bool = False
+    place: str = ""
+    """Its first citation."""
 
 
 @frozen

@@ -14,6 +14,7 @@ STRICTER: Mapping[str, tuple[str, ...]] = {
     "fail_on": ("", "P1", "P2", "P3"),
     "on_inconclusive": ("pass", "fail"),
     "dismissals": ("all", "shared", "none"),
+    "outside": ("pass", "fail"),
 }
 """The values of each rule, the loosest first."""
 
@@ -25,6 +26,7 @@ class Wish:
     fail_on: str | None = None
     on_inconclusive: str | None = None
     dismissals: str | None = None
+    outside: str | None = None
     unread_ok: tuple[str, ...] = ()
     """Paths, folders and globs that a review may leave unread."""
 
@@ -48,6 +50,8 @@ class Policy:
     on_inconclusive: str = "fail"
     dismissals: str = "all"
     """Which dismissals count: all, those shared in the repository, or none."""
+    outside: str = "pass"
+    """Whether findings outside the change fail a gate."""
     unread_ok: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 

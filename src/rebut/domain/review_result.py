@@ -20,11 +20,22 @@ ENDED = {
     "quiet": "two rounds brought nothing new",
     "rounds": "all rounds are used",
     "unwritten": "the chosen version could not be written",
+    "contradiction": "the judge contradicts itself",
 }
 """What ended a review, where it was not a choice."""
 
-MOVES: Mapping[str, MoveKind] = {"valid": "concede", "invalid": "defend", "missing evidence": "maintain"}
-RULINGS: Mapping[MoveKind, str] = {move: ruling for ruling, move in MOVES.items()}
+RULINGS: Mapping[MoveKind, str] = {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"}
+MOVES: Mapping[str, MoveKind] = {**{ruling: move for move, ruling in RULINGS.items()}, "fixed": "mend"}
+"""What the judge rules → the move. That a finding is fixed says nothing about whether it was valid."""
+
+Seen = Literal["", "fixed", "changed, not checked again", "not raised again"]
+FIXED: Seen = "fixed"
+"""The final version differs, and the critic, the judge or a check looked at this very finding there: it is gone."""
+CHANGED: Seen = "changed, not checked again"
+"""The final version changes what the finding cites. Nobody looked at the finding in that version."""
+SILENT: Seen = "not raised again"
+"""The final version was reviewed. Nobody said whether it fixes the finding."""
+UNCHECKED = (CHANGED, SILENT)
 
 
 @frozen
@@ -52,8 +63,10 @@ class ReviewFinding:
     round: int = 0
     struck: bool = False
     """What it cites is absent, so that it cannot be a P1."""
-    mended: bool = False
-    """The judge ruled it valid and the final version changes the lines that it cites. That was not checked since."""
+    seen: Seen = ""
+    """What is known about it in the final version, if that is not the first."""
+    outside: bool = False
+    """It is about a file or lines that the reviewed change does not touch."""
     dismissed: str = ""
     """Why it was dismissed. Never on record: dismissals are read again each time, and they expire."""
 
@@ -64,16 +77,26 @@ class ReviewFinding:
             return "dismissed"
         if self.ruling == "invalid":
             return "judged invalid"
-        if self.status in ("resolved", "withdrawn"):
-            return "fixed or withdrawn"
+        if self.status == "withdrawn":
+            return "withdrawn"
+        if self.is_fixed:
+            return "fixed"
         if self.struck:
             return "struck for an absent citation"
+        if self.outside:
+            return "outside the change"
         return "P3" if self.severity == "P3" else ""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it was seen to be fixed. In an own protocol, the participant that raised it may say so."""
+        return self.seen == FIXED or (self.status == "resolved" and not self.seen)
 
     def line(self) -> str:
         quote = f' "{cut(self.quote, 60)}"' if self.quote else ""
         said = [f"{self.mark or 'cites nothing'}{quote}", *([self.ruling] if self.ruling else [])]
-        said += [self.status] if self.status in ("resolved", "withdrawn") else []
+        said += [self.seen or self.status] if self.seen or self.status in ("resolved", "withdrawn") else []
+        said += ["outside the change"] if self.outside else []
         said += [f"dismissed: {squeeze(self.dismissed)}"] if self.dismissed else []
         where = f"{self.place} " if self.place else ""
         return f"{self.id} {where}{squeeze(self.text)} ({', '.join(said)})"
@@ -169,7 +192,7 @@ class ReviewResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ReviewResult:
-        findings = tuple(remade(ReviewFinding, row) for row in data.get("findings", ()))
+        findings = tuple(remade(ReviewFinding, _upgraded(row)) for row in data.get("findings", ()))
         history = tuple(remade(Recommended, row) for row in data.get("history", ()))
         return remade(cls, data, findings=findings, history=history)
 
@@ -274,6 +297,13 @@ class ReviewResult:
         return rows + _left(self.next_actions, most)
 
 
+def _upgraded(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A recorded finding. Before `seen`, `resolved` meant only that the critic did not raise it again."""
+    if "seen" in row:
+        return row
+    return {**row, "seen": SILENT if row.get("status") == "resolved" else CHANGED if row.get("mended") else ""}
+
+
 CONCENTRATED = {"files": "file", "categories": "category"}
 
 
@@ -306,7 +336,13 @@ def severity(ledger: Ledger, point: Point) -> str:
 
 
 def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
-    """The judge's last ruling; what it raised itself is valid. A concession is binding (C12)."""
+    """The judge's last ruling. A concession is binding (C12), and what another raised and the judge repeats is valid.
+
+    What the judge alone raised is weighed by another seat.
+    """
+    if point.voices == (judge,):
+        weighed = [m.kind for m in ledger.moves if m.point == point.id and m.by != judge and m.kind in RULINGS]
+        return RULINGS[weighed[-1]] if weighed else ""
     word = "valid" if judge in point.voices else ""
     own = [one for one in point.wordings if one.by == judge]
     for move in ledger.moves:
@@ -322,13 +358,22 @@ def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
 
 
 def reason(ledger: Ledger, point: Point, judge: str = "judge") -> str:
-    said = [m.reason for m in ledger.moves if m.point == point.id and m.by == judge and m.reason]
+    own = point.voices == (judge,)
+    said = [m.reason for m in ledger.moves if m.point == point.id and (m.by == judge) != own and m.reason]
     return said[-1] if said else ""
 
 
-def findings_of(ledger: Ledger, *, judge: str = "judge", fixed: Collection[str] = ()) -> tuple[ReviewFinding, ...]:
-    """Every point of a ledger as a finding. `judge` is the seat that rules on them; `fixed`: the ids of those whose
-    lines the final version changes."""
+def findings_of(
+    ledger: Ledger,
+    *,
+    judge: str = "judge",
+    seen: Mapping[str, Seen] | None = None,
+    outside: Collection[str] = (),
+) -> tuple[ReviewFinding, ...]:
+    """Every point of a ledger as a finding. `judge` is the seat that rules on them.
+
+    `seen` is what is known about findings in the final version, `outside` the ids of those outside the change.
+    """
     out = []
     for p in ledger.points:
         first = p.evidence[0] if p.evidence else None
@@ -351,7 +396,8 @@ def findings_of(ledger: Ledger, *, judge: str = "judge", fixed: Collection[str] 
                 voices=p.voices,
                 round=p.round,
                 struck=p.struck,
-                mended=p.id in fixed,
+                seen=(seen or {}).get(p.id, ""),
+                outside=p.id in outside,
             )
         )
     return tuple(out)

@@ -47,6 +47,7 @@ class GateTable(StrictTable):
     fail_on: Literal["P1", "P2", "P3"] | None = None
     on_inconclusive: Literal["fail", "pass"] | None = None
     dismissals: Literal["all", "shared", "none"] | None = None
+    outside: Literal["pass", "fail"] | None = None
     unread_ok: list[str] = []
 
 

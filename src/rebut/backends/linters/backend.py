@@ -23,7 +23,7 @@ from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.json_value import Json
 from rebut.core.scratch import scratch_folder
 from rebut.core.text import last_line
-from rebut.core.types import Changed, Reply, Request, Usage
+from rebut.core.types import Changed, Finding, Reply, Request, Usage
 
 FAMILY = "rules"
 MOST = 60
@@ -100,6 +100,8 @@ class Lint:
         model = ", ".join(f"{name} {self._versions[name]}".strip() for name in names)
         notes, self._notes = [*self._notes, f"lint ({model}): {sifted.tally}"], []
         answer = _critique(sifted, change, unread, old, model)
+        numbers = {c.path: n for n, c in enumerate(change, 1)}
+        answer["earlier"] = _earlier(request.material.findings, answer, numbers, new)
         # Bytes that are not text become replacement characters, as elsewhere.
         text = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(answer, ensure_ascii=False))
         return Reply(text, model, FAMILY, Usage(0, 0), 0.0, notes=tuple(notes), unread=loose)
@@ -140,6 +142,24 @@ def _critique(
         "suggestions": list[Json](remarks),
         "need": [],
     }
+
+
+def _earlier(
+    findings: Sequence[Finding], answer: Mapping[str, Json], numbers: Mapping[str, int], new: LintedSide
+) -> list[Json]:
+    """What became of the findings of earlier rounds: fixed only if its file was read completely and it is gone."""
+    raised = answer["findings"]
+    assert isinstance(raised, list)
+    there = {str(row["text"]) for row in raised if isinstance(row, dict)}
+    out: list[Json] = []
+    for one in findings:
+        number = numbers.get(one.place.rpartition(":")[0], 0)
+        if not number or one.text in there or len(raised) == MOST:
+            continue  # what is raised again is joined by its words
+        whole = number in new.whole and number not in new.unread
+        said = ("fixed", "The analysers no longer report it.") if whole else ("not checked", "Its file was not read.")
+        out.append({"id": one.id, "reason": said[1], "state": said[0]})
+    return out
 
 
 def _raised(one: LinterFinding, changed: Changed) -> Json:

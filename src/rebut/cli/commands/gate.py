@@ -93,6 +93,8 @@ def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
     if ruling.fixed:
         fixed = f"{', '.join(ruling.fixed)}, by the final version, which is in the working tree"
         out += labelled("fixed", fixed, width)
+    if ruling.outside:
+        out += labelled("outside", f"{', '.join(ruling.outside)}: not about lines of the change", width)
     reasons = {f.id: f.dismissed for f in standing.contract.findings}
     for id in ruling.dismissed:
         out += labelled("dismissed", f"{id}: {reasons[id]}", width)

@@ -10,7 +10,7 @@ from rebut.domain import review_result
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import Decision, ReviewFinding, ReviewResult, findings_of
+from rebut.domain.review_result import UNCHECKED, Decision, ReviewFinding, ReviewResult, findings_of
 from rebut.domain.worth import Worth, tally
 from rebut.engine.debate import Debate
 from rebut.protocols.cross import findings, versions
@@ -56,7 +56,7 @@ def decision(cause: str, compromised: bool) -> tuple[Decision, bool]:
         return "Keep Original", True
     if cause == "B":
         return "Accept Opposite", True
-    if cause in ("E", "unwritten"):
+    if cause in ("E", "unwritten", "contradiction"):
         return "Stopped", False
     if cause in ("agreed", "quiet"):
         return ("Compromise" if compromised else "Keep Original"), True
@@ -94,6 +94,8 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         doubts.append(Doubt("same model", "SELF-REVIEW", state.notes[-1]))
     if state.unwritten:
         doubts.append(Doubt("not written", "THE CHOSEN VERSION WAS NOT WRITTEN", state.unwritten))
+    if state.contradiction:
+        doubts.append(Doubt("contradiction", "THE JUDGE CONTRADICTS ITSELF", state.contradiction))
     if state.unread:
         doubts.append(Doubt("part missing", "NOT ALL OF IT READ", "a part of the critique is missing"))
     unweighed = [p.id for p in findings.unweighed(debate.ledger)] if state.history else []
@@ -105,9 +107,10 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         kind=made.decision.lower(),
         unsettled="not decided" if made.decision == "Stopped" else "",
         heading=heading,
-        decision=f"{made.decision}: {WHY.get(cause, debate.stopped)}." + (f" {last}" if last else ""),
+        decision=f"{made.decision}: {state.contradiction or WHY.get(cause, debate.stopped)}."
+        + (f" {last}" if last else ""),
         doubts=tuple(doubts),
-        stopped=state.unwritten if whole else debate.stopped,
+        stopped=(state.unwritten or state.contradiction) if whole else debate.stopped,
         final=made.markdown(),
         data=data(state, made),
         notes=tuple(state.notes),
@@ -123,6 +126,13 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
 def _by_person(debate: Debate, state: CrossState, cause: str) -> bool:
     """Whether a person chose to accept the critic's recommendation. That choice is not undone."""
     return cause == "B" and debate.seat(state.history[-1].by).spec.provider == "human"
+
+
+def apart(debate: Debate, state: CrossState) -> frozenset[str]:
+    """The ids of findings outside the change. What an analyser finds is due to the change, wherever it is."""
+    if debate.seat("critic").spec.provider in versions.PROGRAMS:
+        return frozenset()
+    return versions.outside(debate.ledger, debate.target, state.versions)
 
 
 def _reviews_itself(debate: Debate) -> bool:
@@ -152,13 +162,23 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
     if chosen == "Keep Original":
         # A finding that only a later version fixes still applies to the original.
         final, ledger = state.versions[0], findings.without_fixes(ledger)
-    left = [p for p in ledger.points if findings.is_open(ledger, p) and not p.struck]
+    outside = apart(debate, state)
+    seen = versions.seen(ledger, state.versions, final, state.rounds)
+    left = [
+        p
+        for p in ledger.points
+        if (findings.is_open(ledger, p) or seen.get(p.id) in UNCHECKED) and not p.struck and p.id not in outside
+    ]
     grave = [p for p in left if findings.is_grave(ledger, p)]
-    # What the last version fixes was not reviewed again, so it is listed as unresolved.
-    unresolved = [f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.words(), 300)}" for p in grave]
+    # What a later version changes and nobody checked there is listed as unresolved.
+    unresolved = [
+        f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.words(), 300)}"
+        + (f" [{seen[p.id]}]" if p.id in seen else "")
+        for p in grave
+    ]
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
-    unresolved += [state.unwritten] if state.unwritten else []
+    unresolved += [said for said in (state.unwritten, state.contradiction) if said]
     actions = list(judge.next_actions) if judge else []
     unseen = final.n > 1 and final.round == state.rounds
     actions += [f"Look at version {final.n}: it was not reviewed after it was written."] if unseen else []
@@ -173,7 +193,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
         content=(final.whole or final.text) if final.n > 1 else "",
         patch=patch_of(final.to_json()) if final.whole else final.patch,
-        findings=findings_of(ledger, fixed=versions.fixed(ledger, state.versions, final)),
+        findings=findings_of(ledger, seen=seen, outside=outside),
         history=tuple(state.history),
         unresolved=tuple(dict.fromkeys(unresolved)),
         next_actions=tuple(dict.fromkeys(actions)),
@@ -197,7 +217,10 @@ def data(state: CrossState, made: ReviewResult) -> dict[str, Json]:
 
 
 CRITIQUE = ("r1/critique*",)
-FATES = ("valid", "without evidence", "unweighed", "fixed", "withdrawn", "invalid", "struck")
+FATES = (
+    *("valid", "without evidence", "unweighed", "fixed", "withdrawn", "invalid", "struck"),
+    "outside the change",
+)
 
 
 def worth(made: ReviewResult, written: int, what: str, caveat: str = "") -> Worth:
@@ -239,8 +262,12 @@ def _changes(findings: Sequence[ReviewFinding], written: int) -> list[str]:
 def _fate(f: ReviewFinding) -> str:
     if f.ruling == "invalid":
         return "invalid"
-    if f.status in ("resolved", "withdrawn"):
-        return "fixed" if f.status == "resolved" else "withdrawn"
+    if f.status == "withdrawn":
+        return "withdrawn"
+    if f.is_fixed:
+        return "fixed"
     if f.struck:
         return "struck"
+    if f.outside:
+        return "outside the change"
     return {"valid": "valid", "missing evidence": "without evidence"}.get(f.ruling, "unweighed")

@@ -26,6 +26,12 @@ def unweighed(ledger: Ledger) -> tuple[Point, ...]:
     return tuple(p for p in ledger.points if is_grave(ledger, p) and is_open(ledger, p) and not ruling(ledger, p))
 
 
+def valid_and_grave(ledger: Ledger) -> list[Point]:
+    """The P1 and P2 that were judged valid, and that are neither fixed nor without what they cite."""
+    grave = [p for p in ledger.points if is_grave(ledger, p) and is_open(ledger, p) and not p.struck]
+    return [p for p in grave if ruling(ledger, p) == "valid"]
+
+
 def without_fixes(ledger: Ledger) -> Ledger:
     """The ledger as it applies to the first version: without the fixes of later ones."""
     return replace(ledger, moves=tuple(m for m in ledger.moves if m.kind != "mend"))
@@ -49,6 +55,7 @@ def for_programs(ledger: Ledger, rule_based: bool) -> tuple[Finding, ...]:
             status=ledger.status(p.id),
             rule_based=rule_based,
             has_fix=bool(p.fix),
+            place=p.evidence[0].place if p.evidence else "",
         )
         for p in ledger.points
     )

@@ -46,20 +46,36 @@ class Raised(Form):
         )
 
 
+States = Literal["fixed", "still there", "withdrawn", "not checked"]
+
+
+class Earlier(Form):
+    """What the version under review shows about an earlier finding."""
+
+    glance: ClassVar[Glance] = Glance("reason", "state", "id", stays=False)
+    id: str = Field(description="the id of the earlier finding, such as F1")
+    reason: str = Field(default="", description="what in this version shows it")
+    state: Annotated[States, FOLDED]
+
+
 class CodeCritique(Form):
     """The critique of a change."""
 
     findings: list[Raised] = Field(default_factory=no_items, description="the gravest first")
-    agrees: bool = Field(description="true only if no P1 or P2 speaks against the artifact as it is")
+    earlier: list[Earlier] = Field(
+        default_factory=no_items, description="one for every finding of earlier rounds; empty in the first round"
+    )
     agreements: list[str] = Field(default_factory=no_items, description="what is good and should be kept")
     suggestions: list[str] = Field(
         default_factory=no_items, description="what would make it better, beyond the findings"
     )
+    agrees: bool = Field(description="true only if no P1 or P2 speaks against the artifact as it is")
     need: Need
 
     def is_agreement(self) -> bool:
         """Also without a P1 or P2: nothing then speaks against the artifact."""
-        return self.agrees or all(one.severity == "P3" for one in self.findings)
+        settles = any(one.state in ("fixed", "withdrawn") for one in self.earlier)
+        return self.agrees or settles or all(one.severity == "P3" for one in self.findings)
 
 
 class ProposalCritique(CodeCritique):
@@ -76,9 +92,9 @@ class Weighed(Form):
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id", stays=False)
     id: str = Field(description="the finding's id, such as F1")
-    ruling: Annotated[Literal["valid", "invalid", "missing evidence"], FOLDED]
-    severity: Severity = Field(description="the severity that you consider right, whatever the critic said")
     reason: str
+    severity: Severity = Field(description="the severity that you consider right, whatever the critic said")
+    ruling: Annotated[Literal["valid", "invalid", "missing evidence", "fixed"], FOLDED]
     same_as: str = Field(default="", description="the id of an earlier finding that is the same issue; empty for none")
 
     @property
@@ -92,14 +108,20 @@ class Judgement(Form):
 
     findings: list[Weighed] = Field(default_factory=no_items, description="one for every finding that is still open")
     missed: list[Raised] = Field(default_factory=no_items, description="what the critic should have seen")
+    unresolved: list[str] = Field(default_factory=no_items)
+    next_actions: list[str] = Field(default_factory=no_items)
+    rebuttal: str = Field(default="", description="for D: the answer to the critique")
+    reason: str = Field(description="the reason for the choice that follows")
     choice: Choice = Field(
         description="A keep the original; B accept what the critic recommends; C write a compromise and continue; "
         "D rebut the critique and continue; E stop without a decision"
     )
-    reason: str = Field(description="why this choice")
-    rebuttal: str = Field(default="", description="for D: the answer to the critique")
-    unresolved: list[str] = Field(default_factory=no_items)
-    next_actions: list[str] = Field(default_factory=no_items)
+
+
+class Additions(Form):
+    """The critic's rulings on what the judge added."""
+
+    findings: list[Weighed] = Field(default_factory=no_items, description="one for every finding that was added")
 
 
 class NextText(Form):

@@ -19,8 +19,9 @@ $fences
 $artifact$context$before
 
 Look at correctness, security, reliability, performance, tests and what will trip up a maintainer. Judge the change, not
-the code around it, unless the change makes that code wrong. For each finding say what its consequence is and what to
-do. Where a few lines would fix it, give them under `fix`: exactly the text that should replace the lines you cite.
+the code around it. Where the change makes other code wrong, cite the changed lines that cause it as well: a finding
+that cites no line of the change is listed apart. For each finding say what its consequence is and what to do. Where a
+few lines would fix it, give them under `fix`: exactly the text that should replace the lines you cite.
 $again
 Set `agrees` to true only if no P1 or P2 speaks against the change as it is."""
 
@@ -43,10 +44,16 @@ Set `agrees` to true only if no P1 or P2 speaks against the proposal as it is.""
 CITES = "The result of checking what the text itself cites:"
 
 AGAIN = """
-Earlier findings are listed above with the judge's ruling on each. Raise one again only if it still applies to this
-version or the answer to it fails, and then put its id under `same_as`. Everything else is a finding of its own, even on
-the same lines. A finding that you do not raise again counts as settled.
+Earlier findings are listed above with the judge's ruling on each. Look at each of them again, in the version under
+review, and say under `earlier` what you see there: fixed, still there, withdrawn (you were wrong) or not checked, with
+the reason. Raise one again under `findings` only if you have something to add, with its id under `same_as`. Everything
+else is a finding of its own, even on the same lines.
 """
+
+RULINGS = """- valid: it is true, and it matters. invalid: it is not true, or not about this artifact; say why. missing
+  evidence: it may be true, but nothing shown supports it.
+- Give it the severity that you consider right. A citation marked absent does not exist: such a finding cannot be a P1.
+  "Found" means only that the quoted words are at that place."""
 
 JUDGE = """You are the JUDGE of a review: a CRITIC looked at the artifact below, and you weigh its findings.
 
@@ -61,19 +68,30 @@ $critique
 $before
 
 Rule on every finding of this round ($ids) by its id:
-- valid: it is true, and it matters. invalid: it is not true, or not about this artifact; say why. missing evidence: it
-  may be true, but nothing shown supports it.
-- Give it the severity that you consider right. A citation marked absent does not exist: such a finding cannot be a P1.
-  "Found" means only that the quoted words are at that place.
-- A finding that you have called valid stays valid unless you bring new evidence.
+$rulings
+- A finding that you have called valid stays valid unless you bring new evidence. If the version under review fixes an
+  earlier finding, call that one fixed.
 A finding that was raised more than once is listed in every wording, and your ruling is on all of them. If two findings
 are one issue, put the id of the earlier one under `same_as` of the later one, and rule on both alike: they then count
 once, and both texts stay. The same lines alone do not make two findings one issue. Add under `missed` what the critic
 should have seen, with evidence. Then choose:
-A keep the original: no valid finding is worth a change. B accept what the critic recommends. C write a compromise that
+A keep the original: no P1 or P2 is valid. B accept what the critic recommends. C write a compromise that
 fixes what is valid, and continue. D rebut: the critique is mostly wrong; give the `rebuttal`. E stop without a
 decision: something is missing that neither side can supply. List what is unresolved and what to do next, each in one
 sentence."""
+
+ADDED = """You are the CRITIC of a review. The JUDGE added findings of its own, and you weigh them.
+
+$fences
+
+$artifact
+
+What the judge added, with the result of checking each citation:
+
+$added
+
+Rule on every one of them ($ids) by its id:
+$rulings"""
 
 REBUTTAL = """You are the JUDGE of a review. The decision was to answer the critique below and to continue.
 

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from rebut.core.errors import ParticipantFailed
 from rebut.core.text import tokens
 from rebut.core.types import Changed, Material
 from rebut.domain import review_result
 from rebut.domain.ledger import Entry, Move, Slip
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Answers, Ask, Round
-from rebut.protocols.cross import findings as weighing, prompts, render, reply_checks
-from rebut.protocols.cross.forms import Chosen, CodeCritique, Judgement, ProposalCritique, Rebuttal
+from rebut.protocols.cross import findings as weighing, prompts, render, reply_checks, versions
+from rebut.protocols.cross.forms import Additions, Chosen, CodeCritique, Judgement, ProposalCritique, Rebuttal
 from rebut.protocols.cross.settings import DIFF_TOKENS
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import PROGRAMS, ArtifactVersion
@@ -69,7 +70,8 @@ def for_judge(r: Round, version: ArtifactVersion) -> str:
 async def critique(r: Round, state: CrossState) -> Answers[Any]:
     """All parts of the critique, in parallel."""
     target, version, critic = r.target, state.latest, r.seat("critic")
-    check, asks = reply_checks.critique(r.ledger), list[Ask[Any]]()
+    changed = [p for p in r.ledger.points if versions.differs(p, state.versions, r.n)]
+    check, asks = reply_checks.critique(r.ledger, changed), list[Ask[Any]]()
     shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
     shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if r.ledger.points else ""}
     if target.kind != "proposal":
@@ -77,7 +79,7 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
         for n, part in enumerate(parts, 1):
             shown = artifact(r, version, part, text=target.kind == "code")
             name = "" if len(parts) == 1 and target.kind == "code" else f"code{n if len(parts) > 1 else ''}"
-            material = Material(change=_changes(target, version, part))
+            material = Material(_changes(target, version, part), weighing.for_programs(r.ledger, True))
             prompt = fill(prompts.CODE, **shared, artifact=shown)
             asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
     if target.kind != "code":
@@ -105,16 +107,24 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
     """Enter the findings of a round, and the new status of those that were not raised again."""
     await r.note("critique", [f.point("critic", r.n) for reply in replies for f in reply.findings if f.text])
     pressed = {p.id for p in weighing.raised_in(r.ledger, r.n)}
+    looked = {r.ledger.issue_of(one.id): one for reply in replies for one in reply.earlier}
     entries: list[Entry] = []
     for p in r.ledger.points:
         if p.round == r.n or p.id in pressed or r.ledger.status(p.id) in weighing.OVER:
             continue
-        if state.changed:
-            entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.latest.n}"))
-        elif agreed and state.rebuttal and review_result.ruling(r.ledger, p) != "valid":
-            # A finding that the judge calls valid stays until a version fixes it, even if the critic drops it.
+        said = looked.get(p.id)
+        state_of, why = (said.state, said.reason) if said else ("", "")
+        stands = review_result.ruling(r.ledger, p) == "valid"
+        if state_of == "fixed" and versions.differs(p, state.versions, r.n):
+            entries.append(Move(p.id, "mend", "critic", r.n, why or f"fixed in version {state.latest.n}"))
+        elif state_of == "still there":
+            entries.append(Move(p.id, "maintain", "critic", r.n, why or "still there"))
+        # A finding that the judge calls valid stays until a version fixes it, even if the critic drops it.
+        elif state_of == "withdrawn" and why and not stands:
+            entries.append(Move(p.id, "withdraw", "critic", r.n, why))
+        elif agreed and state.rebuttal and not stands:
             entries.append(Move(p.id, "withdraw", "critic", r.n, "the critic agrees after the answer to it"))
-        elif Slip("dropped", p.id, "critic", r.n - 1) not in r.ledger.slips:
+        elif state_of != "not checked" and Slip("dropped", p.id, "critic", r.n - 1) not in r.ledger.slips:
             entries.append(Slip("dropped", p.id, "critic", r.n))
     if entries:
         await r.note("settled", entries)
@@ -133,17 +143,53 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
         critique=r.quote("critique", said),
         before=before if earlier else "",
         ids=", ".join(p.id for p in fresh) or "none",
+        rulings=prompts.RULINGS,
     )
     by_rule = r.seat("critic").spec.provider in PROGRAMS
     material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule))
-    check = reply_checks.judgement(r.ledger, r.n)
+    changed = {p.id for p in r.ledger.points if versions.differs(p, state.versions, r.n)}
+    check = reply_checks.judgement(r.ledger, r.n, changed, by_person=who.spec.provider == "human")
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
-    entries: list[Entry] = [Move(w.id, w.move, "judge", r.n, w.reason, severity=w.severity) for w in form.findings]
+    entries: list[Entry] = [
+        Move(w.id, w.move, "judge", r.n, w.reason, severity=w.severity)
+        for w in form.findings
+        if w.ruling != "fixed" or r.ledger.issue_of(w.id) in changed  # without another version nothing is fixed
+    ]
     entries += reply_checks.joins(r.ledger, form, r.n)[0]
     entries += [f.point("judge", r.n) for f in form.missed if f.text]
     await r.note("judgement", entries)
     return answer
+
+
+async def weigh_additions(r: Round, state: CrossState) -> None:
+    """Have what the judge added weighed by the critic, if it is a P1 or P2. What a person adds needs no second view."""
+    added = [p for p in r.ledger.points if p.voices == ("judge",) and p.round == r.n and weighing.is_grave(r.ledger, p)]
+    if not added:
+        return
+    if r.seat("judge").spec.provider == "human":
+        await r.note("additions", [Move(p.id, "concede", "decider", r.n, "a person added it") for p in added])
+        return
+    critic = r.seat("critic")
+    if critic.spec.provider in PROGRAMS:
+        return  # an analyser cannot weigh what a model says
+    prompt = fill(
+        prompts.ADDED,
+        fences=FENCES,
+        artifact=for_judge(r, state.latest),
+        added=r.quote("what the judge added", render.weighed(r.ledger, added)),
+        ids=", ".join(p.id for p in added),
+        rulings=prompts.RULINGS,
+    )
+    check = reply_checks.additions([p.id for p in added])
+    try:
+        answer = await r.ask(critic, "additions", prompt, schema=Additions, check=check)
+    except ParticipantFailed as error:
+        state.notes.append(f"round {r.n}: the critic did not weigh what the judge added: {error.kind}, {error.message}")
+        return
+    ids = {p.id for p in added}
+    rulings = [w for w in answer.value.findings if w.id in ids and w.ruling != "fixed"]
+    await r.note("additions", [Move(w.id, w.move, "critic", r.n, w.reason, severity=w.severity) for w in rulings])
 
 
 async def rebuttal(r: Round, state: CrossState, said: str) -> str:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from rebut.domain.ledger import Ledger, Same
+from rebut.domain.ledger import Ledger, Point, Same
 from rebut.protocols.cross import findings
-from rebut.protocols.cross.forms import CodeCritique, Judgement
+from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement
 from rebut.protocols.shared import called_same, unknown, unsound
 
 
-def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
+def critique(ledger: Ledger, changed: Sequence[Point] = ()) -> Callable[[CodeCritique], list[str]]:
+    """`changed` are the findings that were raised against an earlier version than the one under review."""
+
     def check(reply: CodeCritique) -> list[str]:
-        wrong = []
+        named = [one.id for one in reply.earlier]
+        wrong = unknown(named, ledger.point_ids, "finding")
+        looked = {ledger.issue_of(id) for id in (*named, *(f.same_as for f in reply.findings))}
+        for point in changed:
+            if point.id not in looked and findings.is_grave(ledger, point) and findings.is_open(ledger, point):
+                wrong.append(f"{point.id} is not looked at: say under `earlier` what the version under review shows")
+        later = {p.id for p in changed}
+        wrong += [
+            f"{one.id} cannot be fixed: there is no other version since it was raised"
+            for one in reply.earlier
+            if one.state == "fixed" and ledger.point(ledger.issue_of(one.id)) and ledger.issue_of(one.id) not in later
+        ]
         for n, found in enumerate(reply.findings, 1):
             if not found.text:
                 wrong.append(f"finding {n} is empty")
@@ -28,7 +41,11 @@ def critique(ledger: Ledger) -> Callable[[CodeCritique], list[str]]:
     return check
 
 
-def judgement(ledger: Ledger, n: int) -> Callable[[Judgement], list[str]]:
+def judgement(
+    ledger: Ledger, n: int, changed: Collection[str] = (), *, by_person: bool = False
+) -> Callable[[Judgement], list[str]]:
+    """`changed` are the ids of findings that were raised against an earlier version than the one under review."""
+
     def check(reply: Judgement) -> list[str]:
         named, known = {w.id for w in reply.findings}, ledger.point_ids
         ruled = {ledger.issue_of(id) for id in named}
@@ -37,11 +54,33 @@ def judgement(ledger: Ledger, n: int) -> Callable[[Judgement], list[str]]:
         wrong += joins(ledger, reply, n)[1]
         wrong += unsound(ledger, (f.point("judge", n) for f in reply.missed), "finding")
         wrong += [f"{w.id} is weighed without a reason" for w in reply.findings if not w.reason and w.id in known]
+        for w in reply.findings:
+            if w.ruling == "fixed" and w.id in known and ledger.issue_of(w.id) not in changed:
+                wrong.append(f"{w.id} cannot be fixed: there is no other version since it was raised")
         if not reply.reason:
             wrong.append("the choice has no reason")
+        if reply.choice == "A" and not by_person and (left := _grave_and_valid(ledger, reply)):
+            wrong.append(f"the choice is A, but you call {', '.join(left)} valid at P1 or P2: it is one or the other")
         if reply.choice == "D" and not reply.rebuttal:
             wrong.append("the choice is D, but there is no rebuttal")
         return wrong
+
+    return check
+
+
+def _grave_and_valid(ledger: Ledger, reply: Judgement) -> list[str]:
+    """What a reply itself, and the rulings before it, call valid at P1 or P2."""
+    ruled = {ledger.issue_of(w.id): w for w in reply.findings}
+    now = [id for id, w in ruled.items() if w.ruling == "valid" and w.severity in findings.GRAVE]
+    before = [p.id for p in findings.valid_and_grave(ledger) if p.id not in ruled]
+    return [*before, *now, *("what you add" for f in reply.missed[:1] if f.severity in findings.GRAVE)]
+
+
+def additions(ids: Sequence[str]) -> Callable[[Additions], list[str]]:
+    def check(reply: Additions) -> list[str]:
+        ruled = {w.id: w for w in reply.findings}
+        wrong = [f"{id} is not weighed" for id in ids if id not in ruled]
+        return wrong + [f"{w.id} is weighed without a reason" for w in ruled.values() if not w.reason]
 
     return check
 

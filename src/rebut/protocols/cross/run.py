@@ -50,9 +50,13 @@ async def one_round(r: Round, state: CrossState) -> str:
     except ParticipantFailed as error:
         return _without_judge(r, state, error)
     state.last = judged
+    await questions.weigh_additions(r, state)
     keep_page()
     choice, by = await questions.decide(r, judged)
     state.history.append(Recommended(r.n, judged.choice, judged.reason, choice, by))
+    if choice == "A" and r.seat(by).spec.provider != "human" and (left := _contradicted(r, state)):
+        state.contradiction = f"the {by} keeps the original, although {', '.join(left)} {_is(left)} valid at P1 or P2"
+        return "contradiction"
     state.rebuttal = state.unwritten = ""
     if choice == "B" and not r.settings.skip_materialize_opposite:
         state.accepted = await _next_version(r, state, "critic", prompts.ACCEPT)
@@ -63,6 +67,16 @@ async def one_round(r: Round, state: CrossState) -> str:
     if choice == "D":
         state.rebuttal = await _rebuttal(r, state, said, cause)
     return cause
+
+
+def _contradicted(r: Round, state: CrossState) -> list[str]:
+    """The findings that speak against keeping the original: valid, grave, and about the change itself."""
+    apart = ending.apart(r, state)
+    return [p.id for p in findings.valid_and_grave(findings.without_fixes(r.ledger)) if p.id not in apart]
+
+
+def _is(ids: list[str]) -> str:
+    return "is" if len(ids) == 1 else "are"
 
 
 async def _critique(r: Round, state: CrossState) -> tuple[Answer[Any], ...]:

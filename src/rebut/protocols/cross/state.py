@@ -29,6 +29,8 @@ class CrossState:
     """In which round the judge gave no answer, and why."""
     unwritten: str = ""
     """Why the version that was chosen last could not be written; empty if it was, or if the last choice needs none."""
+    contradiction: str = ""
+    """How the last choice contradicts the rulings, if it does."""
     unread: bool = False
     """A part of the artifact was not reviewed, because its critique failed."""
 

@@ -11,14 +11,14 @@ from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import tokens
 from rebut.core.types import Changed, ModelSpec, Participant
-from rebut.domain import review_result
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import FENCES, fill
+from rebut.domain.review_result import CHANGED, FIXED, SILENT, Seen
 from rebut.engine.debate import Answer, Ask, Debate
 from rebut.protocols.cross import findings as weighing, prompts, render
 from rebut.protocols.cross.forms import NextPatch, NextText
 from rebut.protocols.shared import describe
-from rebut.workspace.diff import BothTexts, FileChange, meets, parts, section, written
+from rebut.workspace.diff import CONTEXT, BothTexts, FileChange, Span, meets, parts, section, written
 from rebut.workspace.targets.resolve import whole
 from rebut.workspace.targets.target import Target
 
@@ -264,33 +264,60 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, 
     return out, ids
 
 
-# which findings the final version fixes, by the lines that it changes and not by what a model says
+# what is known about each finding in the final version
 
 
-def fixed(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVersion) -> frozenset[str]:
-    """The findings that the judge calls valid and whose cited lines the final version changes.
+def seen(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVersion, rounds: int) -> dict[str, Seen]:
+    """Finding → what the final version is known to do about it; without those that it leaves as they are.
 
-    A finding cites the version that was under review when it was raised, so its lines are compared from there on. One
-    that was raised again does not count as fixed: a first attempt was not enough, and its current place is not known.
+    A finding is fixed only if a later version differs, and the critic or the judge looked at that very finding there.
     """
-    if not final.patch:
-        return frozenset()
-    again = {m.point for m in ledger.moves if m.by == "critic" and m.kind == "maintain"}
+    if final.n == 1:
+        return {}
     whole = {part.path: part for part in parts(final.patch)}
-    return frozenset(
-        p.id
-        for p in ledger.points
-        if p.id not in again
-        and review_result.ruling(ledger, p) == "valid"
-        and any(_changes(one, _reviewed_in(one.round, versions), final, whole) for one in p.wordings)
-    )
+    known = {p.id: _seen(ledger, p, versions, final, whole, rounds) for p in ledger.points}
+    return {id: word for id, word in known.items() if word}
 
 
-def _reviewed_in(n: int, versions: Sequence[ArtifactVersion]) -> ArtifactVersion:
+def _seen(
+    ledger: Ledger,
+    point: Point,
+    versions: Sequence[ArtifactVersion],
+    final: ArtifactVersion,
+    whole: Mapping[str, FileChange],
+    rounds: int,
+) -> Seen:
+    last = max([one.round for one in point.wordings] + [m.round for m in ledger.moves if m.point == point.id])
+    looked = reviewed_in(last, versions)  # the version in which a participant said something about it last
+    if ledger.status(point.id) == "resolved":
+        return FIXED if _alike(point, looked, final) else CHANGED
+    if looked.n == final.n:
+        return ""
+    if rounds > final.round:
+        return SILENT
+    changed = any(_changes(one, reviewed_in(one.round, versions), final, whole) for one in point.wordings)
+    return CHANGED if changed else ""
+
+
+def reviewed_in(n: int, versions: Sequence[ArtifactVersion]) -> ArtifactVersion:
+    """The version that was under review in a round."""
     return [version for version in versions if version.round < n or version.n == 1][-1]
 
 
-def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole: dict[str, FileChange]) -> bool:
+def differs(point: Point, versions: Sequence[ArtifactVersion], n: int) -> bool:
+    """Whether the version under review in a round is a later one than that in which a finding was last raised."""
+    raised = max(one.round for one in point.wordings)
+    return reviewed_in(raised, versions).n < reviewed_in(n, versions).n
+
+
+def _alike(point: Point, a: ArtifactVersion, b: ArtifactVersion) -> bool:
+    """Whether two versions have the same text, and the same content in every file that a finding cites."""
+    places = [place for e in point.evidence if (place := weighing.lines_of(e.place))]
+    return a.text == b.text and all(a.files.get(path, "") == b.files.get(path, "") for path, *_ in places)
+
+
+def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole: Mapping[str, FileChange]) -> bool:
+    """Whether the final version changes the lines that a finding cites, or the text."""
     for cited in point.evidence:
         place = weighing.lines_of(cited.place)
         if cited.mark == "absent" or place is None or place[0] not in final.files or place[0] not in whole:
@@ -301,4 +328,43 @@ def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole:
             spans = BothTexts(seen.files[path], final.files[path]).differences()
         if meets(spans, first, last):
             return True
-    return False
+    return bool(final.text) and final.text != seen.text
+
+
+# which findings are outside the change
+
+
+def outside(ledger: Ledger, target: Target, versions: Sequence[ArtifactVersion]) -> frozenset[str]:
+    """The findings that cite only files or lines which the reviewed change does not touch.
+
+    The lines that a diff shows around a change belong to it. A text, and a file that is reviewed as a whole, has no
+    outside.
+    """
+    if not target.base or not target.changes:
+        return frozenset()
+    spans: dict[tuple[int, str], Sequence[Span] | None] = {}
+
+    def touches(version: ArtifactVersion, place: tuple[str, int, int]) -> bool:
+        path, first, last = place
+        if (version.n, path) not in spans:
+            found = [c for c in version.change(target) if path in (c.path, c.old_path)]
+            both = [BothTexts(c.before, c.after).differences() for c in found if c.before is not None]
+            # A file that is new, or not there any more, belongs to the change as a whole.
+            spans[version.n, path] = both[0] if both else None if found else ()
+        known = spans[version.n, path]
+        if known is None:
+            return True
+        near = range(first - CONTEXT, last + CONTEXT + 1)
+        return any(_near(near, s.new, s.new_end) or _near(near, s.old, s.old_end) for s in known)
+
+    def inside(point: Point) -> bool:
+        version = reviewed_in(point.round, versions)
+        places = [weighing.lines_of(e.place) for e in point.evidence if e.mark != "absent"]
+        return not places or any(place is None or touches(version, place) for place in places)
+
+    return frozenset(p.id for p in ledger.points if not any(inside(one) for one in p.wordings))
+
+
+def _near(lines: range, start: int, end: int) -> bool:
+    """Whether lines, counted from 1, are among those from `start` to `end`, counted from 0; an empty span is a gap."""
+    return lines.start <= max(end, start + 1) and start + 1 < lines.stop

@@ -95,7 +95,7 @@ def summary(n: int, concessions: list[str] | None = None) -> dict[str, Any]:
 def verdict(**changes: Any) -> dict[str, Any]:
     return {
         "winner": "challenger",
-        "reasoning": "D1 was conceded and C2 cites nothing.",
+        "reasoning": "D1 weighs most and C2 cites nothing.",
         "genuine_disagreement": "high",
         "evidence_quality": "medium",
         "challenge_depth": "high",

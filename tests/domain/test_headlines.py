@@ -17,7 +17,8 @@ from tests import voices
 
 
 def test_a_review_says_what_stands_and_who_stopped_it(shop: Path) -> None:  # J12
-    second = crosses.raised("No note.", severity="P2", category="other", evidence=[duels.cite("README.md:1", "# Shop")])
+    there = [duels.cite("api/orders.py:6", "charge(order)")]
+    second = crosses.raised("No note.", severity="P2", category="other", evidence=there)
     said = {
         "r1/critique@critic": crosses.critique(crosses.raised(), second),
         "r1/judgement@judge": crosses.judgement("E", {"F1": "valid P1", "F2": "valid P2"}),
@@ -35,16 +36,16 @@ def test_a_review_says_what_stands_and_who_stopped_it(shop: Path) -> None:  # J1
 @pytest.mark.parametrize(
     ("said", "headline"),
     [
-        ({"r1/critique@critic": crosses.critique()}, "no finding stands; the critic agrees"),
+        ({"r1/critique@critic": crosses.critique()}, "KEEP ORIGINAL  no finding stands; the critic agrees"),
         (
             {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement()},
-            "1 finding stands, 1 P1; the judge chose A",
+            "STOPPED  1 finding stands, 1 P1; the judge chose E",
         ),
     ],
 )
 def test_every_ending_of_a_review_has_a_headline(shop: Path, said: dict[str, Any], headline: str) -> None:
     outcome = crosses.review(shop, said)
-    assert terminal.ending(outcome).startswith(f"  KEEP ORIGINAL  {headline}\n")
+    assert terminal.ending(outcome).startswith(f"  {headline}\n")
 
 
 def test_seats_of_a_review_are_named_once(shop: Path) -> None:
@@ -70,7 +71,7 @@ def test_a_critic_that_judges_itself_is_one_model_whoever_wrote_the_change(shop:
     said = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement()}
     spec = duels.script(shop.parent / "one.json", said)
     outcome = crosses.review(shop, said, critic=spec, judge=spec, author="human")
-    assert outcome.heading == "KEEP ORIGINAL, ONE MODEL ALONE"
+    assert outcome.heading == "STOPPED, ONE MODEL ALONE"
 
 
 def test_whoever_saw_only_a_part_is_named_in_the_headline(tmp_path: Path) -> None:  # C6

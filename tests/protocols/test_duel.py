@@ -191,7 +191,7 @@ def test_the_synthesis_says_who_won_why_how_good_it_was_and_what_to_do(workspace
     assert f"**Topic**: {TOPIC}" in final  # D5
     assert f"**Proposer**: pro ({specs['proposer'].removeprefix('scripted:')})" in final
     assert "**Rounds**: 2  \n" in final
-    assert "cha (challenger) had the stronger argument because: D1 was conceded and C2 cites nothing." in final
+    assert "cha (challenger) had the stronger argument because: D1 weighs most and C2 cites nothing." in final
     assert "**Genuine disagreement**: high" in final and "**Evidence quality**: medium" in final
     assert "- a replica is needed (evidence: src/session.py:1; risk that remains: cost)" in final
     assert "- the port: pro argues it is closed, cha argues it is open" in final
@@ -254,7 +254,7 @@ def test_a_judge_that_insists_on_a_draw_gives_no_verdict(tmp_path: Path) -> None
 def test_a_verdict_must_name_ids_that_exist(tmp_path: Path, reasoning: str, complaint: str) -> None:
     outcome = duel(tmp_path, {"verdict@judge": [duels.verdict(reasoning=reasoning), duels.verdict()]})
     assert complaint in record_of(outcome).calls["verdict@judge"].asked[2].followup  # D5
-    assert outcome.verdict and outcome.verdict.reasoning.startswith("D1 was conceded")
+    assert outcome.verdict and outcome.verdict.reasoning.startswith("D1 weighs most")
     stubborn = duel(tmp_path, {"verdict@judge": duels.verdict(reasoning=reasoning)})
     assert any(complaint in note for note in stubborn.notes)
 
@@ -303,7 +303,7 @@ def test_the_state_file_has_the_seeds_keys_types_and_values(tmp_path: Path) -> N
     assert state["verdict"] == {
         "winner": "scripted",
         "winner_role": "challenger",
-        "reasoning": "D1 was conceded and C2 cites nothing.",
+        "reasoning": "D1 weighs most and C2 cites nothing.",
         "agreements": ["a replica is needed"],
         "disagreements": ["the port"],
         "recommendation": "Sign cookies, and drop the store.",

@@ -648,3 +648,23 @@ def test_a_reply_that_is_sent_back_is_quoted_as_data_too(tmp_path: Path) -> None
 def test_a_move_on_a_point_is_matched_by_id_and_never_by_words() -> None:
     ledger = Ledger("D").add([Point("No replica.", "challenger", 1), Move("No replica.", "concede", "proposer", 2)])
     assert ledger.status("D1") == "raised"  # C10
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "wrong"),
+    [
+        ("D1 was conceded and C2 cites nothing.", False),
+        ("D2 was conceded.", True),
+        ("The proposer conceded D1 and D2.", True),
+        ("D1 and D2 were conceded.", True),
+        ("D2 was not conceded, and the challenger never withdrew D1.", False),
+        ("D2 was rebutted.", False),
+        ("The challenger withdrew D2.", True),
+    ],
+)
+def test_what_a_judge_says_about_the_record_is_checked_against_it(tmp_path: Path, reasoning: str, wrong: bool) -> None:
+    # C12, C18
+    outcome = duel(tmp_path, {"verdict@judge": duels.verdict(reasoning=reasoning)})
+    assert ("THE JUDGE MISREADS THE RECORD" in outcome.heading) == wrong, outcome.heading
+    assert bool([note for note in outcome.notes if "on record it is" in note]) == wrong
+    assert outcome.accepted != wrong

@@ -83,11 +83,17 @@ async def is_applied(patch: str, record: Record, known: Sequence[str]) -> bool:
 
 
 async def apply(
-    patch: str, record: Record, folder: Path, environment: Environment, also: Collection[str] = ()
+    patch: str,
+    record: Record,
+    folder: Path,
+    environment: Environment,
+    also: Collection[str] = (),
+    *,
+    check: bool = False,
 ) -> tuple[str, ...]:
     """Apply a patch to the working tree, all of it or nothing; returns the changed files.
 
-    It may change the reviewed files, except for protected ones, and those in `also`.
+    It may change the reviewed files, except for protected ones, and those in `also`. With `check`, nothing is changed.
     """
     top = repository(Path(record.opened.workspace))
     redactor = redactor_of(record, environment.known_secrets)
@@ -113,7 +119,7 @@ async def apply(
         made = rewritten(patch, now, done.files, known)
     except NotExact as error:
         raise NotApplied(f"{error.message}, so the patch was not applied") from error
-    await _put(top, made, [*now])
+    await _put(top, made, [*now], check=check)
     return tuple(now)
 
 
@@ -131,7 +137,7 @@ def _seen(files: Mapping[str, FileOnDisk | None], redactor: Redactor, top: Path)
     return Overlay(None, texts, redactor.redact, root=str(top), modes=links)
 
 
-async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
+async def _put(top: Path, patch: bytes, names: Iterable[str], *, check: bool = False) -> None:
     """Let git apply the patch. If that fails half-way, such as on a full disk, the old files are restored."""
     git = await Git.open(top)
     exe = installed()
@@ -145,6 +151,8 @@ async def _put(top: Path, patch: bytes, names: Iterable[str]) -> None:
     kept = _Kept(top)
     try:
         await git.run("apply", "--check", "-", feed=patch)
+        if check:
+            return
         for name in names:
             kept.keep(name)
         await git.run("apply", "-", feed=patch)

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from rebut.api import Setup
@@ -20,6 +21,7 @@ from rebut.core import files
 from rebut.core.errors import (
     Aborted,
     ConfigError,
+    NothingRead,
     ParticipantFailed,
     RebutError,
     RecordError,
@@ -34,11 +36,12 @@ from rebut.engine.plan import ASKED, Plan
 from rebut.engine.protocol import Protocol, load
 from rebut.record import sessions
 from rebut.record.record import Record
+from rebut.reports import review, terminal
 from rebut.reports.terminal import labelled
 from rebut.workspace.targets.git_change import is_sarif
 from rebut.workspace.targets.target import Target, text_target
 
-UNDECIDED = (Aborted, ParticipantFailed, TooFewReplies)
+UNDECIDED = (Aborted, NothingRead, ParticipantFailed, TooFewReplies)
 
 
 @dataclass
@@ -63,6 +66,8 @@ class Gating:
     """Why the gate policy of the base commit could not be read when the review was resumed."""
     reused: bool = False
     quiet: bool = False
+    verb: str = ""
+    """The command, if it is not that of the protocol: `review` and `plan` show their findings as a linter does."""
 
     @property
     def wanted(self) -> str:
@@ -90,6 +95,7 @@ class Gating:
             "apply": self.apply,
             "force": self.force,
             "also": list(self.also),
+            "verb": self.verb or None,
         }
 
     async def read_recorded(self, setup: Setup, record: Record, *, quiet: bool) -> None:
@@ -105,7 +111,7 @@ class Gating:
         if not made.reviews:
             self.held = self._without_findings(setup, "target" in record.facts)
             return
-        self.target = reviewed_target(record)
+        self.target, self.verb = reviewed_target(record), str(asked.get("verb") or "")
         self.sarif = Path(recorded["sarif"]) if recorded["sarif"] else None
         self.github, self.apply = bool(asked.get("github")) and not quiet, bool(asked.get("apply"))
         also = asked.get("also")
@@ -158,7 +164,8 @@ class Gating:
 
     def excuse(self, error: RebutError) -> None:
         """A review that did not end passes if an inconclusive one may."""
-        if isinstance(error, UNDECIDED) and self.held.policy.on_inconclusive == "pass":
+        passes = "pass" in (self.held.policy.on_inconclusive, self.flags.on_inconclusive)
+        if isinstance(error, UNDECIDED) and passes:
             error.exit_code = 0
             error.add_note("The gate passes: its policy lets inconclusive reviews pass.")
 
@@ -173,10 +180,12 @@ class Gating:
         found = stand(Review.ended(outcome.session, outcome, self.target), self.held, applied=self.applied)
         failed = self._write(found)
         extra: dict[str, object] = {"reused": self.reused}
+        ending = partial(review.ending, target=self.target) if self.verb else terminal.ending
         if not self.held.asked_for:
-            return Judged(found.outcome, outcome.exit_code, (), extra, failed)
+            return Judged(found.outcome, outcome.exit_code, (), extra, failed, ending)
         extra["gate"] = found.ruling.to_json()
-        return Judged(found.outcome, found.ruling.code, tuple(rows(found, self.held, width())), extra, failed)
+        shown = tuple(rows(found, self.held, width()))
+        return Judged(found.outcome, found.ruling.code, shown, extra, failed, ending)
 
     def _write(self, found: GatedReview) -> RebutError | None:
         """Write annotations and SARIF. An error is returned, since it must not hide the outcome of a paid review."""

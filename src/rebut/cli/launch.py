@@ -87,9 +87,9 @@ def launch(
 
     def act_of(**changes: Any) -> Act:
         async def act(setup: Setup) -> Outcome:
-            made = await plan(setup, **changes)
-            made, outcome = await gating.prepare(setup, made) if gating else (made, None)
             try:
+                made = await plan(setup, **changes)
+                made, outcome = await gating.prepare(setup, made) if gating else (made, None)
                 outcome = outcome or await start(made, setup.environment)
             except RebutError as error:
                 if gating:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from rebut.cli.gate_flags import Gating
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -206,6 +210,51 @@ def gate_options(f: F) -> F:
     """The options of a gate."""
     severities, help = click.Choice(["P1", "P2", "P3"]), "Exit with 1 on an open finding of this severity or above."
     return click.option("--fail-on", type=severities, help=help)(inconclusive_option(f))
+
+
+def review_options(f: F) -> F:
+    """What a command does with the result of a review: show it, judge it, write it, apply it."""
+    return with_options(
+        f,
+        click.option(
+            "--apply",
+            "apply_patch",
+            is_flag=True,
+            help="Apply the final patch if no reviewed file has changed since.",
+        ),
+        click.option(
+            "--apply-also", multiple=True, metavar="PATH", help="With --apply: the patch may change this file, too."
+        ),
+        click.option("--force", is_flag=True, help="With --apply: also if the review is inconclusive."),
+        click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones."),
+        gate_options,
+        click.option("--again", is_flag=True, help="Review again, even if the same review is on record."),
+        click.option("--sarif", type=PATH, metavar="FILE", help="Also write the findings to this file, as SARIF."),
+        click.option("--github", is_flag=True, help="Also print the findings as GitHub annotations."),
+    )
+
+
+def gating_of(named: dict[str, Any], how: Mapping[str, Any], verb: str = "") -> Gating:
+    """Take the options of `review_options` out of a command's values."""
+    from rebut.cli.gate_flags import Gating
+    from rebut.domain.gate_policy import Wish
+
+    taken = {name: named.pop(name) for name in REVIEW_NAMES}
+    if taken["github"] and how["as_json"]:
+        raise click.UsageError("--github and --json both write to standard output; give one")
+    return Gating(
+        Wish(taken["fail_on"], taken["on_inconclusive"]),
+        Path(taken["sarif"]) if taken["sarif"] else None,
+        taken["github"],
+        taken["again"],
+        taken["apply_patch"],
+        taken["force"],
+        taken["apply_also"],
+        verb=verb,
+    )
+
+
+REVIEW_NAMES = ("fail_on", "on_inconclusive", "sarif", "github", "again", "apply_patch", "force", "apply_also")
 
 
 def scope_options(f: F) -> F:

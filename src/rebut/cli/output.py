@@ -93,13 +93,28 @@ def fitted(text: str, file: TextIO, *, emphasis: bool = False, verbatim: bool = 
     if _is_workflow():
         text = harmless(text)
     if emphasis and file.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
-        text = re.sub(r"^  [A-Z][A-Z ]{5,}[^\n]*", lambda m: f"\x1b[1m{m[0]}\x1b[0m", text, flags=re.M)
+        for pattern, codes in COLOURS:
+            text = re.sub(pattern, f"\\1\x1b[{codes}m\\2\x1b[0m", text, flags=re.M)
     encoding = file.encoding or "ascii"
     try:
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
         text = text.translate(_ASCII).encode("ascii", "replace").decode()
     return text
+
+
+COLOURS = (
+    (r"^()(  [A-Z][A-Z ]{5,}[^\n]*)", "1"),
+    (r"^(  \S[^\n]*?  )(P1)(?=  )", "1;31"),
+    (r"^(  \S[^\n]*?  )(P2)(?=  )", "33"),
+    (r"^()(  \S+:\d[\d-]*)(?=  .{0,9}P[123].{0,4}  )", "1"),
+    (r"^(    )(>)(?= +\d+ \|)", "1;31"),
+    (r"^(    (?:fix|   )    )(- [^\n]*)", "31"),
+    (r"^(    (?:fix|   )    )(\+ [^\n]*)", "32"),
+    (r"^(  )(Not decided:)", "1;33"),
+    (r"^(  )(No problems found)", "1;32"),
+)
+"""What is emphasised: a pattern of two groups, of which the second is printed in this colour or bold."""
 
 
 def say_json(value: object) -> None:

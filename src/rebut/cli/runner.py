@@ -77,6 +77,8 @@ class Judged:
     extra: Mapping[str, object] = field(default_factory=dict)
     failed: RebutError | None = None
     """An error after the debate, such as a file that could not be written: reported after the outcome."""
+    ending: Callable[..., str] = terminal.ending
+    """How the outcome is shown."""
 
 
 def _broken(error: Exception, source: str) -> ProtocolError:
@@ -294,10 +296,10 @@ class CommandRun:
             say("", sys.stderr)
             short = sessions.short(self.root, outcome.session) if self.root and outcome.session else outcome.session
             notes, everything = self.screen.notes, self.everything
-            say(terminal.ending(outcome, width=width(), short=short, told=notes, everything=everything), emphasis=True)
+            say(judged.ending(outcome, width=width(), short=short, told=notes, everything=everything), emphasis=True)
             if judged.rows:
                 say("\n".join(["", *judged.rows]), emphasis=True)
-            if self.record is None and outcome.complete:
+            if self.record is None and outcome.complete and not self.screen.quiet:
                 say(f"\n  this session is closed; continue from it with   rebut fork {short} …", sys.stderr)
         if failed:
             say(folded(f"rebut: {failed}", sys.stderr), sys.stderr)

@@ -6,6 +6,7 @@
     │   ├── NotSeated          a seat is empty: no model was named for it, and none was found
     │   ├── PriceUnknown       a dollar limit, and a model whose price is unknown
     │   └── UnknownSession     no session, or more than one, has that name
+    ├── NothingRead            the target: none of its files can be read, so there is no review
     ├── ParticipantFailed      a participant: it gave no answer; carries a class, is never an argument
     ├── TooFewReplies          participants: fewer answered than the protocol needs
     ├── Aborted                the protocol: it cannot continue, and gives the reason; resumable
@@ -71,6 +72,14 @@ class PriceUnknown(UsageError):
 
 class UnknownSession(UsageError):
     """No session has the given name, or several do."""
+
+
+class NothingRead(RebutError):
+    """None of the files of a target can be read. The exit code is 0 if none of them needs to be."""
+
+    def __init__(self, message: str, hint: str = "", exit_code: int = 3) -> None:
+        super().__init__(message, hint)
+        self.exit_code = exit_code
 
 
 class ParticipantFailed(RebutError):

@@ -136,7 +136,9 @@ class Outcome:
     @property
     def accepted(self) -> bool:
         """Whether a decision record may call the decision accepted."""
-        return self.conclusive and not self.unsettled and not self.caveats and claims.may("accepted", self.doubts)
+        if not self.doubts and self.caveats:  # recorded before doubts were
+            return False
+        return self.conclusive and not self.unsettled and claims.may("accepted", self.doubts)
 
     def settled(self) -> Outcome:
         """The outcome with what its doubts leave of it: the heading, and whether it is conclusive."""

@@ -28,6 +28,13 @@ TOPIC_LIMIT = 100_000
 ASKED = "asked"
 """The fact that holds `Plan.asked`."""
 
+
+def asked_by(record: Record) -> str:
+    """The command that started a session, if it is not that of its protocol: `review` or `plan`."""
+    fact = record.facts.get(ASKED)
+    return str(fact.value.get("verb") or "") if fact and isinstance(fact.value, dict) else ""
+
+
 DRAFTS = ("plan_*.md", "review*.md", "critique_of_*.md", "debate_log*.md")
 """Files in the tracks of `revise`, except the final plan: an author must not see the other author's drafts."""
 PANEL = ("context.md", "state.json", "transcript.md", "rounds/r[0-9][0-9][0-9]_*.md")

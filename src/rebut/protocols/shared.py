@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +128,37 @@ def called_same(
         else:
             joins.append(Same(id, other, by, round))
     return joins, wrong
+
+
+SAID = {
+    "conceded": ("concede", "partly"),
+    "withdrawn": ("withdraw", "resolve"),
+    "withdrew": ("withdraw", "resolve"),
+    "resolved": ("resolve", "withdraw", "mend", "concede"),
+    "rebutted": ("defend", "partly"),
+    "defended": ("defend", "partly"),
+}
+"""What a judge may say about a point → the moves of which one must be on record for that."""
+
+
+def misread(ledger: Ledger, text: str) -> list[str]:
+    """What a text says about points of the ledger that the record contradicts: `D1 was conceded`, if nobody did."""
+    ids = "|".join(sorted(ledger.point_ids, key=len, reverse=True))
+    if not ids:
+        return []
+    words, some = "|".join(SAID), rf"(?:{ids})(?:(?:, | and |, and )(?:{ids}))*"
+    after = rf"\b({some})\b (?:was|were|is|are|has been|have been) ({words})\b"
+    before = rf"\b(?<!not )(?<!never )({words}) (?:the )?(?:points? |findings? )?({some})\b"
+    claimed = [(found[1], found[2]) for found in re.finditer(after, text)]
+    claimed += [(found[2], found[1]) for found in re.finditer(before, text)]
+    wrong: list[str] = []
+    for names, word in claimed:
+        for id in re.findall(rf"\b(?:{ids})\b", names):
+            issue = ledger.issue_of(id)
+            if not any(m.point == issue and m.kind in SAID[word] for m in ledger.moves):
+                status = ledger.final_status(issue)
+                wrong.append(f"the reasons say that {id} was {word}; on record it is {status}")
+    return list(dict.fromkeys(wrong))
 
 
 def unsound(ledger: Ledger, points: Iterable[Point], noun: str = "point") -> list[str]:

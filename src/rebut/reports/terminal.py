@@ -40,7 +40,7 @@ def header(record: Record, *, width: int = 80) -> list[str]:
         family = str(row.get("family") or "")
         mine = next((n for n in notes if n.startswith(f"the {seat} is ")), "")
         about = mine.partition(" is ")[2] if mine else _kind(family, str(row["spec"]))
-        rows += hanging(f"{seat:<12} {_label(str(row['spec'])):<20} {about}".rstrip(), width, 13)
+        rows += hanging(f"{seat:<12} {shown_spec(str(row['spec'])):<20} {about}".rstrip(), width, 13)
     if target := _target_line(record):
         rows += hanging(f"{'target':<12} {target}", width, 13)
     if context := _context_line(record):
@@ -60,7 +60,7 @@ def _kind(family: str, spec: str) -> str:
     return "" if family == ModelSpec.parse(spec).provider else family
 
 
-def _label(spec: str) -> str:
+def shown_spec(spec: str) -> str:
     """A seat's spec as shown: the user's name for it first; a long file path loses its folders."""
     name, equals, rest = spec.partition("=")
     name, rest = (name, rest) if equals else ("", spec)
@@ -230,6 +230,8 @@ def ending(
     if len(notes) > MOST_NOTES:
         rest = counted(len(notes) - MOST_NOTES, "more note")
         rows.append(f"  {'':<12}  … {rest} in `rebut export {short or outcome.session}`")
+    if made and made.patch:
+        rows += labelled("patch", f"rebut apply {short or outcome.session}", width)
     if short:
         rows += ["", *_next(outcome, short, width)]
     if made:

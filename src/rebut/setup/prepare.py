@@ -204,7 +204,8 @@ class Setup:
         effort: str,
         usual: Mapping[str, tuple[ModelSpec, ...]],
     ) -> Seats:
-        attended = self.rehearsal or (sys.stdin is not None and sys.stdin.isatty())
+        # With `git diff | rebut review -` a person still reads what is printed to the terminal.
+        attended = self.rehearsal or any(stream and stream.isatty() for stream in (sys.stdin, sys.stderr))
         config = replace(self.config, seats={**self.config.seats, **usual}) if usual else self.config
         assignment = SeatAssignment(protocol, config, self.connect, attended=attended, find=self._find)
         seats = assignment.assign(

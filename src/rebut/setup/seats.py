@@ -75,6 +75,8 @@ class SeatAssignment:
         missing = [role for role, count in roles.items() if count and role != self._judge and not chosen[role]]
         third = self._wants_third(chosen)
         found = self._look() if missing else self._look_for_judge(chosen) if third else []
+        if missing and programs:
+            self._refuse_silent_programs(found)
         repeated = False
         if able := self._available(found):
             if missing:
@@ -251,6 +253,23 @@ class SeatAssignment:
             chosen[self._judge] = [third.specs[0]]
             own = "with whatever model it is set to" if third.any_family else "a family of its own"
             notes.append(f"the {self._judge} is {third.family}, {own}: {third.why}")
+
+    def _refuse_silent_programs(self, found: Sequence[FoundModel]) -> None:
+        """Without a terminal and a list, programs never take a seat that a model here could fill: the user decides."""
+        if self._attended or self._config.user_allow is not None or self._find is None:
+            return
+        if any(one.kind != "embedded" for one in self._available(found)):
+            return
+        models = [one for one in self._available(self._find(self._config.allowed)) if one.kind != "embedded"]
+        if not models:
+            return
+        names = list(dict.fromkeys(one.name for one in models))
+        listed = ", ".join(f'"{name}"' for name in names)
+        raise UsageError(
+            f"there is no terminal to ask at, and no list says that {' or '.join(names)} may be used ({models[0].why})",
+            f"Add to your config (`rebut config path`):  [egress] allow = [{listed}]  "
+            "Or use static analysers and no model: --with lint,rules",
+        )
 
     def _choose_programs(
         self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,9 +15,11 @@ from rebut.cli.options import (
     Many,
     common,
     gate_options,
+    gating_of,
     given_scope,
     inconclusive_option,
     pairs,
+    review_options,
     scope_options,
     shown,
     topic_of,
@@ -73,44 +74,16 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
 @click.option("--skip-materialize-opposite", is_flag=True, help="After choice B, do not write the final artifact.")
 @click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
 @click.option("--state-dir", type=PATH, metavar="DIR", help="The parent of the session folders. [in .git]")
-@click.option(
-    "--apply", "apply_patch", is_flag=True, help="Apply the final patch if no reviewed file has changed since."
-)
-@click.option("--apply-also", multiple=True, metavar="PATH", help="With --apply: the patch may change this file, too.")
-@click.option("--force", is_flag=True, help="With --apply: also if the review is inconclusive.")
-@click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
-@gate_options
-@click.option("--again", is_flag=True, help="Review again, even if the same review is on record.")
-@click.option(
-    "--sarif", type=click.Path(dir_okay=False, path_type=Path), help="Also write the findings to this file, as SARIF."
-)
-@click.option("--github", is_flag=True, help="Also print the findings as GitHub annotations.")
+@review_options
 @common
-def cross_command(
-    content: str,
-    backend_timeout_seconds: float | None,
-    apply_patch: bool,
-    apply_also: tuple[str, ...],
-    force: bool,
-    everything: bool,
-    fail_on: str | None,
-    on_inconclusive: str | None,
-    again: bool,
-    sarif: Path | None,
-    github: bool,
-    **named: Any,
-) -> int:
+def cross_command(content: str, backend_timeout_seconds: float | None, everything: bool, **named: Any) -> int:
     """A critic reviews a change or a proposal, a judge rules on its findings, and you (or the judge) decide.
 
     CONTENT is the text to review; - reads it from standard input. Without CONTENT, rebut reviews --artifact-file,
     standard input, --from-transcript, or the uncommitted changes.
     """
-    from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import launch
-    from rebut.domain.gate_policy import Wish
 
-    if github and named["as_json"]:
-        raise click.UsageError("--github and --json both write to standard output; give one")
     wanted = _wanted(content, named)
     if backend_timeout_seconds is not None:
         if named.get("timeout") is not None:
@@ -118,15 +91,8 @@ def cross_command(
         named["timeout"] = backend_timeout_seconds
     how = shown(named)
     named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
-    return launch(
-        "cross",
-        "",
-        named,
-        **how,
-        wanted=wanted,
-        everything=everything,
-        gating=Gating(Wish(fail_on, on_inconclusive), sarif, github, again, apply_patch, force, apply_also),
-    )
+    gating = gating_of(named, how)
+    return launch("cross", "", named, **how, wanted=wanted, everything=everything, gating=gating)
 
 
 def _wanted(content: str, named: dict[str, Any]) -> Any:

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rebut.cli.options import PATH, SPEC, Many, common, gate_options, shown, topic_of, with_options
+from rebut.cli.options import (
+    PATH,
+    REVIEW_NAMES,
+    SPEC,
+    Many,
+    common,
+    gating_of,
+    review_options,
+    shown,
+    topic_of,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from rebut.workspace.targets.target import Wanted
@@ -62,9 +73,7 @@ def ask_command(question: str, company: str | None, **named: Any) -> int:
 @click.argument("what", required=False, default="", type=PATH, metavar="[REV|FILE]")
 @click.option("--fix", is_flag=True, help="Also write a patch with the fixes: final.patch of the session.")
 @click.option("-i", "--interactive", is_flag=True, help="You decide, not the judge.")
-@click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
-@gate_options
-@click.option("--again", is_flag=True, help="Review again, even if the same review is on record.")
+@review_options
 @common_options
 def review_command(what: str, fix: bool, interactive: bool, company: str | None, **named: Any) -> int:
     """Review a change: your uncommitted changes, or else this branch against the default branch.
@@ -73,7 +82,8 @@ def review_command(what: str, fix: bool, interactive: bool, company: str | None,
     """
     from rebut.cli.shorthand import of_review
 
-    named |= {"mode": "manual" if interactive else None, "skip_materialize_opposite": None if fix else True}
+    named |= {"mode": "manual" if interactive else None}
+    named["skip_materialize_opposite"] = None if fix or named["apply_patch"] else True
     roles = dict(zip(("critic", "judge"), _company(company), strict=False))
     return _go("cross", "", named, roles, of_review(what))
 
@@ -81,7 +91,7 @@ def review_command(what: str, fix: bool, interactive: bool, company: str | None,
 @click.command("plan", cls=Many)
 @click.argument("file", type=PATH)
 @click.option("--rewrite", is_flag=True, help="Let two authors revise it until they agree.")
-@click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones.")
+@review_options
 @common_options
 def plan_command(file: str, rewrite: bool, company: str | None, **named: Any) -> int:
     """Review a plan or a proposal in FILE; - reads standard input."""
@@ -91,6 +101,8 @@ def plan_command(file: str, rewrite: bool, company: str | None, **named: Any) ->
     if rewrite:
         topic, context = to_rewrite(file)
         named["context"] = (*named["context"], *context)
+        for name in REVIEW_NAMES:
+            named.pop(name)
         named["strategy"] = "debate"  # whatever .kiln/config.json says about stages
         named["everything"] = False  # a revision has no findings to hide
         return _go("revise", topic, named, {"author": _authors(who[:2]), "synthesizer": who[2:]})
@@ -118,15 +130,14 @@ def _authors(who: list[str]) -> list[str]:
 
 
 def _go(protocol: str, topic: str, named: dict[str, Any], roles: dict[str, Any], wanted: Wanted | None = None) -> int:
-    from rebut.cli.gate_flags import Gating
     from rebut.cli.launch import launch
-    from rebut.domain.gate_policy import Wish
     from rebut.engine.protocol import load
 
     quick, deep, save = (named.pop(name) for name in ("quick", "deep", "save"))
     if quick and deep:
         raise click.UsageError("give --quick or --deep, not both")
-    named["verb"] = click.get_current_context().info_name
+    verb = click.get_current_context().info_name or ""
+    named["verb"] = verb
     how = shown(named)
     chosen = named["limits"]
     defaults = QUICK if quick else DEEP if deep else FIRST_LOOK
@@ -144,8 +155,7 @@ def _go(protocol: str, topic: str, named: dict[str, Any], roles: dict[str, Any],
         named[made.place] = str(Path(save).expanduser().absolute()) if save else "-"
     elif save:
         raise click.UsageError(f"{protocol} writes no files; `rebut export` writes the session")
-    everything, again = named.pop("everything", False), named.pop("again", True)
-    flags = Wish(named.pop("fail_on", None), named.pop("on_inconclusive", None))
+    everything = named.pop("everything", False)
     # As with `cross`, dismissed findings are hidden and the repository's threshold counts.
-    gating = Gating(flags, again=again) if made.reviews else None
+    gating = gating_of(named, how, verb) if made.reviews else None
     return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)

@@ -17,7 +17,7 @@ from rebut.protocols.cross import findings, versions
 from rebut.protocols.cross.artifacts import final_artifact, patch_of
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import ArtifactVersion
-from rebut.protocols.shared import of_rounds
+from rebut.protocols.shared import misread, of_rounds
 
 WHY = {
     "agreed": "the critic agrees",
@@ -98,6 +98,8 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         doubts.append(Doubt("contradiction", "THE JUDGE CONTRADICTS ITSELF", state.contradiction))
     if state.unread:
         doubts.append(Doubt("part missing", "NOT ALL OF IT READ", "a part of the critique is missing"))
+    if wrong := [line for one in state.history if one.by == "judge" for line in misread(debate.ledger, one.reason)]:
+        doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
     unweighed = [p.id for p in findings.unweighed(debate.ledger)] if state.history else []
     if unweighed:
         state.notes.append(f"the judge did not rule on {', '.join(unweighed)}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from rebut.domain.ledger import Ledger, Point, Same
 from rebut.protocols.cross import findings
 from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement
-from rebut.protocols.shared import called_same, unknown, unsound
+from rebut.protocols.shared import called_same, misread, unknown, unsound
 
 
 def critique(ledger: Ledger, changed: Sequence[Point] = ()) -> Callable[[CodeCritique], list[str]]:
@@ -57,6 +57,7 @@ def judgement(
         for w in reply.findings:
             if w.ruling == "fixed" and w.id in known and ledger.issue_of(w.id) not in changed:
                 wrong.append(f"{w.id} cannot be fixed: there is no other version since it was raised")
+        wrong += misread(ledger, reply.reason)
         if not reply.reason:
             wrong.append("the choice has no reason")
         if reply.choice == "A" and not by_person and (left := _grave_and_valid(ledger, reply)):

@@ -17,7 +17,7 @@ from rebut.engine.debate import Debate
 from rebut.protocols.duel import prompts, render, reply_checks
 from rebut.protocols.duel.forms import Decision
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, aborted, of_rounds
+from rebut.protocols.shared import UNCONTESTED, aborted, misread, of_rounds
 
 
 async def verdict(debate: Debate, state: DuelState) -> Outcome:
@@ -50,6 +50,8 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         doubts.append(Doubt("nothing raised", said="the challenger raised no point"))
     if state.summary_failed:
         doubts.append(Doubt("part missing", said="an earlier round could not be summed up for the judge"))
+    if wrong := misread(ledger, decision.reasoning):  # even after it was sent back
+        doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
     if baseless:
         doubts.append(Doubt("struck points", said="every point of the challenger cites something that is absent"))
     return Outcome(

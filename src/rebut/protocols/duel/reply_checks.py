@@ -10,7 +10,7 @@ from rebut.core.text import squeeze, tokens
 from rebut.domain.forms import Cite
 from rebut.domain.ledger import Ledger, MoveKind, Same
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
-from rebut.protocols.shared import called_same, unknown, unsound
+from rebut.protocols.shared import called_same, misread, unknown, unsound
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {
@@ -146,6 +146,7 @@ def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:
         if ledger.ids() and not named & ledger.ids():
             wrong.append("the reasoning names no claim or point by its id")
         wrong += [f"the reasoning names {id}, which does not exist" for id in sorted(named - ledger.ids())]
+        wrong += misread(ledger, reply.reasoning)
         if not reply.recommendation:
             wrong.append("there is no recommendation: say what to do")
         return wrong

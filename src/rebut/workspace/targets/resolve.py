@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from rebut.core.errors import UsageError
+from rebut.core.errors import NothingRead, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
+from rebut.core.text import counted
 from rebut.core.types import Changed
 from rebut.workspace.context import shown
 from rebut.workspace.diff import added, all_new, section
@@ -22,6 +23,7 @@ from rebut.workspace.targets.pasted_diff import rebuild
 from rebut.workspace.targets.scope import FORMS, Scope, compared
 from rebut.workspace.targets.target import KINDS, Kind, Target, Wanted
 from rebut.workspace.targets.text import Block, Guess, Message, detect, prose_of, rejoined, snippets, split_mixed
+from rebut.workspace.targets.unread import unread_files
 
 DIFFS = (".diff", ".patch")
 GIVE = "Give a text as an argument, --artifact-file, standard input, --context-file or --from-transcript"
@@ -202,6 +204,15 @@ async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: S
     )
 
 
+def _nothing_read(left_out: Sequence[str]) -> NothingRead:
+    """Pictures, fonts, sound and film need no review; other files that nobody read are never a clean end."""
+    files = counted(len(left_out), "file of the change was", "files of the change were")
+    hint = f"Not read: {'; '.join(left_out[:5])}{' …' if len(left_out) > 5 else ''}"
+    if unread_files(left_out).doubtful:
+        return NothingRead(f"nothing was reviewed: {files} not read, and there is no other", hint)
+    return NothingRead("there is nothing to review: the change is pictures, fonts, sound or film", hint, exit_code=0)
+
+
 async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str], instead: str = "") -> Target:
     if scope.kind == "file":
         return await asyncio.to_thread(_file, root, scope.first, redact, never)
@@ -220,12 +231,11 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
         drawn = await draw(git, both.base, both.new, redact, never)
     finally:
         await git.close()
+    if drawn.left_out and not drawn.changes:
+        raise _nothing_read(drawn.left_out)
     if not drawn.diff:
         hint = f"{instead}." if instead else f"{GIVE}, or another scope. {FORMS}"
-        if drawn.left_out:
-            hint = f"Left out: {'; '.join(drawn.left_out[:5])}{' …' if len(drawn.left_out) > 5 else ''}"
-        what = "no change that could be read" if drawn.left_out else "no change"
-        raise UsageError(f"there is {what} in {both.looked_at}", hint)
+        raise UsageError(f"there is no change in {both.looked_at}", hint)
     return Target(
         "code",
         "high",

@@ -1,0 +1,224 @@
+"""The ending of `rebut review` and `rebut plan`: one block for each finding, as a linter prints it, then one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rebut.core.text import counted, cut, squeeze
+from rebut.domain.amounts import duration, money
+from rebut.domain.outcome import Outcome, Seated
+from rebut.domain.review_result import ReviewFinding, ReviewResult
+from rebut.reports.terminal import hanging, labelled, shown_spec
+from rebut.workspace.diff import line_counts
+from rebut.workspace.targets.target import Target
+from rebut.workspace.targets.unread import unread_files
+
+MOST_BLOCKS = 10
+"""Findings that are shown with their code; further ones get one line each."""
+AROUND = 2
+"""Lines of code before and after those that a finding cites."""
+MOST_LINES = 8
+REJECTED = {
+    "judged invalid": "rejected by the judge",
+    "struck for an absent citation": "struck, because what it cites is absent",
+    "P3": "minor",
+}
+"""Why a finding is not a problem to fix, in the words of the summary."""
+
+
+def ending(
+    outcome: Outcome,
+    *,
+    target: Target,
+    width: int = 80,
+    short: str = "",
+    told: Sequence[str] = (),
+    everything: bool = False,
+) -> str:
+    """What was found, the gravest first; then one line that says what it comes to, and what can be done next."""
+    made = outcome.review
+    assert made is not None
+    blocks = made.findings if everything else made.shown
+    undecided = doubtful(outcome, target)
+    rows = [*hanging(f"  {undecided}", width, 4), ""] if undecided else []
+    for line in absent_citations(target):
+        rows += [*hanging(f"  absent  {line}", width, 10), ""]
+    for finding in blocks[:MOST_BLOCKS]:
+        rows += [*block(finding, target, width), ""]
+    for finding in blocks[MOST_BLOCKS:]:
+        rows += hanging(_line(finding), width, 6)
+    rows += [""] if len(blocks) > MOST_BLOCKS else []
+    rows += hanging(f"  {summary(outcome, target)}", width, 4)
+    for note in _notes(outcome, told):
+        rows += labelled("note", note, width)
+    return "\n".join([*rows, *_next(outcome, made, short, width)])
+
+
+def headline(outcome: Outcome, target: Target | None = None) -> str:
+    """What a review comes to, in the words of a reviewer; never more than the record holds."""
+    made = outcome.review
+    assert made is not None
+    problems, minor = made.shown, [f for f in made.findings if f.hidden == "P3"]
+    counts = [f"{n} {s}" for s in ("P1", "P2") if (n := sum(f.severity == s for f in problems))]
+    absent = len(absent_citations(target)) if target else 0
+    counts += [counted(absent, "absent citation")] if absent else []
+    if counts:
+        return f"{counted(len(problems) + absent, 'problem')} to fix ({', '.join(counts)})"
+    if not outcome.conclusive or not outcome.complete:
+        return "no problem found in what was reviewed"
+    said = "no problems to fix" if minor else "no problems found"
+    return f"{said} in {_size(target)}" if target else said
+
+
+def summary(outcome: Outcome, target: Target) -> str:
+    """One line: what it comes to, what was set aside and why, who reviewed, and what it cost."""
+    made = outcome.review
+    assert made is not None
+    aside: dict[str, int] = {}
+    for f in made.findings:
+        if f.hidden:
+            word = REJECTED.get(f.hidden, f.hidden)
+            aside[word] = aside.get(word, 0) + 1
+    parts = [", ".join([headline(outcome, target), *(f"{n} {word}" for word, n in aside.items())])]
+    parts += [", ".join(_who(outcome.seats))] if outcome.seats else []
+    parts.append(f"{duration(outcome.spent.seconds)}, {money(outcome.spent.usd)}")
+    text = " · ".join(parts)
+    return text[:1].upper() + text[1:]
+
+
+def doubtful(outcome: Outcome, target: Target) -> str:
+    """The first line of a review that decided nothing: why; empty for one that is conclusive."""
+    if outcome.complete and outcome.conclusive:
+        return ""
+    why: list[str] = []
+    for doubt in outcome.doubts:
+        if doubt.kind == "files unread":
+            unread = len(unread_files(target.left_out).doubtful)
+            why.append(f"{unread} of {counted(unread + len(target.changes), 'file')} not read")
+        elif "conclusive" in doubt.denies:
+            why.append(cut(doubt.said or doubt.kind, 160))
+    return f"Not decided: {'; '.join(dict.fromkeys(why)) or outcome.stopped or outcome.heading}."
+
+
+def absent_citations(target: Target) -> list[str]:
+    """What the reviewed text itself cites and what is not there."""
+    return [line.removeprefix("absent: ") for line in target.cites[1:] if line.startswith("absent: ")]
+
+
+def block(f: ReviewFinding, target: Target, width: int) -> list[str]:
+    """One finding: place, severity, what is wrong; the code; what comes of it, what to do, and the fix as a diff."""
+    head = f"  {f.place or 'no place'}  {f.severity}  {f.category}".rstrip()
+    status = ", ".join(_status(f))
+    space = min(width, 100) - len(head) - len(status) - 2
+    rows = [f"{head}{' ' * space}{status}"] if space >= 2 else [head, f"    {status}"]
+    rows += hanging(f"    {squeeze(f.text)}", width, 4)
+    rows += _frame(f, target, width)
+    if f.action:
+        rows += hanging(f"    to do  {squeeze(f.action)}", width, 11)
+    return rows + _fix(f, target, width)
+
+
+def _status(f: ReviewFinding) -> Iterable[str]:
+    yield f.id
+    yield f.mark or "cites nothing"
+    if f.ruling:
+        yield f.ruling
+    if f.seen:
+        yield f.seen
+    elif f.hidden and f.hidden not in ("P3", "judged invalid"):
+        yield f.hidden
+
+
+def _line(f: ReviewFinding) -> str:
+    return f"  {f.place or 'no place'}  {f.severity}  {squeeze(f.text)} ({', '.join(_status(f))})"
+
+
+# the code that a finding is about
+
+
+def _lines(f: ReviewFinding, target: Target) -> tuple[list[str], int, int] | None:
+    """The lines of the file or text that a finding cites, with the first and the last of them; None if unknown."""
+    path, _, lines = f.place.rpartition(":")
+    first, _, last = lines.partition("-")
+    if f.mark == "absent" or not first.isdecimal():
+        return None
+    texts = {c.path: c.after for c in target.changes if c.after is not None}
+    if target.file:
+        texts.setdefault(target.file, target.given or target.text)
+    text = texts.get(path)
+    if text is None:
+        return None
+    rows, start = text.split("\n"), int(first)
+    end = int(last) if last.isdecimal() else start
+    return (rows, start, end) if 1 <= start <= end <= len(rows) else None
+
+
+def _frame(f: ReviewFinding, target: Target, width: int) -> list[str]:
+    found = _lines(f, target)
+    if found is None:
+        return []
+    rows, start, end = found
+    last = min(end, start + MOST_LINES - 1)
+    whole = len(rows) - (rows[-1] == "")
+    span = range(max(1, start - AROUND), min(whole, last + AROUND) + 1)
+    digits, out = len(str(span.stop - 1)), list[str]()
+    for n in span:
+        mark = ">" if start <= n <= last else " "
+        out.append(f"    {mark} {n:>{digits}} | {cut_line(rows[n - 1], width - digits - 10)}".rstrip())
+    return out
+
+
+def _fix(f: ReviewFinding, target: Target, width: int) -> list[str]:
+    """The fix as a small diff."""
+    found = _lines(f, target)
+    if not f.fix or found is None:
+        return []
+    rows, start, end = found
+    old, new = rows[start - 1 : end], f.fix.removesuffix("\n").split("\n")
+    lines = [*(f"- {line}" for line in old), *(f"+ {line}" for line in new)]
+    shown = [f"    {'fix' if not n else '':<5}  {cut_line(line, width - 14)}" for n, line in enumerate(lines[:16])]
+    return shown + ([f"    {'':<5}  … {len(lines) - 16} more lines"] if len(lines) > 16 else [])
+
+
+def cut_line(line: str, most: int) -> str:
+    """A line of code on one line of the terminal; its indentation stays."""
+    line = line.expandtabs(4)
+    return line if len(line) <= most else f"{line[: max(1, most - 1)]}…"
+
+
+# the last lines
+
+
+def _size(target: Target) -> str:
+    if not target.changes:
+        return "the text"
+    added, removed = line_counts(target.diff)
+    size = f" (+{added} -{removed})" if target.diff else ""
+    return f"{counted(len(target.changes), 'file')}{size}"
+
+
+def _who(seats: Sequence[Seated]) -> Iterable[str]:
+    """Who reviewed and who judged, by the names of the models."""
+    did = {"critic": "reviewed", "judge": "judged", "decider": "decided"}
+    for seat in seats:
+        if seat.seat in did and seat.answered:
+            yield f"{cut(shown_spec(seat.spec), 40)} {did[seat.seat]}"
+
+
+def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
+    """Notes on what was not read and on what could not be applied; the others are in `rebut show`."""
+    wanted = ("not read", "not applied", "applied", "there is no final patch")
+    return [note for note in outcome.notes if note.startswith(wanted) and note not in told][:6]
+
+
+def _next(outcome: Outcome, made: ReviewResult, short: str, width: int) -> list[str]:
+    if not short:
+        return []
+    offers = [f"everything: rebut show {short}"]
+    if not outcome.complete:
+        offers.insert(0, f"continue: rebut resume {short}")
+    if made.patch:
+        offers.insert(0, f"patch: rebut apply {short}")
+    elif any(f.fix and f.mark in ("found", "located") for f in made.shown):
+        offers.insert(0, f"fixes: rebut apply {short}")
+    return hanging(f"  {' · '.join(offers)}", width, 4)

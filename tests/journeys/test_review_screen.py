@@ -1,0 +1,159 @@
+"""What `rebut review` and `rebut plan` print, and what can be done with it: through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import crosses
+import duels
+import pytest
+import voices
+from repositories import git
+
+FIX = crosses.raised(fix="    charge(order)")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return crosses.repository(tmp_path / "work")
+
+
+def review(shop: Path, said: dict[str, Any], *words: str, verb: str = "review", **env: str) -> Any:
+    seats = crosses.seats(shop.parent / "seats", said)
+    return voices.cli(verb, *words, "--with", f"{seats['critic']},{seats['judge']}", cwd=shop, **env)
+
+
+def found(*findings: Any, choice: str = "E", rulings: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    usual = {f"F{n}": f"valid {one['severity']}" for n, one in enumerate(findings, 1)}
+    return {
+        "r1/critique@critic": crosses.critique(*findings),
+        "r1/judgement@judge": crosses.judgement(choice, usual if rulings is None else rulings),
+    } | more
+
+
+def test_a_finding_is_a_block_with_its_code_and_the_last_line_sums_up(shop: Path) -> None:
+    second = crosses.raised("It gives nothing back.", severity="P2", evidence=[duels.cite("api/orders.py:7")])
+    done = review(shop, found(second, FIX), "-q")
+    assert done.returncode == 0 and done.stderr.strip() == "", done.stderr
+    grave, light, summary = done.stdout.strip("\n").split("\n\n")
+    assert grave.splitlines()[0].split() == ["api/orders.py:5", "P1", "correctness", "F2,", "found,", "valid"]
+    assert grave.splitlines()[1:] == [
+        "    It commits before it charges.",
+        "      3 |",
+        "      4 | def pay(order):",
+        "    > 5 |     commit(order)",
+        "      6 |     charge(order)",
+        "      7 |     return None",
+        "    to do  charge first",
+        "    fix    -     commit(order)",
+        "           +     charge(order)",
+    ]
+    assert light.startswith("  api/orders.py:7  P2  correctness")
+    assert summary.startswith("  2 problems to fix (1 P1, 1 P2) · ") and "fixes: rebut apply" in summary
+    assert "##" not in done.stdout and "Converged" not in done.stdout
+
+
+def test_a_clean_review_is_one_line(shop: Path) -> None:
+    done = review(shop, {"r1/critique@critic": crosses.critique()}, "-q")
+    *first, last = done.stdout.splitlines()
+    assert done.returncode == 0 and len(first) <= 2, done.stdout
+    assert " ".join(" ".join(first).split()).startswith("No problems found in 1 file (+2 -1) · scripted:…/critic.json")
+    assert last.startswith("  everything: rebut show")
+
+
+def test_what_was_not_read_is_the_first_line_with_counts_and_exit_3(shop: Path) -> None:  # C17, C18
+    (shop / "run.bin").write_bytes(b"\0\1")
+    done = review(shop, {"r1/critique@critic": crosses.critique()}, "-q")
+    assert done.returncode == 3 and done.stdout.startswith("  Not decided: 1 of 2 files not read."), done.stdout
+    assert "No problems found" not in done.stdout and "no problem found in what was reviewed" in done.stdout.lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("run.bin", 3, "nothing was reviewed: 1 file of the change was not read, and there is no other"),
+        (".env", 3, "nothing was reviewed: 1 file of the change was not read, and there is no other"),
+        ("logo.png", 0, "there is nothing to review: the change is pictures, fonts, sound or film"),
+    ],
+)
+def test_a_change_of_which_nothing_can_be_read_is_no_review(shop: Path, name: str, code: int, said: str) -> None:  # C17
+    git(shop, "checkout", "-q", "--", ".")
+    (shop / name).write_bytes(b"\0\1")
+    done = review(shop, found(FIX))
+    assert done.returncode == code and said in " ".join(done.stderr.split()), done.stderr
+    assert voices.cli("list", cwd=shop).stdout.count("\n") <= 1, "no session was opened"
+
+
+def test_a_judge_that_contradicts_itself_decides_nothing(shop: Path) -> None:  # C18
+    done = review(shop, found(FIX, choice="A"), "-q", "--fail-on", "P1")
+    assert done.returncode == 1 and "although F1 is valid at P1 or P2" in " ".join(done.stdout.split()), done.stdout
+    assert done.stdout.startswith("  Not decided: the judge keeps the original"), done.stdout
+    assert review(shop, found(FIX, choice="A"), "-q", "--again").returncode == 3
+
+
+def test_a_finding_outside_the_change_is_counted_apart_and_fails_no_gate(shop: Path) -> None:  # C18
+    apart = crosses.raised("No licence.", evidence=[duels.cite("README.md:1", "# Shop")])
+    done = review(shop, found(apart), "-q", "--fail-on", "P1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No problems found in 1 file (+2 -1), 1 outside the change" in done.stdout
+    assert "outside       F1: not about lines of the change" in done.stdout
+    told = json.loads(review(shop, found(apart), "--json", "--fail-on", "P1", "--again").stdout)
+    assert told["gate"]["outside"] == ["F1"] and told["gate"]["passed"]
+
+
+def test_show_prints_a_review_as_the_command_did_and_cross_keeps_its_contract(shop: Path) -> None:  # J12
+    done = review(shop, found(FIX), "-q")
+    shown = voices.cli("show", "last", "--no-pager", cwd=shop).stdout
+    assert done.stdout.split("\n\n")[0] in shown and "## Debate Summary" not in shown
+    seats = [f"--{role}={spec}" for role, spec in crosses.seats(shop.parent / "seats", found(FIX)).items()]
+    assert "## Debate Summary" in voices.cli("cross", *seats, cwd=shop).stdout
+
+
+def test_the_fix_of_a_finding_is_applied_checked_and_refused(shop: Path) -> None:  # J10
+    other = crosses.raised("It gives nothing back.", severity="P2", evidence=[duels.cite("api/orders.py:7")])
+    review(shop, found(FIX, other))
+    before = (shop / "api/orders.py").read_text()
+    check = voices.cli("apply", "last", "F1", "--check", cwd=shop)
+    assert check.returncode == 0 and "it applies to api/orders.py" in check.stdout, check.stderr
+    assert (shop / "api/orders.py").read_text() == before
+    for words, message in ((["F2"], "F2 has no fix of its own"), (["last", "F9"], "has no finding 'F9'")):
+        done = voices.cli("apply", *words, cwd=shop)
+        assert done.returncode == 2 and message in done.stderr, done.stderr
+    done = voices.cli("apply", cwd=shop)
+    assert done.returncode == 0 and "applied to api/orders.py" in done.stdout, done.stderr
+    assert (shop / "api/orders.py").read_text() == before.replace("    commit(order)\n", "    charge(order)\n", 1)
+    again = voices.cli("apply", "last", cwd=shop)
+    assert again.returncode == 3 and "has changed since the review" in again.stderr
+
+
+def test_the_patch_of_a_review_is_applied_as_a_whole(shop: Path) -> None:  # J10
+    said = found(crosses.raised(), choice="B") | {"r1/version.code@critic": crosses.patch()}
+    done = review(shop, said, "--fix", "-q")
+    assert "patch: rebut apply" in done.stdout, done.stdout
+    assert voices.cli("apply", "last", cwd=shop).returncode == 0
+    assert (shop / "api/orders.py").read_text() == crosses.MENDED
+
+
+def test_review_takes_the_options_of_cross(shop: Path, tmp_path: Path) -> None:  # J2
+    said = found(crosses.raised(), choice="B") | {"r1/version.code@critic": crosses.patch()}
+    done = review(shop, said, "--apply", "--sarif", str(tmp_path / "x.sarif"), "--github", "-q")
+    assert "::error" in done.stdout and (tmp_path / "x.sarif").exists(), done.stdout + done.stderr
+    assert (shop / "api/orders.py").read_text() == crosses.MENDED
+
+
+def test_without_a_terminal_a_key_is_never_replaced_by_analysers(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    done = voices.cli("review", cwd=shop)
+    assert done.returncode == 2 and '[egress] allow = ["openai"]' in done.stderr, done.stdout + done.stderr
+    done = voices.cli("review", "--with", "lint,rules", "-q", cwd=shop)
+    assert done.returncode == 0 and "lint reviewed" in " ".join(done.stdout.split()), done.stderr
+
+
+def test_a_plan_shows_what_it_cites_and_what_is_not_there(shop: Path) -> None:
+    (shop / "PLAN.md").write_text("# Plan\n\nAs `api/orders.py:400` says, orders are idempotent.\n")
+    seats = crosses.seats(shop.parent / "seats", {"r1/critique@critic": crosses.proposal()})
+    done = voices.cli("plan", "PLAN.md", "--with", f"{seats['critic']},{seats['judge']}", "-q", cwd=shop)
+    assert done.stdout.startswith("  absent  api/orders.py:400"), done.stdout + done.stderr
+    assert "1 problem to fix (1 absent citation)" in " ".join(done.stdout.split())

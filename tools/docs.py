@@ -1,4 +1,4 @@
-"""Writes the generated pages, help text and docs/reference.md; with --check, only says whether they are current."""
+"""Writes the generated pages: help text, reference, requirements; with --check, only says whether they are current."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 import click
+import requirements
 from pydantic import BaseModel
 
 import rebut
@@ -151,6 +152,7 @@ PAGES = {
     "docs/reference.md": reference,
     "docs/claims.md": claims,
     "CONTRIBUTING.md": contributing,
+    requirements.PAGE: requirements.page,
 }
 
 
@@ -164,7 +166,10 @@ def main(check: bool) -> int:
                 file.write_text(text, encoding="utf-8")
     for path in stale:
         print(f"{path} {'is out of date: run make docs' if check else 'written'}")
-    return 1 if check and stale else 0
+    wrong = requirements.problems()
+    for problem in wrong:
+        print(problem)
+    return 1 if wrong or (check and stale) else 0
 
 
 if __name__ == "__main__":

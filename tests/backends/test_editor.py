@@ -6,8 +6,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +19,8 @@ from test_human import Desk
 from rebut.backends.human.form import Human
 from rebut.backends.human.terminal import LINE, Editor
 from rebut.core.json_value import Json
-from tests import duels
+from rebut.core.process_identity import is_zombie, started
+from tests import duels, fake_tool
 from tests.terminals import at_a_terminal
 
 WORDS: dict[str, Json] = {"properties": {"why": {"type": "string"}}, "required": ["why"]}
@@ -116,37 +119,82 @@ def test_the_question_is_left_out_though_the_line_was_deleted(tmp_path: Path) ->
 # through the command, at a terminal of its own
 
 
-def judged_by_a_person(workspace: Path, editor: str) -> tuple[list[str], dict[str, str]]:
+def judged_by_a_person(
+    workspace: Path, editor: str, proposer: str = "", **env: str
+) -> tuple[list[str], dict[str, str]]:
     seats = duels.seats(workspace.parent, rounds=1)
-    words = ["duel", "Redis?", "--proposer", seats["proposer"], "--challenger", seats["challenger"], "--judge", "human"]
-    return [*words, "--rounds", "1"], {**os.environ, "EDITOR": editor, "TERM": "dumb", "TMPDIR": str(workspace.parent)}
+    words = ["duel", "Redis?", "--proposer", proposer or seats["proposer"], "--challenger", seats["challenger"]]
+    mine = {**os.environ, "EDITOR": editor, "TERM": "dumb", "TMPDIR": str(workspace.parent), **env}
+    return [*words, "--judge", "human", "--rounds", "1"], mine
+
+
+def judges(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+    """A person who decides for the challenger, with reasons from the editor."""
+    expect("judge: your turn")
+    expect("winner, number or word")
+    type_("challenger\r")
+    expect("reasoning: ")
+    type_(":e\r")
+    expect("3 words from your editor")
+    for field in ("genuine_disagreement", "evidence_quality", "challenge_depth"):
+        expect(f"{field}, number or word")
+        type_("high\r")
+    for field in ("agreements 1", "disagreements 1"):
+        expect(f"{field}: fill in?")
+        type_("\r")
+    expect("unresolved 1")
+    type_("\r")
+    expect("recommendation: ")
+    type_(f"{duels.verdict()['recommendation']}\r")
 
 
 def test_a_judge_at_the_terminal_writes_the_reasons_in_an_editor(workspace: Path) -> None:  # C1, D5
     words, env = judged_by_a_person(workspace, script(workspace.parent, "ed", put("D1 was conceded.")))
-    verdict = duels.verdict()
+    code, screen = at_a_terminal(words, env, workspace, judges)
+    assert code == 0, screen
+    assert "VERDICT  challenger" in screen and "D1 was conceded." in screen
+
+
+def beside_a_tool(workspace: Path) -> dict[str, str]:
+    """The proposer is a command-line tool, so that rebut ends what tools leave running."""
+    fakes = fake_tool.install(workspace.parent / "bin", "claude")
+    plan = json.dumps({"answers": duels.by_form()})
+    return {"proposer": "claude", "PATH": f"{fakes}:{os.environ['PATH']}", "LC_FAKE_TOOL": plan}
+
+
+def test_what_the_editor_leaves_running_is_the_users_and_goes_on(workspace: Path) -> None:  # C1, C9
+    note = workspace.parent / "window"
+    window = f"nohup sleep 60 < /dev/null > /dev/null 2>&1 & echo $! > {note}"  # as an editor with windows does
+    editor = script(workspace.parent, "ed", f"{window}; {put('D1 was conceded.')}")
+    words, env = judged_by_a_person(workspace, editor, **beside_a_tool(workspace))
+    code, screen = at_a_terminal(words, env, workspace, judges)
+    assert code == 0, screen
+    left = int(note.read_text())
+    assert started(left) and not is_zombie(left), "rebut has killed it"
+    os.kill(left, signal.SIGKILL)
+
+
+def test_an_editor_that_is_ended_has_time_to_save(workspace: Path) -> None:  # C1, C14
+    saved = workspace.parent / "saved"
+    body = f"trap '' HUP; trap 'sleep 0.5; echo yes > {saved}; exit' TERM; echo $PPID > {saved}.by; echo EDITING\n"
+    body += "for n in $(seq 100); do sleep 0.1; done"
+    words, env = judged_by_a_person(workspace, script(workspace.parent, "ed", body), **beside_a_tool(workspace))
 
     def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
-        expect("judge: your turn")
         expect("winner, number or word")
         type_("challenger\r")
         expect("reasoning: ")
         type_(":e\r")
-        expect("3 words from your editor")
-        for field in ("genuine_disagreement", "evidence_quality", "challenge_depth"):
-            expect(f"{field}, number or word")
-            type_("high\r")
-        for field in ("agreements 1", "disagreements 1"):
-            expect(f"{field}: fill in?")
-            type_("\r")
-        expect("unresolved 1")
-        type_("\r")
-        expect("recommendation: ")
-        type_(f"{verdict['recommendation']}\r")
+        expect("EDITING")
+        os.kill(int(Path(f"{saved}.by").read_text()), signal.SIGTERM)
 
     code, screen = at_a_terminal(words, env, workspace, talk)
-    assert code == 0, screen
-    assert "VERDICT  challenger" in screen and "D1 was conceded." in screen
+    assert code == 130, screen
+    for _ in range(100):
+        if saved.exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError("the editor was killed before it could save")
 
 
 def test_control_c_in_the_editor_keeps_the_draft_and_the_debate(workspace: Path) -> None:  # C1, C14

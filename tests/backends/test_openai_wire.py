@@ -16,6 +16,7 @@ from loopback import Loopback
 
 from rebut.backends.http.client import HttpClient, HttpFailed
 from rebut.backends.http.openai import OpenAI
+from rebut.backends.http.schemas import closed
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
 
@@ -61,7 +62,7 @@ def test_a_streamed_reply_comes_back_whole_with_the_model_that_spoke_and_its_usa
     body = server.bodies[0]
     assert body["max_tokens"] == 99
     assert body["stream_options"] == {"include_usage": True}
-    assert body["response_format"]["json_schema"] == {"name": "opening", "schema": SCHEMA, "strict": False}
+    assert body["response_format"]["json_schema"] == {"name": "opening", "schema": closed(SCHEMA), "strict": True}
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 

@@ -8,6 +8,7 @@ import pytest
 from loopback import Loopback
 from wires import ANSWERS, SCHEMA, ask, ask_twice, failing, request, with_schema
 
+from rebut.backends.http.schemas import closed
 from rebut.core.types import Usage
 
 USAGE = {"input_tokens": 5, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}}
@@ -35,7 +36,7 @@ def test_a_question_in_the_providers_own_words() -> None:
         "stream": True,
         "max_output_tokens": 99,
         "store": False,
-        "text": {"format": {"type": "json_schema", "name": "an_opening_1", "schema": SCHEMA, "strict": False}},
+        "text": {"format": {"type": "json_schema", "name": "an_opening_1", "schema": closed(SCHEMA), "strict": True}},
         "input": [{"role": "user", "content": words}],
     }
 

@@ -20,7 +20,7 @@ from rebut.backends.cli_tools.tables import Pick
 from rebut.backends.json_path import Extract
 from rebut.core.errors import ConfigError, ParticipantFailed, UsageError
 from rebut.core.process_identity import started
-from rebut.core.scratch import scratch_folder
+from rebut.core.scratch import processes_of, scratch_folder
 from rebut.core.types import EFFORTS, ModelSpec, Participant, Request
 from rebut.setup import config
 from rebut.setup.config import Config
@@ -294,15 +294,37 @@ def test_private_folders_are_the_users_own(tmp_path: Path) -> None:  # C9
 
 def test_folders_of_runs_that_were_killed_are_removed_and_those_of_living_ones_kept(tmp_path: Path) -> None:  # C9
     place = tmp_path / ".cache/rebut"
-    mine = f"run-{os.getpid()}-{started(os.getpid())}-abc"
-    reused = f"run-{os.getpid()}-1-abc"  # another process had this number before
-    for name in (mine, reused, "run-4000000-5-abc", "run-oldform", "other"):
+    here, there = f"run-{processes_of()}", "run-00000000"
+    mine = f"{here}-{os.getpid()}-{started(os.getpid())}-abc"
+    reused = f"{here}-{os.getpid()}-1-abc"  # another process had this number before
+    # A container or another machine may share the home; its processes cannot be seen here.
+    elsewhere, long_ago = f"{there}-{os.getpid()}-1-abc", f"{there}-7-1-abc"
+    for name in (mine, reused, f"{here}-4000000-5-abc", "run-oldform", elsewhere, long_ago, "other"):
         (place / name).mkdir(parents=True)
         (place / name / "file").write_text("x")
-    os.utime(place / "run-oldform", (0, 0))
-    (place / "run-4000001-5-link").symlink_to(tmp_path)
+    for name in ("run-oldform", long_ago):
+        os.utime(place / name, (0, 0))
+    link = f"{here}-4000001-5-link"
+    (place / link).symlink_to(tmp_path)
     made = scratch_folder({"HOME": str(tmp_path)})
-    assert {one.name for one in place.iterdir()} == {mine, "other", "run-4000001-5-link", made.name}
+    assert {one.name for one in place.iterdir()} == {mine, elsewhere, "other", link, made.name}
+    assert made.name.startswith(f"{here}-{os.getpid()}-{started(os.getpid())}-")
+
+
+def test_without_proc_a_process_is_the_same_in_every_language_and_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    # C9: as on macOS, where `ps` tells when a process started
+    class Nothing:
+        def __init__(self, path: str) -> None:
+            self.exists = lambda: False
+
+        def read_text(self, errors: str) -> str:
+            raise FileNotFoundError
+
+    monkeypatch.setattr("rebut.core.process_identity.Path", Nothing)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    first = started(os.getpid())
+    monkeypatch.setenv("TZ", "America/Lima")
+    assert first and started(os.getpid()) == first
 
 
 # Extraction -----------------------------------------------------------------------------------------------------------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import duels
 import pytest
-from console import piped
+from console import REBUT, piped
 from repositories import commit, new
 
 from rebut.record import sessions
@@ -122,3 +123,13 @@ def test_an_odd_journal_breaks_no_other_session(workspace: Path, tmp_path: Path,
     for command in ("show", "export", "verify", "resume"):
         done = piped(command, "abcdefgh", cwd=workspace)
         assert done.returncode in (2, 3) and "Traceback" not in done.stderr, (command, done.stderr)
+
+
+def test_many_folders_in_place_of_journals_hide_no_session(workspace: Path, tmp_path: Path) -> None:  # C13 C17
+    words = [word for role, spec in duels.seats(tmp_path).items() for word in (f"--{role}", spec)]
+    assert piped("duel", "Redis or not?", *words, cwd=workspace).returncode == 0
+    for n in range(500):
+        (sessions.home() / f"odd{n}" / "journal.jsonl").mkdir(parents=True)
+    few = f"ulimit -n 64 && exec {REBUT} list"  # a descriptor that stays open after each of them would be missing soon
+    done = subprocess.run(["sh", "-c", few], cwd=workspace, capture_output=True, text=True, check=True)
+    assert "Redis or not?" in done.stdout, done.stderr

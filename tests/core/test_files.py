@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,14 @@ def test_a_file_that_is_there_already_stays_unless_it_may_be_replaced(tmp_path: 
     assert files.write(file, b"first", replace=False)
     assert not files.write(file, b"second", replace=False)
     assert file.read_bytes() == b"first" and names(tmp_path) == ["plan.md"]
+
+
+def test_what_is_refused_keeps_no_descriptor_open(tmp_path: Path) -> None:  # C17
+    os.mkfifo(tmp_path / "pipe")
+    next_one = os.dup(0)
+    os.close(next_one)
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(OSError, match="it is"):
+            files.read(path)
+    assert os.dup(0) == next_one
+    os.close(next_one)

@@ -19,6 +19,7 @@ PASSWORD, TOKEN, PLAIN = "gr4nite-Moon7", "q8Wd3nXv2LmP9sKzR4tY", "opensesame"
 BASIC = "YWRtaW46" + "Z3I0bml0ZS1Nb29uNw=="
 HEX = "0123456789abcdef" * 2
 LONG = "q8Wd3nXv2LmP9sKzR4tYq8Wd3nXv2LmP9sKzR4tY"
+PADDED = "Hgs8kApDvWDODX4Tsk8q2Rb7LmP9sKzR4tYq8Wd3nXv="
 
 
 def redacted(text: str) -> str:
@@ -99,6 +100,12 @@ FORMS = [
     ('<property name="password">{}</property>', PASSWORD),
     ("| DB_PASSWORD | {} |", PASSWORD),
     ('passphrase = "{}"', "river lantern copper orbit"),
+    # Base64 that ends in one sign of equality is a value, not a type as in `token: str = "…"`.
+    ("db-password: {}", PADDED),
+    ("  secret_key: {}\n", PADDED),
+    ("api_key: {} # from the vault", PADDED),
+    ("the token: {}`", PADDED),
+    ("ENV API_TOKEN {}", "bacHjGQ6348MiVhjK1k="),
 ]
 
 
@@ -133,6 +140,9 @@ def test_a_secret_in_ordinary_code_or_configuration_is_removed(around: str, secr
         "git push -u origin feature2x",
         "tar -xzf a.tar.gz && zip -r out2.zip x1",
         'passphrase = "enter the pass phrase for your key"',
+        "token: float32x4_t = load(p)",
+        "secret: list[str] = []",
+        "token: Base64String=None",
         "[token1, token2, token3]",
         "key = 'a1b2c3d4e5f6'",
         "session = create_session(engine2)",

@@ -67,6 +67,10 @@ ALWAYS: dict[type[Form], tuple[Value, Value]] = {
     duel.Summary: (duels.summary(3, ["I concede."]), duels.summary(3, ["I do not."])),
     duel.Decision: (duels.verdict(winner="proposer"), duels.verdict(winner="challenger")),
     cross.Judgement: (crosses.judgement(), crosses.judgement("C")),
+    cross.Additions: (
+        {"findings": crosses.judgement("E", {"F1": "invalid P1"})["findings"]},
+        {"findings": crosses.judgement("E", {"F1": "valid P1"})["findings"]},
+    ),
     cross.Rebuttal: ({"text": "It holds."}, {"text": "It fails."}),
     cross.Chosen: ({"choice": "A"}, {"choice": "E"}),
     revise.Plan: (revisions.plan(["W1"]), revisions.plan(["W2"])),

@@ -543,6 +543,29 @@ def test_a_persons_time_is_not_in_what_a_run_records_as_worked(tmp_path: Path) -
     assert outcome.data["rounds"] == 5 and outcome.spent.seconds < 0.8, "six answers took 1.2 s"
 
 
+def test_a_persons_time_is_taken_off_once_while_a_model_answers_next_to_them(tmp_path: Path) -> None:
+    # C4
+    async def thinks(request: Request) -> str:
+        await asyncio.sleep(0.5 if "first" in request.key else 0.2 if request.participant.seat == "author" else 0.3)
+        return "yes"
+
+    def connect(spec: ModelSpec) -> Connection:
+        return Connection(Voice(thinks), lambda i, o: 0.0, patient=spec.provider == "human")
+
+    setup = Setup(workspace=tmp_path, backends={"fake": Voice()})
+    setup.connect, setup.environment = connect, replace(setup.environment, connect=connect)
+    body = """
+await debate.ask(debate.seat("author"), "first", "Say.")
+for r in debate.rounds(4):
+    await r.ask_all("say", [Ask(debate.seat("author"), "Say."), Ask(debate.seat("critic"), "Say.")])
+return done()
+"""
+    path = protocol(tmp_path, body)
+    outcome = asyncio.run(rebut.start(path, "t", setup=setup, limits={"minutes": 10}, author="fake:a", critic="human"))
+    assert 0.5 <= outcome.spent.seconds < 1.2, "the time before the rounds counts once, not once for each answer"
+    assert voices.record().active_seconds() < 1.2, "a resumed debate begins with this"
+
+
 def test_the_hint_for_a_limit_names_the_flag_that_raises_it(tmp_path: Path) -> None:
     # C4
     path = protocol(tmp_path, 'await debate.ask(debate.seat("author"), "draft", "Write.")\nreturn done()')

@@ -170,11 +170,19 @@ LONG = ".".join(
 )
 """A token of which nothing can be told before its third part begins."""
 BEHIND = "Zq81hunter2vWx77"
+WORDS = (
+    *("correct", "horse", "battery", "staple", "lamp", "window", "bottle", "garden", "copper", "silver", "marble"),
+    *("velvet", "orange", "purple", "yellow", "mountain", "river", "ocean", "forest", "desert", "island", "village"),
+)
 
 
 @pytest.mark.parametrize("size", [3, 24, 5000])
 @pytest.mark.parametrize(
-    "where", ["a point", "words", "a long word", "by what follows", "by its name", "behind an escape", "prose before"]
+    "where",
+    [
+        *("a point", "words", "a long word", "by what follows", "by its name", "behind an escape", "prose before"),
+        *("a row of SQL", "many words"),
+    ],
 )
 def test_a_secret_never_shows_however_it_is_cut(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, size: int, where: str
@@ -193,6 +201,13 @@ def test_a_secret_never_shows_however_it_is_cut(
     elif where == "by what follows":
         secret = BEHIND
         said["coverage"]["security"] = around.format(f"<password>{' ' * 20}{secret}{' ' * 20}</password>")
+    elif where == "a row of SQL":
+        secret = BEHIND
+        row = f"INSERT INTO users (name, password, note) VALUES ('ann', '{secret}', '{'a long note, ' * 20}')"
+        said["coverage"]["security"] = around.format(row)
+    elif where == "many words":
+        secret = " ".join(WORDS)
+        said["coverage"]["security"] = around.format(f"password = '{secret}'")
     elif where == "by its name":
         secret = BEHIND
         said["flaws"][0]["text"] = f'It says password = "{secret}" there.'

@@ -237,6 +237,8 @@ def test_the_message_names_the_fields_so_that_it_can_be_sent_back_and_never_repe
 
 
 def test_a_reply_that_repeats_itself_without_end_is_read_in_one_pass() -> None:
-    for reply in ('{"a": "x, ' * 40_000 + "}" * 40_000, "{" * 101 + "}" * 101, "{a: b, " + "c: d, " * 40_000 + "}"):
+    objects = ('{"a": "x, ' * 40_000 + "}" * 40_000, "{" * 101 + "}" * 101, "{a: b, " + "c: d, " * 40_000 + "}")
+    signs = ('{"a": "he said "' + "\n" * 400_000 + 'x" "}', "~" * 400_000 + "`", "```" + "\t" * 200_000 + "x\n```")
+    for reply in (*objects, *signs):
         with pytest.raises(UnreadableReply):  # C5
             parse(reply, Sheet)

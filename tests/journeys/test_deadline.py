@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from test_cli_tools import soon_gone
 from rebut.cli.runner import CommandRun
 from rebut.core import process
 from rebut.domain.outcome import Outcome
-from tests import voices
+from tests import fake_tool, voices
 
 Said = dict[str, Any]
 GENEROUS = 120
@@ -179,6 +180,28 @@ def test_a_tool_that_is_deaf_to_signals_is_ended_and_the_command_too(tmp_path: P
     done = rebut("duel", "Redis?", *words, "--deadline", "4", "--json", env=env)
     told = json.loads(done.stdout)
     assert (done.returncode, told["kind"], told["complete"]) == (5, "partial", False), done.stderr
+    assert not alive(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that leaves its group cannot be found")
+def test_what_a_tool_started_apart_is_ended_though_the_protocol_hangs(tmp_path: Path, workspace: Path) -> None:
+    # C9 C17: the alarm ends the command, since nothing else can
+    fakes, orphan = fake_tool.install(tmp_path / "bin", "claude"), tmp_path / "pid"
+    body = f"""
+import asyncio, time
+asking = asyncio.ensure_future(debate.ask(debate.seat("author"), "draft", "Write."))
+while not Path({str(orphan)!r}).exists():
+    await asyncio.sleep(0.05)
+await asyncio.sleep(0.2)
+time.sleep(600)
+"""
+    path, seats = voices.protocol(tmp_path, body), duels.seats(tmp_path)
+    plan = json.dumps({"orphan": str(orphan), "alone": True, "hang": True})
+    env = {**os.environ, "PATH": f"{fakes}:{os.environ['PATH']}", "LC_FAKE_TOOL": plan}
+    words = [str(path), "Redis?", "--seat", "author=claude", "--seat", f"critic={seats['challenger']}"]
+    done = rebut("run", *words, "--deadline", "8", "--json", env=env)
+    assert done.returncode == 5, done.stderr
+    assert orphan.exists(), "the tool was started"
     assert not alive(tmp_path)
 
 

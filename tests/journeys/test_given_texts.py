@@ -113,3 +113,128 @@ def test_a_text_beside_a_change_in_git_keeps_its_own_file(shop: Path) -> None:  
     files = pages(shop)
     assert files["artifact.md"].startswith(TEXT) and "api/orders.py" in files["artifact.md"]
     assert "a/api/orders.py" in files["final.patch"] and "artifact.md" not in files["final.patch"]
+
+
+def uneven(text: str) -> bytes:
+    """The text with both kinds of line endings: every third line ends with CRLF."""
+    lines = text.split("\n")
+    return b"".join(
+        line.encode() + (b"" if n == len(lines) - 1 else b"\r\n" if n % 3 == 0 else b"\n")
+        for n, line in enumerate(lines)
+    )
+
+
+def raw_files(shop: Path) -> dict[str, bytes]:
+    [folder] = (shop.parent / "state").glob("*")
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("changed", [PROSE, PROSE.replace("a dict", "two dicts")], ids=["code", "both"])
+def test_a_text_with_both_kinds_of_line_endings_keeps_each(shop: Path, changed: str) -> None:  # C11 J7 J10
+    data = uneven(TEXT)
+    (shop / "docs").mkdir()
+    (shop / "docs/plan.md").write_bytes(data)
+    review(shop, answers(crosses.text(changed)), "--artifact-file", "docs/plan.md", "--target", "mixed")
+    files = raw_files(shop)
+    want = data.replace(b"store[key]", b"store.get(key)")
+    want = want.replace(b"a dict", b"two dicts") if changed != PROSE else want
+    assert files["artifact-v2.md"] == want.replace(b"\r\n", b"\n"), "a debate reads one kind of line ending"
+    assert patched(shop.parent / "copy", "docs/plan.md", data, files["final.patch"].decode()) == want
+
+
+def test_a_file_of_code_with_both_kinds_of_line_endings_keeps_each(shop: Path) -> None:  # C11 J10
+    data = b"def get(key):\r\n    return store[key]\n\n\ndef other():\r\n    pass\n"
+    (shop / "store.py").write_bytes(data)
+    hunk = "@@ -1,4 +1,4 @@\n def get(key):\n-    return store[key]\n+    return store.get(key)\n \n \n"
+    said = answers(name="store.py") | {
+        "r1/version.code@critic": crosses.patch(f"--- a/store.py\n+++ b/store.py\n{hunk}")
+    }
+    review(shop, said, "--artifact-file", "store.py")
+    files = raw_files(shop)
+    want = data.replace(b"store[key]", b"store.get(key)")
+    assert files["artifact-v2.md"] == want.replace(b"\r\n", b"\n")
+    assert patched(shop.parent / "copy", "store.py", data, files["final.patch"].decode()) == want
+
+
+DIFF = (
+    "diff --git a/api/orders.py b/api/orders.py\n--- a/api/orders.py\n+++ b/api/orders.py\n@@ -2,5 +2,6 @@\n \n \n"
+    " def pay(order):\n-    charge(order)\n     commit(order)\n+    charge(order)\n+    return None\n"
+)
+"""The uncommitted change of the shop, as somebody would paste it."""
+
+
+def both(*sections: str) -> Any:
+    return crosses.patch("".join(sections))
+
+
+@pytest.mark.parametrize("end", ["lf", "both endings"])
+def test_a_pasted_diff_beside_a_snippet_stays_in_the_text(shop: Path, end: str) -> None:  # C11 J7 J10
+    text = f"See this change:\n\n```diff\n{DIFF}```\n\nIt needs a helper:\n\n```python\n{CODE}```\n\nAnd that is all.\n"
+    data = text.encode() if end == "lf" else uneven(text)
+    (shop / "notes.md").write_bytes(data)
+    snippet = fix("snippet-2.py")["patch"]
+    said = answers(name="snippet-2.py") | {"r1/version.code@critic": both(crosses.PATCH, snippet)}
+    review(shop, said, "--artifact-file", "notes.md", "--target", "code")
+    files = raw_files(shop)
+    got = patched(shop.parent / "copy", "notes.md", data, files["final.patch"].decode())
+    assert (
+        got.replace(b"\r\n", b"\n") == files["artifact-v2.md"] and b"store.get(key)" in got and b"snippet-" not in got
+    )
+    assert got.startswith(data[: data.index(b"diff --git")]) and got.endswith(data[data.index(b"It needs") + 90 :])
+    pasted = got.decode().replace("\r\n", "\n").partition("```diff\n")[2].partition("```")[0]
+    git(shop, "checkout", "-q", "api/orders.py")
+    (shop / "pasted.patch").write_text(pasted)
+    git(shop, "apply", "pasted.patch")
+    assert (shop / "api/orders.py").read_text() == crosses.MENDED, "the diff in the text is the corrected change"
+
+
+def test_a_pasted_diff_in_a_mixed_text_is_changed_where_it_is(shop: Path) -> None:  # C11 J7 J10
+    prose = "# Design\n\n(snippet-1.diff)\n\nA helper:\n\n(snippet-2.py)\n\nDone."
+    text = prose.replace("(snippet-1.diff)", f"```diff\n{DIFF}```").replace("(snippet-2.py)", f"```python\n{CODE}```")
+    hunk = "@@ -9,4 +9,4 @@\n -    charge(order)\n      commit(order)\n-+    charge(order)\n"
+    hunk += "++    charge(order, once=True)\n +    return None\n"
+    diffed = f"--- a/snippet-1.diff\n+++ b/snippet-1.diff\n{hunk}"
+    said = answers(crosses.text(prose), name="snippet-2.py")
+    said["r1/version.code@critic"] = both(diffed, fix("snippet-2.py")["patch"])
+    review(shop, said, "-", "--target", "mixed", given=text)
+    files = pages(shop)
+    want = text.replace("store[key]", "store.get(key)").replace("+    charge(order)", "+    charge(order, once=True)")
+    assert files["artifact-v2.md"] == want
+    assert patched(shop.parent / "copy", "artifact.md", text.encode(), files["final.patch"]) == want.encode()
+
+
+@pytest.mark.parametrize("source", ["standard input", "a file"])
+def test_a_text_beside_a_change_in_git_has_a_patch_that_applies(shop: Path, source: str) -> None:  # C11 J7 J10
+    said = answers() | {"r1/version.code@critic": both(crosses.PATCH, fix()["patch"])}
+    want = TEXT.replace("store[key]", "store.get(key)")
+    if source == "a file":
+        (shop / "plan.md").write_text(TEXT)
+        git(shop, "add", "plan.md")
+        git(shop, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "plan", "plan.md")
+        told = review(shop, said, "--artifact-file", "plan.md", "--target", "mixed", "--uncommitted")
+    else:
+        told = review(shop, said, "-", "--target", "mixed", "--uncommitted", given=TEXT)
+    files = pages(shop)
+    assert files["artifact-v2.md"] == want
+    (shop / "final.patch").write_text(files["final.patch"])
+    git(shop, "apply", "final.patch")
+    assert (shop / "api/orders.py").read_text() == crosses.MENDED, "the patch applies to the files as they are"
+    if source == "a file":
+        assert (shop / "plan.md").read_text() == want
+        return
+    assert (
+        "final.patch, on top of the change that was reviewed; final-text.patch, for artifact.md"
+        in (told["review"]["artifact"])
+    )
+    artifact = files["artifact.md"]
+    made = patched(shop.parent / "copy", "artifact.md", artifact.encode(), files["final-text.patch"])
+    assert made.decode() == artifact.replace(TEXT, want)
+
+
+def test_only_the_text_beside_a_change_is_changed(shop: Path) -> None:  # J7 J10
+    told = review(shop, answers(), "-", "--target", "mixed", "--uncommitted", given=TEXT)
+    files = pages(shop)
+    assert "final.patch" not in files and "store.get(key)" in files["artifact-v2.md"]
+    assert told["review"]["artifact"] == "version 2: final-text.patch, for artifact.md; artifact-v2.md"
+    made = patched(shop.parent / "copy", "artifact.md", files["artifact.md"].encode(), files["final-text.patch"])
+    assert made.decode() == files["artifact.md"].replace(TEXT, TEXT.replace("store[key]", "store.get(key)"))

@@ -206,3 +206,29 @@ def test_resume_leaves_a_process_alone_that_only_has_the_number_of_a_tool(tmp_pa
 
 def events(job: Job) -> list[Any]:
     return [line.event for line in load(crashing.session(Path(job.folder))).lines]
+
+
+def test_a_duel_that_is_killed_in_its_last_call_leaves_its_state_file(tmp_path: Path) -> None:  # D6 C3
+    folder, home, state = repository(tmp_path / "work"), tmp_path / "home", tmp_path / "state/debate/last-debate.json"
+    seats = duels.seats(tmp_path, {"verdict@judge": {"hang": True}})
+    words = [word for role, spec in seats.items() for word in (f"--{role}", spec)]
+    env = crashing.environment(REBUT_HOME=str(home))
+    command = [sys.executable, "-m", "rebut", "duel", crashing.TOPIC, *words, "--state-dir", str(tmp_path / "state")]
+    run = forkserver.Popen(command, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not any(b'"key":"verdict@judge"' in path.read_bytes() for path in home.glob("sessions/*/journal.jsonl")):
+        assert run.poll() is None
+        time.sleep(0.02)
+    run.kill()
+    run.wait()
+    left = json.loads(state.read_text())
+    assert (left["status"], left["verdict"], left["rounds_completed"]) == ("aborted", None, 2)
+    turns = [(row["round"], row["role"]) for row in left["exchanges"]]
+    assert turns == [(1, "proposer"), (1, "challenger"), (2, "proposer"), (2, "challenger")]
+    duels.seats(tmp_path)
+    again = [sys.executable, "-m", "rebut", "resume", "last", "--json"]
+    done = forkserver.run(again, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    whole = json.loads(state.read_text())
+    assert (whole["status"], whole["session"]) == ("completed", left["session"]) and whole["verdict"]
+    assert whole["exchanges"] == left["exchanges"]
+    assert [path.name for path in state.parent.iterdir()] == ["last-debate.json"], "no second file beside it"

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duels
 import pytest
+from console import piped
 from repositories import commit, git, new
 
 from rebut.cli.app import enter
@@ -121,3 +123,19 @@ def test_a_linked_home_of_the_workspace_is_fine(tmp_path: Path) -> None:
         [sys.executable, "-m", "rebut", "review", "--with", "lint,rules"], cwd=link, capture_output=True, text=True
     )
     assert done.returncode in (0, 1), done.stderr
+
+
+def test_sessions_behind_a_link_of_a_home_that_is_a_repository_get_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # D6: the link is the user's, as programs for dotfiles make it
+    home, dotfiles = tmp_path / "home", tmp_path / "dotfiles"
+    (home / "notes").mkdir(parents=True)
+    dotfiles.mkdir()
+    git(home, "init", "-q")
+    (home / ".local").symlink_to(dotfiles)
+    for name in ("REBUT_HOME", "XDG_STATE_HOME", "AI_STATE_DIR", "CLAUDECODE"):
+        monkeypatch.delenv(name, raising=False)
+    words = [word for role, spec in duels.seats(tmp_path).items() for word in (f"--{role}", spec)]
+    done = piped("duel", "Redis or not?", *words, cwd=home / "notes", env={"HOME": str(home)})
+    assert done.returncode in (0, 3) and "was not written" not in done.stdout, done.stderr
+    assert list(dotfiles.rglob("last-debate.json"))

@@ -12,11 +12,12 @@ import pytest
 from rebut.backends.rules import judged
 from rebut.ci.gate import judge
 from rebut.core.types import Changed, Finding
+from rebut.domain.fixes import fixes
 from rebut.domain.gate_policy import Policy
 from rebut.domain.ledger import Evidence, Point
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewResult
-from rebut.protocols.cross.versions import ArtifactVersion, fixes
+from rebut.protocols.cross.versions import ArtifactVersion
 from rebut.workspace.targets.target import Target
 
 COMPROMISE = {
@@ -221,3 +222,26 @@ def test_the_lines_that_a_long_version_adds_are_found_by_a_bounded_comparison() 
         Target("code", "high", "", changes=(Changed("m.py", "a\n", "a\n"),))
     )
     assert small[0].added == ((2, 3),)
+
+
+@pytest.mark.parametrize("place", ["path:first-last", "orders.py", "api/oders.py:5", "line 5"])
+def test_a_citation_is_located_by_a_quote_that_is_at_one_place(shop: Path, place: str) -> None:  # C11, C20
+    cited = [duels.cite(place, "    commit(order)")]
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised(evidence=cited)),
+        "r1/judgement@judge": crosses.judgement(),
+    }
+    [finding] = contract(crosses.review(shop, said)).findings
+    assert (finding.place, finding.mark) == ("api/orders.py:5", "moved") or place == "orders.py", finding
+    assert finding.mark in ("moved", "found") and not finding.struck
+
+
+def test_a_quote_that_is_at_two_places_or_too_short_locates_nothing(shop: Path) -> None:  # C11
+    cites = [duels.cite("path:first-last", "order"), duels.cite("api/oders.py:5", "(order)")]
+    for cited in cites:
+        said = {
+            "r1/critique@critic": crosses.critique(crosses.raised(evidence=[cited])),
+            "r1/judgement@judge": crosses.judgement(),
+        }
+        [finding] = contract(crosses.review(shop, said)).findings
+        assert finding.mark in ("absent", "uncheckable") and finding.place == cited["place"]

@@ -9,6 +9,7 @@ import crosses
 import pytest
 
 from rebut.domain import review_result
+from rebut.domain.fixes import lines_of
 from rebut.domain.ledger import Evidence, Ledger, Move, Point, Slip
 from rebut.protocols.cross import ending, findings, reply_checks
 from rebut.protocols.cross.forms import CodeCritique, Judgement
@@ -209,4 +210,4 @@ def test_a_repeated_finding_must_name_one_that_exists() -> None:  # C10
     ],
 )
 def test_a_place_names_lines_only_by_plain_numbers(place: str, lines: tuple[str, int, int] | None) -> None:  # J10
-    assert findings.lines_of(place) == lines
+    assert lines_of(place) == lines

@@ -97,6 +97,15 @@ def test_minutes_that_end_inside_the_critics_call_end_in_a_contract(shop: Path) 
     assert "## Debate Summary" in files(shop)["summary.md"]
 
 
+def test_a_critic_that_gives_up_early_is_not_cut_off_by_the_minutes_and_has_a_fallback(shop: Path) -> None:  # C4, J13
+    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    spec = duels.script(shop.parent / "spare.json", said, model="spare")
+    late = {key: {"fail": "timeout", "message": "504"} if "@critic" in key else value for key, value in said.items()}
+    done = review(shop, late, f"--fallback=critic={spec}", "--budget-minutes", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{spec} answered for" in done.stdout and "cut this call off" not in done.stdout
+
+
 def test_a_judge_that_failed_is_not_said_to_have_been_left_out(shop: Path) -> None:  # J12
     done = review(shop, FOUND | {"r1/judgement@judge": GONE})
     assert done.returncode == 3, done.stdout + done.stderr

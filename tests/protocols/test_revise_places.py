@@ -118,6 +118,8 @@ def test_rounds_of_a_file_out_of_range_are_clamped_and_shown_twice(workspace: Pa
     assert notice in done.stderr, "before the first call"
     assert notice in done.stdout, "and with the result"
     assert "PLAN AFTER 3 ROUNDS" in done.stdout
+    log = (phase(workspace) / "debate_log.md").read_text()
+    assert f"- Note: {notice.replace(f'{workspace}/', '')}" in log, "and in the log, with a path of every machine"
 
 
 def test_a_debate_takes_up_the_drafts_of_a_synthesis_in_the_same_phase(workspace: Path) -> None:  # K3, K9

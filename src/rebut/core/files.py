@@ -21,13 +21,18 @@ def read(path: Path | str, most: int | None = None, *, pipes: bool = False) -> b
     a shell makes them for `<(…)`; one without a writer is empty.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(handle, "rb") as file:
+    try:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
         if not stat.S_ISREG(mode) and not (pipes and stat.S_ISFIFO(mode)):
             raise OSError(errno.EINVAL, "it is not a regular file")
         os.set_blocking(handle, True)
+        file = os.fdopen(handle, "rb")
+    except OSError:
+        os.close(handle)  # `fdopen` does not close what it refuses, such as a folder
+        raise
+    with file:
         return file.read(-1 if most is None else most)
 
 

@@ -225,9 +225,11 @@ async def stop(process: asyncio.subprocess.Process) -> None:
 
 
 def end_all() -> None:
-    """End every group at once, from any thread: for a process that has no time to wait."""
+    """End every group at once, and the orphans, from any thread: for a process that has no time to wait."""
     for pid in tuple(_living):
         kill_group(pid)
+    _living.clear()  # the orphans of a group are adopted when its leader is gone
+    end_adopted()
 
 
 def kill_group(pid: int) -> None:
@@ -275,17 +277,48 @@ adopts = False
 """Set by the command line, whose process is rebut's own: orphans of its tools become its children, to be ended."""
 _adopting = False
 _own: set[int] = set()
-"""Children from before: a shell may have started them and then become rebut."""
+"""Children that are no tool's: a program of the user, and those that a shell started before it became rebut."""
+_of_user = 0
+"""Programs of the user that run now."""
 
 
 def _adopt_orphans() -> None:
     global _adopting
     if adopts and not _adopting and sys.platform == "linux":
-        import ctypes
-
         _adopting = True
         _own.update(_children())
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        _adopt_or_not()
+
+
+def _adopt_or_not() -> None:
+    """Adopt orphans, unless they may be those of a program of the user: an editor leaves its windows open."""
+    if _adopting:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, int(not _of_user), 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+async def run_for_user(argv: Sequence[str], *, stdout: int) -> int:
+    """Run a program that the user works with, such as an editor, and return its exit code.
+
+    Whatever it leaves running is the user's. If this is cancelled, it is asked to end, and may save its work.
+    """
+    global _of_user
+    _of_user += 1
+    _adopt_or_not()
+    try:
+        child = await asyncio.create_subprocess_exec(*argv, stdout=stdout)
+        _own.add(child.pid)
+        try:
+            return await child.wait()
+        except asyncio.CancelledError:
+            _of_user += 1  # it may run on for a while: nothing is adopted from here on
+            if child.returncode is None:
+                child.terminate()
+            raise
+    finally:
+        _of_user -= 1
+        _adopt_or_not()
 
 
 def end_adopted() -> None:

@@ -19,10 +19,13 @@ def started(pid: int) -> str:
         pass
     if Path("/proc/self").exists():
         return ""
+    import os
     import subprocess
 
+    same = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}  # `ps` writes a date as the language and the time zone have it
     with suppress(OSError, subprocess.SubprocessError):  # macOS
-        shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, timeout=5)
+        command = ["ps", "-o", "lstart=", "-p", str(pid)]
+        shown = subprocess.run(command, env=same, capture_output=True, text=True, timeout=5)
         return shown.stdout.strip()
     return ""
 

@@ -32,6 +32,11 @@ AFTER = 80
 """Characters after a secret that show where it ends or what it is: the mark that closes an element, its name."""
 LATE = re.compile(r"PRIVATE KEY|[\"'][dk]\\?[\"']\s*:|(?i:pass|seed.?)phrase|(?i:mnemonic)")
 """The beginning of secrets that are recognised only by something far behind it: a key's last line, a JWK's `kty`."""
+UNFINISHED = re.compile(
+    r"(?i:insert into)\s[^()]{1,100}\([^()]{1,400}+\)\s?(?i:values)\s?\([^()]{0,800}+\Z"
+    r"|(?i:pass|pwd|pw|psk|kennwort)[^\s\"'`]{0,40}\s{0,8}[^\s\"'`]{0,8}\s{0,8}[\"'`][a-z]{2,}(?: [a-z]*){0,23}\Z"
+)
+"""The same at the end of an unfinished text: a row of SQL before its last bracket, words before their last quote."""
 SHORT = 80
 MOST_SEEN = 100
 MOST_MARKS = 50_000

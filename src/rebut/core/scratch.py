@@ -9,12 +9,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from rebut.core.process_identity import started
 
 STALE = 86_400.0
-"""Seconds after which a folder is removed whose name does not say which process made it."""
+"""Seconds after which a folder is removed if it cannot be found out whether the process that made it still runs."""
 _cleaned: set[Path] = set()
 
 
@@ -31,7 +32,8 @@ def scratch_folder(env: Mapping[str, str]) -> Path:
         with suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             _remove_remains(place)
-            return Path(tempfile.mkdtemp(prefix=f"run-{os.getpid()}-{_since(os.getpid())}-", dir=place))
+            own = f"run-{processes_of()}-{os.getpid()}-{_since(os.getpid())}-"
+            return Path(tempfile.mkdtemp(prefix=own, dir=place))
     return Path(tempfile.mkdtemp(prefix="rebut-"))
 
 
@@ -45,18 +47,32 @@ def temporary_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@cache
+def processes_of() -> str:
+    """A name for the machine, or the container, whose processes this one can see: others may share the user's home."""
+    import zlib
+
+    parts = [os.uname().nodename]
+    with suppress(OSError):  # not Linux
+        parts += [Path("/proc/sys/kernel/random/boot_id").read_text(), os.readlink("/proc/self/ns/pid")]  # noqa: PTH115
+    return f"{zlib.crc32(''.join(parts).encode()):08x}"
+
+
 def _since(pid: int) -> str:
     return re.sub(r"\W", "", started(pid))
 
 
 def _remove_remains(place: Path) -> None:
-    """Remove the folders of runs that were killed: once in a process, those whose process no longer exists."""
+    """Remove the folders of runs that were killed: once in a process, those whose process no longer exists.
+
+    Whether a process of another machine or container exists cannot be seen here: its folder is removed after a day.
+    """
     if place in _cleaned:
         return
     _cleaned.add(place)
     for old in place.glob("run-*"):
         with suppress(OSError):
-            named = re.fullmatch(r"run-(\d+)-(\w*)-\w+", old.name)
+            named = re.fullmatch(rf"run-{processes_of()}-(\d+)-(\w*)-\w+", old.name)
             is_over = _since(int(named[1])) != named[2] if named else time.time() - old.stat().st_mtime > STALE
             if is_over and not old.is_symlink():
                 shutil.rmtree(old, ignore_errors=True)

@@ -69,6 +69,8 @@ SIGNS = (
 )
 NEAR = r"(?:(?= ?[\"']?(?P<near>[\w.!%^*~+/=-]{8,100}+)(?:[\"']|\s|;|$)))?"
 """A value of the plainest kind, which needs no further look at what is around it."""
+PADDED = LazyPattern(r"(?::[ ]{0,4})?(?P<value>\w{8,60}=)")
+"""A value in base64 that ends in one `=`, which looks like a type before the sign of an assignment."""
 NAMES = (
     *("passw(?:or[dt]|d)", "passphrase", "passcode", "pwd", "kennwort", "secret", "token", "credentials?", "creds"),
     *("mnemonic", "masterauth", "client-key-data", "requirepass", "key", "pass", "pw", "psk"),
@@ -180,6 +182,9 @@ def _after_names(text: str, low: str, words: Words) -> Iterator[Span]:
                 if _is_near(text[first:last], typed, quoted) and (clear or _is_name(name, text, low, link)):
                     yield first, last
                     continue
+            padded = PADDED.fullmatch(text, *link.span("assign")) if link["assign"] else None
+            if padded and _is_near(padded["value"], typed, False) and (clear or _is_name(name, text, low, link)):
+                yield padded.span("value")
             how = link.lastgroup or ""
             if how == "near":
                 how = next(kind for kind in VALUES if link[kind] is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal, Protocol, get_args
 
 from rebut.core.errors import ParticipantFailed, UsageError
@@ -195,6 +195,8 @@ class Request:
     attempt: int = 1
     schema: Mapping[str, Json] | None = None
     schema_name: str = ""
+    loose_schema: Mapping[str, Json] | None = field(default=None, compare=False)
+    """The schema with optional keys, for the embedded model: it is asked field by field, and only for the others."""
     timeout: float = 240.0
     """Seconds for the whole call, retries included."""
     max_output: int = 4096
@@ -216,8 +218,11 @@ class Request:
 
     @property
     def sampling(self) -> Sampling:
-        """Temperature and seed as the seat has them."""
-        return self.participant.sampling
+        """Temperature and seed as the seat has them; a question that is asked again is drawn with another seed."""
+        own = self.participant.sampling
+        if own.seed is None or self.attempt == 1:
+            return own
+        return replace(own, seed=(own.seed + self.attempt - 1) % 2**31)
 
     @property
     def whole(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
@@ -65,8 +67,8 @@ class Cite(Form):
     """One piece of evidence."""
 
     place: str = Field(
-        description="path:line, path:first-last, commit ID, a section of the text under debate, a URL, "
-        "'benchmark: …' or 'documented: …'"
+        description="a file's path, a colon and the line, or the first and last line joined by a hyphen; or a commit, "
+        "a section of the text under debate, a URL, a benchmark or documented behaviour"
     )
     quote: str = Field(default="", description="the words or code at that place, copied exactly; empty for none")
 
@@ -77,6 +79,60 @@ class Cite(Form):
 def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
     """The evidence of a statement."""
     return tuple(c.evidence() for c in cites)
+
+
+LATER: dict[str, Any] = {"x-later": True}
+"""Marks a field that makes sense only once there are points: it is not in the schema before that."""
+ASKED: dict[str, Any] = {"x-asked": True}
+"""Marks an optional field for which the embedded model is asked, too: without it the reply would say nothing."""
+NO_ID = ("", "-", "–", "none", "null", "n/a", "na", "new", "no")
+
+
+def _id(value: Any) -> Any:
+    """Models fill in a field that they cannot leave out: a word for nothing, or a value that is no text, is nothing."""
+    if not isinstance(value, str):
+        return ""
+    return "" if value.strip().casefold() in NO_ID else value
+
+
+SameAs = Annotated[
+    str,
+    BeforeValidator(_id),
+    Field(
+        default="",
+        description="the id of an earlier one that is the same issue; empty for none",
+        json_schema_extra=LATER,
+    ),
+]
+
+
+def sent_schema(schema: Mapping[str, Any], *, first: bool) -> dict[str, Any]:
+    """The JSON schema of a form as a model gets it.
+
+    Every key is required, so that a grammar that writes required keys first keeps their order: reasons before the
+    conclusion. Titles and defaults are left out: they say nothing that the names do not. Before there are points
+    (`first`), fields about earlier points are left out. A reply that lacks an optional key is still read.
+    """
+    out: dict[str, Any] = {"title": schema["title"], **_asked(schema, first)}
+    while unused := set(out.get("$defs", ())) - set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(out))):
+        for name in unused:
+            del out["$defs"][name]
+    return out
+
+
+def _asked(node: Any, first: bool) -> Any:
+    if isinstance(node, list):
+        return [_asked(one, first) for one in node]
+    if not isinstance(node, dict):
+        return node
+    dropped = {"title", "default", "x-later", "x-asked", *(("description",) if "properties" in node else ())}
+    out = {key: _asked(value, first) for key, value in node.items() if key not in dropped or isinstance(value, dict)}
+    for key in ("properties", "$defs"):
+        if isinstance(names := node.get(key), dict):
+            out[key] = {n: _asked(one, first) for n, one in names.items() if not (first and one.get("x-later"))}
+    if "properties" in out:
+        out["required"] = list(out["properties"])
+    return out
 
 
 def _cites(value: Any) -> Any:

@@ -67,13 +67,7 @@ def seated(record: Record) -> tuple[Seated, ...]:
 
 def described(record: Record) -> list[str]:
     """Notes that follow from the record: fallbacks, remarks of providers, replies that broke the rules twice."""
-    notes = record.notes
-    for key, fact in record.facts.items():
-        if key.startswith("fallback@") and isinstance(fact.value, dict):
-            seat, why = key.removeprefix("fallback@"), fact.value["why"]
-            own = next((str(row["spec"]) for row in record.opened.seats if row["seat"] == seat), seat)
-            did = "answered" if record.spoke_for(seat) else "was to answer, and gave no answer,"
-            notes.append(f"{seat}: {fact.value['spec']} {did} for {own}, as a fallback ({why})")
+    notes = [*record.notes, *fallbacks(record)]
     for call in record.calls.values():
         seat = seat_of(call.key)
         for attempt in call.attempts.values():
@@ -82,6 +76,29 @@ def described(record: Record) -> list[str]:
             notes += [f"{call.key}: {call.answered.unread}"] if call.answered.unread else []
             notes += [f"{call.key}: {complaint}" for complaint in call.answered.complaints]
     return notes
+
+
+def fallbacks(record: Record) -> list[str]:
+    """Which model answered for which, and why."""
+    notes = []
+    for key, fact in record.facts.items():
+        if key.startswith("fallback@") and isinstance(fact.value, dict):
+            seat, why = key.removeprefix("fallback@"), fact.value["why"]
+            did = "answered" if record.spoke_for(seat) else "was to answer, and gave no answer,"
+            notes.append(f"{seat}: {fact.value['spec']} {did} for {_seated_as(record, seat)}, as a fallback ({why})")
+    return notes
+
+
+def stood_in(record: Record, key: str) -> str:
+    """Who gave the answer under this key instead of the seat's own model; empty if that model did."""
+    call, seat = record.calls.get(key), seat_of(key)
+    spec = record.stand_in(seat)
+    gave = [asked.spec for asked, attempt in call.returned if asked and attempt.outcome == "ok"] if call else []
+    return f"{spec} answered for {_seated_as(record, seat)}, as a fallback." if spec and gave[-1:] == [spec] else ""
+
+
+def _seated_as(record: Record, seat: str) -> str:
+    return next((str(row["spec"]) for row in record.opened.seats if row["seat"] == seat), seat)
 
 
 def doubts_of(record: Record, judge: str = "", silent: Sequence[str] = ()) -> list[Doubt]:

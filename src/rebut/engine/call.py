@@ -102,8 +102,9 @@ async def call_once(
         prompt=prompt,
         followup=step.followup,
         attempt=number,
-        schema=_json_schema(q.schema) if q.schema else None,
+        schema=_json_schema(q.schema, not runtime.ledger.points) if q.schema else None,
         schema_name=q.schema.__name__ if q.schema else "",
+        loose_schema=_loose_schema(q.schema) if q.schema else None,
         timeout=min(runtime.limits.timeout, max(1.0, left)),
         patience=max(1.0, left),
         max_output=q.max_output + connection.thinking,
@@ -120,7 +121,9 @@ async def call_once(
     finally:
         sending.over = True
     took = time.monotonic() - began
-    if attempt.outcome == "timeout" and (request.timeout < runtime.limits.timeout or took >= request.patience):
+    # A model may also give up by itself, or a tool by its own limit, long before the minutes are used up.
+    shortened = request.timeout < runtime.limits.timeout and took >= 0.9 * request.timeout
+    if attempt.outcome == "timeout" and (shortened or took >= request.patience):
         cap = shown("minutes", runtime.limits.minutes or 0)
         hint = f"Raise it with {flag('minutes')}."
         why = f"the limit of {cap} cut this call off after {took:.0f} s"
@@ -187,9 +190,16 @@ class _Sending:
 
 
 @lru_cache(maxsize=256)
-def _json_schema(form: type[Form]) -> Mapping[str, Json]:
+def _loose_schema(form: type[Form]) -> dict[str, Json]:
     """Cached: pydantic takes longer to generate a schema than the rest of a call takes."""
     return form.model_json_schema()
+
+
+@lru_cache(maxsize=256)
+def _json_schema(form: type[Form], first: bool) -> Mapping[str, Json]:
+    from rebut.domain.forms import sent_schema
+
+    return sent_schema(_loose_schema(form), first=first)
 
 
 async def _attempt(runtime: Runtime, request: Request, sending: _Sending) -> Attempt:

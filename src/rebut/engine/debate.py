@@ -18,6 +18,7 @@ from rebut.domain import ledger as ledgers, prompts
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Same, Slip
 from rebut.domain.limits import MAX_OUTPUT, shown
+from rebut.domain.session_status import fallbacks, stood_in
 from rebut.engine.ask import Check, GivenUp, Question, settle
 from rebut.engine.output_files import write_files
 from rebut.engine.runtime import Rounds, Runtime
@@ -219,6 +220,20 @@ class Debate:
     def spoke_for(self, who: Participant) -> str:
         """The fallback that has answered for a seat; empty if none has."""
         return self._runtime.record.spoke_for(who.seat)
+
+    def stood_in(self, key: str) -> str:
+        """A sentence on the fallback that gave the answer under a key; empty if the seat's own model did."""
+        return stood_in(self._runtime.record, key)
+
+    @property
+    def fallbacks(self) -> list[str]:
+        """Which model answers for which, and why, as far as the debate has come. For files, not for prompts."""
+        return fallbacks(self._runtime.record)
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user was told before the first call. Not for prompts."""
+        return self._runtime.record.notes
 
     def independent(self, spec: str, *others: Participant) -> bool:
         """Whether a model that has answered is of another family than these participants, as far as is known."""

@@ -21,7 +21,7 @@ _CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`"}
 # What may follow the end of a text: the end of what contains it, a comma and the next thing, or the next name below it.
 _AFTER = re.compile(
     r"\s*+(?:[}\]]|$|//|/\*|,\s*+(?:[\"'“‘`{\[}\]/#-]|\d|$|(?:true|false|null|none)\b|[\w$-]++\s*+:)"
-    r")|\s*\n\s*+[\"'“‘][^\"'“”’\n]*+[\"'”’]\s*+:",
+    r")|[^\S\n]*+\n\s*+[\"'“‘][^\"'“”’\n]*+[\"'”’]\s*+:",
     re.I,
 )
 _COMMENT = re.compile(r"//|/\*|\s#")

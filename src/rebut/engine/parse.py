@@ -43,8 +43,8 @@ BROKEN = (
 )
 TWICE = "the reply names a field twice in one object; name each once"
 DIFFERENT = "the reply has several JSON objects that differ; give the one that counts"
-_ANY_OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[^`]*$")
-_OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*(?:json\w*)?[ \t]*$", re.I)
+_ANY_OPENING = re.compile(r"[ \t]*(`{3,}+|~{3,}+)[^`]*$")
+_OPENING = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(?:json\w*+)?[ \t]*+$", re.I)
 _SIGNS = re.compile(r'\\.|["{}]', re.S)
 
 

@@ -49,7 +49,7 @@ class Ended:
     error: RebutError | None = None
     """Neither: the debate continues, or was interrupted."""
     so_far: Mapping[str, Json] = field(default_factory=dict)
-    """The data of the best result so far, for a debate that was interrupted."""
+    """The data of the best result so far, for a debate that continues or was interrupted."""
 
     @property
     def ledger(self) -> Ledger:

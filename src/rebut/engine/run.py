@@ -38,13 +38,15 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
     steering = steering_of(runtime, plan)
     control.under_way.append(steering)
 
+    debate = debate_of(runtime, plan)
+
     async def publish() -> list[str]:
-        return await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings))
+        return await _write_artifacts(runtime, plan, _unfinished(runtime, plan, debate))
 
     runtime.publish = publish
     runtime.working_time.start()
     try:
-        return await _to_the_end(runtime, plan)
+        return await _to_the_end(runtime, plan, debate)
     finally:
         runtime.working_time.stop()
         control.under_way.remove(steering)
@@ -60,9 +62,8 @@ async def replay(plan: Plan, environment: Environment, record: Record) -> Outcom
     return _filled(outcome, runtime, plan) if outcome.complete else outcome
 
 
-async def _to_the_end(runtime: Runtime, plan: Plan) -> Outcome:
+async def _to_the_end(runtime: Runtime, plan: Plan, debate: Debate) -> Outcome:
     """Run the protocol, write its files and close the session. A deadline gives a partial outcome instead."""
-    debate = debate_of(runtime, plan)
     try:
         outcome = await plan.protocol.run(debate)
     except DeadlineReached as error:
@@ -71,8 +72,7 @@ async def _to_the_end(runtime: Runtime, plan: Plan) -> Outcome:
         await runtime.sync()
         return partial
     except (Interrupted, asyncio.CancelledError):
-        known = plan.protocol.partial(debate).data if plan.protocol.partial and runtime.record.answers else {}
-        await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, so_far=known))
+        await _write_artifacts(runtime, plan, _unfinished(runtime, plan, debate))
         await runtime.sync()
         raise
     except (ParticipantFailed, TooFewReplies, Aborted) as error:
@@ -92,6 +92,12 @@ async def _to_the_end(runtime: Runtime, plan: Plan) -> Outcome:
     await runtime.append(Closed(outcome=outcome.to_json()))
     Timings.beside(runtime.root).add(runtime.record)
     return outcome
+
+
+def _unfinished(runtime: Runtime, plan: Plan, debate: Debate) -> Ended:
+    """The debate as it is by now, for files that are written before it ends."""
+    known = plan.protocol.partial(debate).data if plan.protocol.partial and runtime.record.answers else {}
+    return Ended(runtime.record, plan.settings, so_far=known)
 
 
 def debate_of(runtime: Runtime, plan: Plan) -> Debate:

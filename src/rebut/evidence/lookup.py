@@ -23,7 +23,11 @@ from rebut.workspace.tree import LiveView, Missing, Text, UnreadableFile, Worksp
 Verdict = Literal["found", "moved", "located", "absent", "uncheckable"]
 
 PLANNED = "described as planned, not yet existing"
+NOT_A_PLACE = "not a place that can be looked up"
+NO_TEXT = "there is no text under discussion to look it up in"
 SHORTEST = 3
+TELLING = 10
+"""Characters, white space aside, from which on a quote can be looked for in files that were not named."""
 SHOWN = 60
 MOST_PARTS = 20
 MOST_HITS = 1_000
@@ -89,7 +93,7 @@ async def _check(citation: Citation, view: Workspace, artifact: str | None, base
     section = _section(citation, Place("section", name=citation.place), artifact)
     if section.mark in ("found", "moved", "located"):
         return section
-    return Mark("uncheckable", citation.place, "not a place that can be looked up")
+    return Mark("uncheckable", citation.place, NOT_A_PLACE)
 
 
 async def _file(citation: Citation, place: Place, view: Workspace, base: str) -> Mark | None:
@@ -161,6 +165,26 @@ def _really(start: int, text: Text) -> str:
     return f"line {start} is: {cut(shown, SHOWN)}"
 
 
+async def by_quote(citation: Citation, view: Workspace, paths: Sequence[str]) -> Mark | None:
+    """The mark of a citation that names no file which exists, if its quote is at exactly one place in these files.
+
+    Small models copy the description of a place, or misspell a path, and still quote what is there.
+    """
+    place = citation.parsed
+    if len("".join(citation.quote.split())) < TELLING or place.kind in ("url", "commit"):
+        return None
+    if place.path and not isinstance((await _open(place.path, view, ""))[0], Missing):
+        return None
+    hits: list[str] = []
+    for path in paths:
+        read = await view.read(path)
+        if isinstance(read, Text):
+            hits += [f"{path}:{line}" for line in _lines_with(citation.quote, read.lines)]
+    if len(hits) != 1:
+        return None
+    return Mark("moved", citation.place, f"no such place; the quote is at {hits[0]}", hits[0])
+
+
 async def _commit(citation: Citation, place: Place, view: Workspace) -> Mark:
     history = await view.history()
     if history == "none":
@@ -185,7 +209,7 @@ NUMBER = re.compile(r"(?<!\d)\d+(?:[.)]\d+)*[.)]?\s+")
 
 def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
     if artifact is None:
-        return Mark("uncheckable", citation.place, "there is no text under discussion to look it up in")
+        return Mark("uncheckable", citation.place, NO_TEXT)
     text = Text.of("the text", artifact)
     if place.start:
         mark = _in_lines(citation, place, text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rebut.core.citation_syntax import Citation, find
 from rebut.domain.ledger import NOTHING_KEPT, Evidence
-from rebut.evidence.lookup import PLANNED, check
+from rebut.evidence.lookup import NO_TEXT, NOT_A_PLACE, PLANNED, by_quote, check
 from rebut.workspace.tree import Overlay
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ async def _mark(evidence: Evidence, sides: DebatedVersions, planned: bool = Fals
     # The text under discussion can be cited even if no workspace was kept.
     view = sides.new or Overlay(None, {}, str)
     mark = await check(cited, view, artifact=sides.artifact, other=sides.old, planned=planned)
+    if mark.mark == "absent" or (mark.mark == "uncheckable" and mark.note in (NOT_A_PLACE, NO_TEXT)):
+        mark = await by_quote(cited, view, sides.changed) or mark
     if sides.new is None and mark.mark == "uncheckable" and mark.note != PLANNED:
         return nowhere
     # A moved quote is corrected: later readers should look where it really is.

@@ -238,11 +238,13 @@ class Record:
 
 
 def _worked(before: Line, line: Line) -> float:
-    """Seconds of work between two events of one run. Journals of earlier versions have the time of day only."""
+    """Seconds of work between two events of one run. Journals of earlier versions have the time of day only.
+
+    Below 0 if a person answered in between: what models did meanwhile was counted, and is not work of the debate.
+    """
     if line.ran is None:
         return seconds(line.at) - seconds(before.at)
-    earlier = before.ran or 0
-    return (line.ran - earlier if line.ran >= earlier else line.ran) / 1000
+    return (line.ran - (before.ran or 0)) / 1000
 
 
 def seat_of(key: str) -> str:

@@ -11,7 +11,6 @@ from rebut.domain.review_result import ReviewFinding, ReviewResult
 from rebut.reports.terminal import hanging, labelled, shown_spec
 from rebut.workspace.diff import line_counts
 from rebut.workspace.targets.target import Target
-from rebut.workspace.targets.unread import unread_files
 
 MOST_BLOCKS = 10
 """Findings that are shown with their code; further ones get one line each."""
@@ -93,7 +92,7 @@ def doubtful(outcome: Outcome, target: Target) -> str:
     why: list[str] = []
     for doubt in outcome.doubts:
         if doubt.kind == "files unread":
-            unread = len(unread_files(target.left_out).doubtful)
+            unread = sum(note.startswith("not read: ") for note in outcome.notes)
             why.append(f"{unread} of {counted(unread + len(target.changes), 'file')} not read")
         elif "conclusive" in doubt.denies:
             why.append(cut(doubt.said or doubt.kind, 160))

@@ -555,6 +555,8 @@ class DebatedVersions:
     """A fingerprint of the version that is discussed; empty for the one that the debate opened with."""
     opened: Workspace | None = field(default=None, repr=False)
     """The new side as it was at first: later versions are overlays on it."""
+    changed: tuple[str, ...] = ()
+    """The files of the change under discussion."""
 
     @classmethod
     def of(
@@ -567,7 +569,8 @@ class DebatedVersions:
         before = {c.old_path or c.path: c.before for c in target.changes}
         new = Overlay(_at(view, target.new), after, redact, root=root, never=never)
         old = Overlay(_at(view, target.base) if target.base else None, before, redact, root=root, never=never)
-        return cls(new, old if target.changes else None, target.text or None, opened=new)
+        changed = tuple(c.path for c in target.changes if c.after is not None)
+        return cls(new, old if target.changes else None, target.text or None, opened=new, changed=changed)
 
     def take_up(self, files: dict[str, str | None], text: str, modes: Mapping[str, str] | None = None) -> None:
         """Continue with a later version: the files that it changes, and its text."""

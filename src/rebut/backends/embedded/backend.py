@@ -74,7 +74,7 @@ class Local:
         )
 
     def _answer(self, request: Request, window: Window) -> str:
-        schema = request.schema
+        schema = request.loose_schema or request.schema
         if not self.small:
             whole = joined(schema_in_prompt(request) if schema else request.prompt, request.followup)
             window.open(lambda most: shortened(whole, most), self._window // 2 * _CHARACTERS)

@@ -140,7 +140,7 @@ class _Form:
             inner = f"{label}, {_spaced(name)}" if label else _spaced(name)
             if self._is_id_list(resolved, about):
                 out[name] = self._id_list(name, inner)
-            elif name in schema.get("required", ()):
+            elif name in schema.get("required", ()) or part.get("x-asked"):
                 takes = given if resolved.get("type") == "string" and "enum" not in resolved else ""
                 out[name] = self._fill(part, inner, about, takes)
                 given = "" if takes else given

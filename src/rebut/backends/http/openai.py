@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from rebut.backends.http.schemas import NOT_KNOWN, schema_blamed, schema_in_prompt, schema_label
+from rebut.backends.http.schemas import NOT_KNOWN, closed, schema_blamed, schema_in_prompt, schema_label
 from rebut.backends.http.wire import PartialReply, Wire, count
 from rebut.core.json_value import Json
 from rebut.core.types import Request, Usage
@@ -40,9 +40,9 @@ class OpenAI(Wire):
             if "response_format" in without:
                 text = schema_in_prompt(request)
             else:
-                # Strict mode supports only a part of JSON schema; the engine validates in any case.
-                schema: dict[str, Json] = {"name": schema_label(request), "schema": dict(request.schema)}
-                body["response_format"] = {"type": "json_schema", "json_schema": {**schema, "strict": False}}
+                # A server without strict mode ignores it; the engine validates in any case.
+                schema: dict[str, Json] = {"name": schema_label(request), "schema": closed(request.schema)}
+                body["response_format"] = {"type": "json_schema", "json_schema": {**schema, "strict": True}}
                 sent.add("response_format")
         if request.followup:
             # One message, not two: several chat templates refuse two user messages in a row.

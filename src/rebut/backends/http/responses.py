@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from rebut.backends.http.schemas import schema_blamed, schema_in_prompt, schema_label
+from rebut.backends.http.schemas import closed, schema_blamed, schema_in_prompt, schema_label
 from rebut.backends.http.wire import PartialReply, Wire, count
 from rebut.core.json_value import Json
 from rebut.core.types import Request, Usage
@@ -45,8 +45,8 @@ class Responses(Wire):
             if "text" in without:
                 text = schema_in_prompt(request)
             else:
-                schema: dict[str, Json] = {"name": schema_label(request), "schema": dict(request.schema)}
-                body["text"] = {"format": {"type": "json_schema", **schema, "strict": False}}
+                schema: dict[str, Json] = {"name": schema_label(request), "schema": closed(request.schema)}
+                body["text"] = {"format": {"type": "json_schema", **schema, "strict": True}}
                 sent.add("text")
         content: list[Json] = [{"type": "input_text", "text": text}]
         if request.followup:

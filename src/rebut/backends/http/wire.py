@@ -112,7 +112,9 @@ class Wire(ABC):
         return failed
 
     def worst_case(self, input_tokens: int, output_tokens: int) -> float | None:
-        """The most that a call of this size can cost."""
+        """The most that a call of this size can cost; None if its price is unknown, as on this machine."""
+        if self._address.local:
+            return None  # else a dollar limit would count on prices that no call is recorded with
         from rebut.backends.http.prices import worst_case
 
         return worst_case(self._model, self._provider, input_tokens, output_tokens, writes=self.marks_cache)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import select
@@ -17,6 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from rebut.core import process
 from rebut.core.files import read
 
 # Whole colour and cursor sequences are removed. Of longer sequences (titles, links) only the control characters are
@@ -201,12 +201,7 @@ class Editor:
 async def _run(command: Sequence[str]) -> int:
     """The exit code of an editor, which draws on standard error like everything else that is shown to the person."""
     with _terminal_restored():
-        child = await asyncio.create_subprocess_exec(*command, stdout=sys.stderr.fileno())
-        try:
-            return await child.wait()
-        finally:
-            if child.returncode is None:
-                child.terminate()
+        return await process.run_for_user(command, stdout=sys.stderr.fileno())
 
 
 def _answer(file: Path, question: str) -> str:

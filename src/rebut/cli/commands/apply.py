@@ -66,7 +66,7 @@ def _patch(record: Record, outcome: Outcome, findings: tuple[str, ...]) -> str:
     from rebut.ci.apply import final_patch
     from rebut.ci.recorded_reviews import reviewed_target
     from rebut.core.errors import UsageError
-    from rebut.protocols.cross.versions import fixes
+    from rebut.domain.fixes import fixes
     from rebut.workspace.diff import BothTexts, section
 
     made = outcome.review

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from rebut.core.json_value import Json
-from rebut.core.text import inline
 from rebut.domain.review_result import ReviewResult
-from rebut.domain.session_status import described
+from rebut.domain.session_status import fallbacks
 from rebut.engine.protocol import Artifact, Ended
+from rebut.protocols.cross import render
 from rebut.protocols.cross.settings import FOLDER
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import GIVEN, ArtifactVersion
@@ -28,7 +27,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
     target = Target.from_json(_value(record))
     made = ReviewResult.from_json(data["contract"]) if "contract" in data else None
     versions = [v for v in data.get("versions", ()) if isinstance(v, dict)]
-    files = {"artifact.md": artifact(target), "metadata.json": _json(metadata(ended, target, made))}
+    files = {"artifact.md": render.artifact(target), "metadata.json": _json(metadata(ended, target, made))}
     files |= {f"round-{n}-input.md": text for n, text in inputs(record).items()}
     files |= {str(name): str(text) for name, text in data.get("pages", {}).items()}
     for version in versions:
@@ -38,31 +37,19 @@ def artifacts(ended: Ended) -> list[Artifact]:
             files[f"artifact-v{version['version']}.md"] = f"{version['text'].rstrip()}\n"
         if patch := patch_of(version):
             files[f"artifact-v{version['version']}.patch"] = patch
+        if patch := str(version.get("text_patch") or ""):
+            files[f"artifact-v{version['version']}-text.patch"] = patch
     if made:
         files["decision.json"] = _json(decision(ended, made, versions))
         files["summary.md"] = made.markdown(ended.outcome.heading if ended.outcome else "ABORTED", fallbacks(record))
-        patch = patch_of(versions[-1]) if versions else ""
-        if patch and made.decision in ("Compromise", "Accept Opposite"):
-            files["final.patch"] = patch
+        if versions and made.decision in ("Compromise", "Accept Opposite"):
+            final = {
+                "final.patch": patch_of(versions[-1]),
+                "final-text.patch": str(versions[-1].get("text_patch") or ""),
+            }
+            files |= {name: patch for name, patch in final.items() if patch}
     base = f"{ended.settings.state_dir}/{name_of(record)}" if ended.settings.state_dir else FOLDER
     return [Artifact(f"{base}/{name}", text) for name, text in files.items()]
-
-
-def artifact(target: Target) -> str:
-    """`artifact.md`: the artifact as the user gave it."""
-    if target.given and (target.file or not target.scope):
-        return target.given
-    parts = [text.rstrip("\n")] if (text := target.given or target.text) else []
-    if target.diff:
-        parts.append(_fenced(target.diff, "diff"))
-    elif target.changes:
-        parts += [f"## {inline(c.path)}\n\n{_fenced(c.after)}" for c in target.changes if c.after is not None]
-    return "\n\n".join(parts) + "\n"
-
-
-def _fenced(text: str, kind: str = "") -> str:
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
-    return f"{fence}{kind}\n{text.rstrip(chr(10))}\n{fence}"
 
 
 def inputs(record: Record) -> dict[int, str]:
@@ -98,7 +85,7 @@ def metadata(ended: Ended, target: Target, made: ReviewResult | None) -> dict[st
         "mode": ended.settings.mode,
         "limits": dict(record.limits),
         "seats": [{"seat": row["seat"], "spec": row["spec"]} for row in record.opened.seats],
-        "fallbacks": fallbacks(record),
+        "fallbacks": list(fallbacks(record)),
         "workspace": record.opened.workspace,
         "timestamp": record.lines[0].at,
         "finished": record.lines[-1].at,
@@ -118,16 +105,11 @@ def decision(ended: Ended, made: ReviewResult, versions: list[dict[str, Json]]) 
         "heading": outcome.heading if outcome else "ABORTED",
         "conclusive": bool(outcome and outcome.conclusive),
         "error": ended.error.message if ended.error else None,
-        "fallbacks": fallbacks(ended.record),
+        "fallbacks": list(fallbacks(ended.record)),
         "concentration": made.concentration(),
         "versions": [{"version": v["version"], "by": v["by"], "changes": v["changes"]} for v in versions],
         "timestamp": ended.record.lines[-1].at,
     }
-
-
-def fallbacks(record: Record) -> list[Json]:
-    """Which model answered for which, and why."""
-    return [note for note in described(record) if ", as a fallback (" in note]
 
 
 def final_artifact(target: Target, final: ArtifactVersion, decision: str, state: CrossState) -> str:
@@ -137,13 +119,11 @@ def final_artifact(target: Target, final: ArtifactVersion, decision: str, state:
         return f"not written: {what} as it was, with the critic's findings, to be fixed by hand"
     if final.n == 1:
         return f"{what} as it was ({target.scope or 'artifact.md'})"
-    patch = f"artifact-v{final.n}.patch" if decision == "Stopped" else "final.patch"
-    over = (
-        f"for {target.file or GIVEN}"
-        if final.whole and (target.file or not target.scope)
-        else "on top of the change that was reviewed"
-    )
-    parts = [f"{patch}, {over}"] if final.patch or final.exact else []
+    name = f"artifact-v{final.n}" if decision == "Stopped" else "final"
+    of_text = final.whole and not target.is_beside_change
+    over = f"for {target.file or GIVEN}" if of_text else "on top of the change that was reviewed"
+    parts = [f"{name}.patch, {over}"] if patch_of(final.to_json()) else []
+    parts += [f"{name}-text.patch, for {GIVEN}"] if final.text_patch else []
     rewritten = final.whole or (final.text and final.text != state.versions[0].text)
     parts += [f"artifact-v{final.n}.md"] if rewritten else []
     undecided = ", which was not decided on" if decision == "Stopped" else ""
@@ -151,9 +131,14 @@ def final_artifact(target: Target, final: ArtifactVersion, decision: str, state:
 
 
 def patch_of(version: Mapping[str, Any]) -> str:
-    """The patch as git accepts it, if that is on record; bytes that are not UTF-8 as lone surrogates."""
+    """The patch as git accepts it, if that is on record; bytes that are not UTF-8 as lone surrogates.
+
+    Empty if only a text that was given beside a change differs: its patch is another one.
+    """
     exact = base64.b64decode(version.get("exact") or "")
-    return exact.decode("utf-8", "surrogateescape") if exact else str(version["patch"])
+    if not exact:
+        return "" if version.get("text_patch") else str(version["patch"])
+    return exact.decode("utf-8", "surrogateescape")
 
 
 def name_of(record: Record) -> str:

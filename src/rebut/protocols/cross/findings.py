@@ -59,10 +59,3 @@ def for_programs(ledger: Ledger, rule_based: bool) -> tuple[Finding, ...]:
         )
         for p in ledger.points
     )
-
-
-def lines_of(place: str) -> tuple[str, int, int] | None:
-    """The path, the first and the last line that a place names; None if it names no line."""
-    path, _, lines = place.rpartition(":")
-    first, _, last = lines.partition("-")
-    return (path, int(first), int(last if last.isdecimal() else first)) if first.isdecimal() else None

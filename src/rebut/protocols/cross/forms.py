@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import FOLDED, Cites, Form, Glance, Need, Severity, cited, no_items
+from rebut.domain.forms import ASKED, FOLDED, LATER, Cites, Form, Glance, Need, SameAs, Severity, cited, no_items
 from rebut.domain.ledger import MoveKind, Point
 from rebut.domain.review_result import MOVES
 
@@ -22,13 +22,15 @@ class Raised(Form):
     """One finding."""
 
     glance: ClassVar[Glance] = Glance(stays=False)
+    evidence: Cites = Field(
+        default_factory=no_items, description="where it is in the new version, with the line quoted"
+    )
     text: str = Field(description="what is wrong and what its consequence is, in one or two sentences")
-    severity: Severity = Field(description="P1 must not ship, P2 should be fixed before merging, P3 is minor")
     category: Category
-    evidence: Cites = Field(default_factory=no_items, description="path:line in the new version, with the line quoted")
+    severity: Severity = Field(description="P1 must not ship, P2 should be fixed before merging, P3 is minor")
     action: str = Field(default="", description="what to do about it")
     fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
-    same_as: str = Field(default="", description="the id of an earlier finding that this one repeats, such as F2")
+    same_as: SameAs
 
     def point(self, by: str, round: int) -> Point:
         """For the ledger."""
@@ -61,9 +63,11 @@ class Earlier(Form):
 class CodeCritique(Form):
     """The critique of a change."""
 
-    findings: list[Raised] = Field(default_factory=no_items, description="the gravest first")
+    findings: list[Raised] = Field(
+        default_factory=no_items, description="what is wrong, the gravest first", json_schema_extra=ASKED
+    )
     earlier: list[Earlier] = Field(
-        default_factory=no_items, description="one for every finding of earlier rounds; empty in the first round"
+        default_factory=no_items, description="one for every finding of earlier rounds", json_schema_extra=LATER
     )
     agreements: list[str] = Field(default_factory=no_items, description="what is good and should be kept")
     suggestions: list[str] = Field(
@@ -95,7 +99,7 @@ class Weighed(Form):
     reason: str
     severity: Severity = Field(description="the severity that you consider right, whatever the critic said")
     ruling: Annotated[Literal["valid", "invalid", "missing evidence", "fixed"], FOLDED]
-    same_as: str = Field(default="", description="the id of an earlier finding that is the same issue; empty for none")
+    same_as: SameAs
 
     @property
     def move(self) -> MoveKind:

@@ -1,6 +1,6 @@
 """The prompts of a cross review: for the critic, the judge, the writer of a next version and the decider."""
 
-EVIDENCE_RULE = """Each finding names its place (path:line or path:first-last in the new version, or a section of the \
+EVIDENCE_RULE = """Each finding names its place (the file and its lines in the new version, or a section of the \
 text) and quotes the words or code at that place, copied exactly. A program checks every place and quote, in the \
 version under review and on the old side of its diff, and shows the result to the judge. A finding whose quote is not \
 there counts against you: it can never be a P1. A finding that cites nothing carries little weight."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from rebut.core.text import squeeze
+from rebut.core.text import inline, squeeze
 from rebut.core.types import Changed
 from rebut.domain import render as ledgers
+from rebut.domain.fixes import lines_of
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.render import Vocabulary, bullets, section
 from rebut.domain.review_result import ReviewFinding, reason, ruling, severity
 from rebut.protocols.cross import findings as weighing
 from rebut.protocols.cross.forms import CodeCritique, ProposalCritique
+from rebut.workspace.targets.target import Target
 
 LONGEST_LINE = 2_000
 AROUND = 8
@@ -36,6 +39,23 @@ def _status(ledger: Ledger, id: str) -> str:
     word, status = ruling(ledger, point), ledger.status(id)
     judged = f"judged {word}, {severity(ledger, point)}" if word else "not judged yet"
     return f"{judged}, {status}" if status in weighing.OVER else judged
+
+
+def artifact(target: Target) -> str:
+    """`artifact.md`: the artifact as the user gave it."""
+    if target.given and not target.is_beside_change:
+        return target.given
+    parts = [text.rstrip("\n")] if (text := target.given or target.text) else []
+    if target.diff:
+        parts.append(_fenced(target.diff, "diff"))
+    elif target.changes:
+        parts += [f"## {inline(c.path)}\n\n{_fenced(c.after)}" for c in target.changes if c.after is not None]
+    return "\n\n".join(parts) + "\n"
+
+
+def _fenced(text: str, kind: str = "") -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    return f"{fence}{kind}\n{text.rstrip(chr(10))}\n{fence}"
 
 
 def concerns(replies: Sequence[CodeCritique], points: Sequence[Point]) -> str:
@@ -82,7 +102,7 @@ def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
     out: dict[str, str] = {}
     for point in ledger.points:
         for e in point.evidence:
-            place = weighing.lines_of(e.place)
+            place = lines_of(e.place)
             if place and place[0] in texts:
                 path, first, last = place
                 out[e.place] = f"{e.place}\n{excerpt(texts[path], first, last)}"

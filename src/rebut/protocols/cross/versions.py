@@ -11,6 +11,7 @@ from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import tokens
 from rebut.core.types import Changed, ModelSpec, Participant
+from rebut.domain.fixes import fixes, lines_of
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import FENCES, fill
 from rebut.domain.review_result import CHANGED, FIXED, SILENT, Seen
@@ -21,6 +22,7 @@ from rebut.protocols.shared import describe
 from rebut.workspace.diff import CONTEXT, BothTexts, FileChange, Span, meets, parts, section, written
 from rebut.workspace.targets.resolve import whole
 from rebut.workspace.targets.target import Target
+from rebut.workspace.targets.text import split_mixed
 
 PROGRAMS = ("lint", "rules")
 """Participants that write no text: their version is composed from the fixes of the findings."""
@@ -50,6 +52,8 @@ class ArtifactVersion:
     """The text that was given, with this version's code and prose in it; empty if files or a proposal were given."""
     caveat: str = ""
     """Why `git apply` would refuse the patch, if it would."""
+    text_patch: str = ""
+    """Of a text that was given beside a change: the patch for `artifact.md`; empty if the other patch has it."""
 
     def change(self, target: Target) -> tuple[Changed, ...]:
         """The target's change with the files of this version."""
@@ -77,6 +81,7 @@ class ArtifactVersion:
             "changes": [*self.changes],
             "exact": self.exact,
             "whole": self.whole,
+            "text_patch": self.text_patch,
         }
 
 
@@ -159,8 +164,8 @@ async def _in_given_text(r: Debate, version: ArtifactVersion) -> ArtifactVersion
     if not text:
         return version
     version = replace(version, whole=text)
-    if target.scope and not target.file:
-        return version  # files were given as well: the patch is for those
+    if target.is_beside_change:
+        return await _beside_change(r, version)
     path, sides = target.file or GIVEN, BothTexts(target.given, text)
 
     async def draw() -> Json:
@@ -171,6 +176,34 @@ async def _in_given_text(r: Debate, version: ArtifactVersion) -> ArtifactVersion
     made = await r.once("whole", draw, of=[path, target.given, text])
     assert isinstance(made, dict)
     return replace(version, exact=str(made["exact"]), caveat=str(made["caveat"]))
+
+
+async def _beside_change(r: Debate, version: ArtifactVersion) -> ArtifactVersion:
+    """The version of a change and of a text that was given beside it: a patch for the files, and one for the text.
+
+    If the text is a file of the workspace, one patch is for both. The blocks of the text are not files.
+    """
+    target, names = r.target, {block.name for block in split_mixed(r.target.given)[0]}
+    own = {path: text for path, text in version.files.items() if path not in names}
+    modes = {path: mode for path, mode in version.modes.items() if path not in names}
+    path, before, after = target.file, target.given, version.whole
+    if not path:
+        path = GIVEN
+        before, after = (render.artifact(replace(target, given=text)) for text in (before, after))
+
+    async def draw() -> Json:
+        sides = BothTexts(before, after)
+        text = section(path, before, after, sides.differences(), sides=sides) if before != after else ""
+        drawn = _read(await _drawn(r, own, modes)) if own else {"patch": "", "exact": "", "caveat": ""}
+        exact, caveats = base64.b64decode(drawn["exact"]) or drawn["patch"].encode(), [drawn["caveat"]]
+        if target.file:
+            more, caveat = await r.as_it_stands(text, {path: after})
+            exact, text, caveats = exact + more, "", [*caveats, caveat]
+        return {"exact": base64.b64encode(exact).decode(), "caveat": "; ".join(filter(None, caveats)), "text": text}
+
+    made = await r.once("whole", draw, of=[path, before, after, dict[str, Json](own)])
+    assert isinstance(made, dict)
+    return replace(version, exact=str(made["exact"]), caveat=str(made["caveat"]), text_patch=str(made["text"]))
 
 
 async def _drawn(r: Debate, files: Mapping[str, str | None], modes: Mapping[str, str]) -> dict[str, Json]:
@@ -234,36 +267,6 @@ async def _composed(
     return await _in_given_text(r, version)
 
 
-def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, str], set[str]]:
-    """The files with fixes in place of the lines that their findings cite, and the ids of these findings.
-
-    Of two fixes that overlap, the first is applied.
-    """
-    wanted: dict[str, list[tuple[int, int, str]]] = {}
-    ids = set[str]()
-    for issue in points:
-        # Of an issue that was raised more than once, the last fix counts: its lines are those of the latest version.
-        point = next((one for one in reversed(issue.wordings) if one.fix), issue)
-        place = weighing.lines_of(point.evidence[0].place) if point.evidence else None
-        # A moved quote was found by its first line alone, so the lines that its fix would replace are not known.
-        sure = point.evidence and point.evidence[0].mark in ("found", "located")
-        if point.fix and sure and place and place[0] in texts:
-            path, start, end = place
-            taken = wanted.setdefault(path, [])
-            inside = 1 <= start <= end <= texts[path].count("\n") + 1
-            if inside and not any(start <= b and a <= end for a, b, _ in taken):
-                taken.append((start, end, point.fix))
-                ids.add(point.id)
-    out = {}
-    for path, edits in wanted.items():
-        rows = texts[path].split("\n")
-        for start, end, fix in sorted(edits, reverse=True):
-            rows[start - 1 : end] = fix.removesuffix("\n").split("\n")
-        if "\n".join(rows) != texts[path]:
-            out[path] = "\n".join(rows)
-    return out, ids
-
-
 # what is known about each finding in the final version
 
 
@@ -312,14 +315,14 @@ def differs(point: Point, versions: Sequence[ArtifactVersion], n: int) -> bool:
 
 def _alike(point: Point, a: ArtifactVersion, b: ArtifactVersion) -> bool:
     """Whether two versions have the same text, and the same content in every file that a finding cites."""
-    places = [place for e in point.evidence if (place := weighing.lines_of(e.place))]
+    places = [place for e in point.evidence if (place := lines_of(e.place))]
     return a.text == b.text and all(a.files.get(path, "") == b.files.get(path, "") for path, *_ in places)
 
 
 def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole: Mapping[str, FileChange]) -> bool:
     """Whether the final version changes the lines that a finding cites, or the text."""
     for cited in point.evidence:
-        place = weighing.lines_of(cited.place)
+        place = lines_of(cited.place)
         if cited.mark == "absent" or place is None or place[0] not in final.files or place[0] not in whole:
             continue
         path, first, last = place
@@ -359,7 +362,7 @@ def outside(ledger: Ledger, target: Target, versions: Sequence[ArtifactVersion])
 
     def inside(point: Point) -> bool:
         version = reviewed_in(point.round, versions)
-        places = [weighing.lines_of(e.place) for e in point.evidence if e.mark != "absent"]
+        places = [lines_of(e.place) for e in point.evidence if e.mark != "absent"]
         return not places or any(place is None or touches(version, place) for place in places)
 
     return frozenset(p.id for p in ledger.points if not any(inside(one) for one in p.wordings))

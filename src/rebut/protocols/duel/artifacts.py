@@ -9,7 +9,9 @@ from typing import Any
 from rebut.core.json_value import Json
 from rebut.core.text import encoded
 from rebut.core.types import ModelSpec
+from rebut.domain.session_status import fallbacks
 from rebut.engine.protocol import Artifact, Ended
+from rebut.record.events import Answered
 from rebut.record.record import Call, Record
 
 
@@ -30,9 +32,11 @@ def artifacts(ended: Ended) -> list[Artifact]:
         "status": status(ended),
         "exchanges": _exchanges(record, seats, data),
         "verdict": _verdict(ended, seats),
-        "timestamp": record.lines[-1].at,
+        "timestamp": record.lines[-1].at if outcome or ended.error else _last_turn(record, data),
         "session": record.opened.id,
     }
+    if found := fallbacks(record):  # a key that the schema does not have, only where there is something to say
+        state["fallbacks"] = found
     base = f"{ended.settings.state_dir}/" if ended.settings.state_dir else ""
     return [Artifact(f"{base}debate/last-debate.json", encoded(state, indent=2).decode() + "\n")]
 
@@ -62,6 +66,15 @@ def _exchanges(record: Record, seats: dict[str, ModelSpec], data: dict[str, Json
         tool = _tool_of(turn, seats[role])
         out.append({"round": n, "role": role, "tool": tool, "response": row["response"], "duration_ms": ms})
     return out
+
+
+def _last_turn(record: Record, data: dict[str, Json]) -> str:
+    """When the last turn ended. A resumed duel has the same text after that turn, so it replaces no later file."""
+    rows = data.get("exchanges")
+    last = rows[-1] if isinstance(rows, list) and rows else None
+    keys = [c.key for c in _turns(record, str(last["role"]), f"r{last['round']}/")] if isinstance(last, dict) else []
+    times = [line.at for line in record.lines if isinstance(line.event, Answered) and line.event.key in keys]
+    return times[-1] if times else record.lines[0].at
 
 
 def _turns(record: Record, role: str, begin: str = "") -> list[Call]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
-from rebut.core.text import counted, squeeze, tame
+from rebut.core.text import counted, inline, squeeze, tame
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
@@ -113,10 +113,14 @@ def uncontested(debate: Debate, state: DuelState) -> Outcome:
         decision=opening.quotable,
         doubts=(Doubt("seats missing", said="the challenger never answered"),),
         stopped=f"the challenger never answered: {debate.stopped}",
-        final=f"{prompts.UNCONTESTED}\n\n{tame(opening.text)}\n",
+        final="\n\n".join([prompts.UNCONTESTED, *_fallbacks(debate), tame(opening.text)]) + "\n",
         data={"position": opening.quotable, "rounds_completed": 0, "exchanges": state.exchanges()},
         worth=Worth(caveat="the challenger never answered, so the first answer is all there is"),
     )
+
+
+def _fallbacks(debate: Debate) -> list[str]:
+    return [f"- {inline(one)}" for one in debate.fallbacks]
 
 
 def undebated(debate: Debate, state: DuelState) -> Outcome:
@@ -127,7 +131,10 @@ def undebated(debate: Debate, state: DuelState) -> Outcome:
         heading="NO VERDICT, THE ANSWERS DIFFER",
         doubts=(Doubt("ended early", said=debate.stopped),),
         stopped=debate.stopped,
-        final="\n\n".join([prompts.UNDEBATED, *(f"## {role}\n\n{tame(text)}" for role, text in sides)]) + "\n",
+        final="\n\n".join(
+            [prompts.UNDEBATED, *_fallbacks(debate), *(f"## {role}\n\n{tame(text)}" for role, text in sides)]
+        )
+        + "\n",
         data={"rounds_completed": 0, "exchanges": state.exchanges()},
     )
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, FOLDED, Cites, Form, Glance, Level, Need, Severity, cited, no_items
+from rebut.domain.forms import CLAIM, FOLDED, Cites, Form, Glance, Level, Need, SameAs, Severity, cited, no_items
 from rebut.domain.ledger import Point
 
 Category = Annotated[Literal["correctness", "security", "developer experience", "other"], FOLDED]
@@ -23,8 +23,8 @@ class Assertion(Form):
 class Opening(Form):
     """The proposer's case."""
 
-    position: str = Field(description="your position, in a few plain sentences")
     claims: list[Assertion] = Field(description="what the position rests on, one claim each")
+    position: str = Field(description="your position, in a few plain sentences")
     need: Need
 
     def is_agreement(self) -> bool:
@@ -34,12 +34,12 @@ class Opening(Form):
 class Flaw(Form):
     """Something wrong or missing in the other side's case."""
 
-    text: str
-    severity: Severity = Field(description="P1 decides the matter, P2 weakens the case, P3 is minor")
-    category: Category
     evidence: Cites = Field(default_factory=no_items)
+    text: str
+    category: Category
+    severity: Severity = Field(description="P1 decides the matter, P2 weakens the case, P3 is minor")
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
-    same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as D2")
+    same_as: SameAs
 
     def point(self, by: str, round: int) -> Point:
         """For the ledger."""
@@ -81,10 +81,10 @@ class Response(Form):
 
     glance: ClassVar[Glance] = Glance("argument", "move", "id")
     id: str = Field(description="the point's id, such as D1")
-    move: Annotated[Literal["concede", "rebut", "trade-off"], FOLDED]
     argument: str
     evidence: Cites = Field(default_factory=no_items)
-    same_as: str = Field(default="", description="the id of an earlier point that is the same issue; empty for none")
+    move: Annotated[Literal["concede", "rebut", "trade-off"], FOLDED]
+    same_as: SameAs
 
 
 class Defense(Form):
@@ -104,10 +104,10 @@ class Ruling(Form):
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
-    ruling: Annotated[Literal["resolved", "unresolved", "dodged", "withdrawn"], FOLDED]
     reason: str = Field(description="for resolved: what convinced you")
     evidence: Cites = Field(default_factory=no_items)
-    same_as: str = Field(default="", description="the id of an earlier point that is the same issue; empty for none")
+    ruling: Annotated[Literal["resolved", "unresolved", "dodged", "withdrawn"], FOLDED]
+    same_as: SameAs
 
 
 class FollowUp(Form):
@@ -147,8 +147,7 @@ class Dispute(Form):
 class Decision(Form):
     """The judge's verdict. There is no field for a draw."""
 
-    winner: Annotated[Literal["proposer", "challenger"], FOLDED]
-    reasoning: str = Field(description="why, naming the ids of the claims and points that decided it")
+    reasoning: str = Field(description="why one side wins, naming the ids of the claims and points that decided it")
     genuine_disagreement: Level = Field(description="did the challenger hold a position of its own?")
     evidence_quality: Level = Field(description="did both sides cite specifics?")
     challenge_depth: Level = Field(description="were the challenges substantial?")
@@ -157,4 +156,5 @@ class Decision(Form):
     unresolved: list[str] = Field(
         default_factory=no_items, description="questions that neither side answered well enough"
     )
+    winner: Annotated[Literal["proposer", "challenger"], FOLDED]
     recommendation: str = Field(description="one thing to do now")

@@ -115,9 +115,7 @@ def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, note
         section("### Key Disagreements", differ),
         section("### Unresolved Questions", decision.unresolved),
         section("### Unsupported Claims", unsupported(ledger)),
-        section("### Notes", [*([debate.stopped] if debate.stopped else []), *notes])
-        if debate.stopped or notes
-        else "",
+        section("### Notes", [*([debate.stopped] if debate.stopped else []), *notes, *debate.fallbacks], ""),
         f"### Recommendation\n\n{tame(decision.recommendation)}",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -137,7 +135,8 @@ def rows(ledger: Ledger, decision: Decision) -> tuple[tuple[str, str], ...]:
 
 def without_verdict(debate: Debate, rounds: int, why: str) -> str:
     head, left = _head(debate, debate.ledger, rounds), points(debate.ledger)
-    return f"{head}\n\n### Verdict\n\nNone: {inline(why)}.\n\n### Points at issue\n\n{tame(left)}\n"
+    parts = [head, f"### Verdict\n\nNone: {inline(why)}.", f"### Points at issue\n\n{tame(left)}"]
+    return "\n\n".join([*parts, *filter(None, [section("### Notes", debate.fallbacks, "")])]) + "\n"
 
 
 def _head(debate: Debate, ledger: Ledger, rounds: int) -> str:

@@ -39,12 +39,14 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
         if not opened:
             state.turns.append(case)
         r.keep_for_closing(state.size())
+        await r.publish()  # a process that is killed during a call leaves the turns before it
         reply = await (challenge(r, case, state.own_answer) if r.n == 1 else follow_up(r, before, case))
         if isinstance(reply, Failure):
             r.stop(ended_by(reply, r.n))
             break
         state.turns.append(reply)
         r.keep_for_closing(state.size())
+        await r.publish()
     if state.own_answer and debate.settled and not state.complete_rounds():
         return ending.undebated(debate, state)
     if not state.turns:

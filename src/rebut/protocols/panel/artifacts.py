@@ -9,6 +9,7 @@ from typing import Any
 from rebut.core.json_value import Json, objects
 from rebut.core.text import inline, tame
 from rebut.domain.render import cell
+from rebut.domain.session_status import fallbacks, stood_in
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.panel.render import turn
 from rebut.record.events import Fact
@@ -30,7 +31,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
     for call in record.calls.values():
         n, step, seat = _parts(call.key)
         if n and step in STEPS and seat in names:
-            head = f"# Round {n}: {inline(names[seat][1])}\n\n"
+            head = f"# Round {n}: {inline(names[seat][1])}\n\n{_instead(call, ended)}"
             out.append(Artifact(f"{folder}/rounds/r{n:03}_{names[seat][0]}.md", head + _said(call, ended) + "\n"))
     out.append(Artifact(f"{folder}/transcript.md", _transcript(ended, names)))
     out.append(Artifact(f"{folder}/state.json", json.dumps(_state(ended, state), indent=2, ensure_ascii=False) + "\n"))
@@ -76,6 +77,7 @@ def _state(ended: Ended, state: Mapping[str, Any]) -> dict[str, Any]:
         "max_rounds": ended.planned,
         "min_challengers": ended.settings.min_challengers,
         "lead": next(str(row["spec"]) for row in record.opened.seats if row["seat"] == "lead"),
+        "fallbacks": fallbacks(record),
         "position": history[-1],
         **state,
         "points": [
@@ -118,6 +120,8 @@ def _context(ended: Ended, state: Mapping[str, Any]) -> str:
         f"| {c['seat']} | {cell(c['lens'])} | {cell(c['model'])} | {cell(c['persona_file'])} |"
         for c in _challengers(state)
     ]
+    if found := fallbacks(ended.record):
+        rows += ["", *(f"- {inline(one)}" for one in found)]
     rows += ["", f"At most {ended.planned} rounds; at least {ended.settings.min_challengers} must answer.", ""]
     rows += ["## Files", ""]
     fact = ended.record.facts.get("context")
@@ -128,6 +132,8 @@ def _context(ended: Ended, state: Mapping[str, Any]) -> str:
 
 def _transcript(ended: Ended, names: Mapping[str, tuple[str, str]]) -> str:
     rows, heading = [f"# {inline(ended.record.opened.topic)}"], ""
+    if found := fallbacks(ended.record):
+        rows.append("\n".join(f"- {inline(one)}" for one in found))
     titles = {"opening": "Opening", "remarks": "Minor remarks", "assumptions": "Assumptions", "preflight": ""}
     for call in ended.record.calls.values():
         scope = call.key.rpartition("/")[0]
@@ -138,12 +144,19 @@ def _transcript(ended: Ended, names: Mapping[str, tuple[str, str]]) -> str:
         if title != heading:
             heading = title
             rows.append(f"## {title}")
-        rows.append(f"### {inline(names[seat][1]) if seat in names else 'Lead'}: {step}\n\n{_said(call, ended)}")
+        who = inline(names[seat][1]) if seat in names else "Lead"
+        rows.append(f"### {who}: {step}\n\n{_instead(call, ended)}{_said(call, ended)}")
     if ended.outcome:
         rows.append(ended.outcome.final.strip())
     elif ended.error:
         rows.append(f"## Aborted\n\n{tame(ended.error.message)}")
     return "\n\n".join(rows) + "\n"
+
+
+def _instead(call: Call, ended: Ended) -> str:
+    """A paragraph on the fallback that gave an answer; empty if the seat's own model did."""
+    by = stood_in(ended.record, call.key)
+    return f"*{inline(by)}*\n\n" if by else ""
 
 
 def _said(call: Call, ended: Ended) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, FOLDED, Cites, Form, Glance, Level, Need, cited, no_items
+from rebut.domain.forms import CLAIM, FOLDED, Cites, Form, Glance, Level, Need, SameAs, cited, no_items
 from rebut.domain.ledger import Point, Severity
 
 Strength = Annotated[Literal["minor", "moderate", "strong"], FOLDED]
@@ -49,11 +49,11 @@ class Assertion(Form):
 class Opening(Form):
     """The lead's first position."""
 
-    position: str = Field(description="your position, in a few plain sentences")
     reasoning: list[Assertion] = Field(description="what it rests on, one claim each")
-    confidence: Level
-    weaknesses: list[str] = Field(description="where it is weakest, in your own judgement")
     assumptions: list[str] = Field(description="what must be true for it to hold")
+    weaknesses: list[str] = Field(description="where it is weakest, in your own judgement")
+    position: str = Field(description="your position, in a few plain sentences")
+    confidence: Level
     need: Need
 
     def is_agreement(self) -> bool:
@@ -64,12 +64,12 @@ class Objection(Form):
     """A point against the position."""
 
     glance: ClassVar[Glance] = Glance(tag="grade")
-    text: str
-    strength: Strength = Field(description="minor: a remark; moderate: it must be fixed; strong: the position fails")
-    category: Category
     evidence: Cites = Field(default_factory=no_items)
+    text: str
+    category: Category
+    strength: Strength = Field(description="minor: a remark; moderate: it must be fixed; strong: the position fails")
     about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
-    same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as B2")
+    same_as: SameAs
 
     @property
     def grade(self) -> Severity:
@@ -92,11 +92,11 @@ class Examined(Form):
 class Challenge(Form):
     """A challenger's first answer."""
 
-    verdict: Annotated[Literal["agree", "partial", "disagree"], FOLDED]
-    objection_strength: Strength = Field(description="of your gravest objection; minor if you have none")
-    points: list[Objection] = Field(default_factory=no_items, description="your objections, the gravest first")
     examined: list[Examined] = Field(description="what you examined from your angle; also needed to agree")
+    points: list[Objection] = Field(default_factory=no_items, description="your objections, the gravest first")
     summary: str = Field(description="your view in a sentence or two")
+    objection_strength: Strength = Field(description="of your gravest objection; minor if you have none")
+    verdict: Annotated[Literal["agree", "partial", "disagree"], FOLDED]
     need: Need
 
     def is_agreement(self) -> bool:
@@ -109,10 +109,10 @@ class Response(Form):
 
     glance: ClassVar[Glance] = Glance("reason", "move", "id")
     id: str = Field(description="the point's id, such as B1")
-    move: Annotated[Literal["accept", "partial", "reject"], FOLDED]
     reason: str
     evidence: Cites = Field(default_factory=no_items)
-    same_as: str = Field(default="", description="the id of an earlier point that is the same issue; empty for none")
+    move: Annotated[Literal["accept", "partial", "reject"], FOLDED]
+    same_as: SameAs
 
 
 class Change(Form):
@@ -149,19 +149,19 @@ class Ruling(Form):
 
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
-    ruling: Annotated[Literal["accept", "maintain", "escalate"], FOLDED]
     reason: str = Field(description="for accept: what convinced you")
     evidence: Cites = Field(default_factory=no_items)
+    ruling: Annotated[Literal["accept", "maintain", "escalate"], FOLDED]
 
 
 class Rebuttal(Form):
     """A dissenter's answer to the lead."""
 
-    answer: Annotated[Literal["accept", "maintain", "escalate"], FOLDED]
+    examined: list[Examined] = Field(default_factory=no_items)
     rulings: list[Ruling] = Field(default_factory=no_items, description="one for each of your points that is open")
     points: list[Objection] = Field(default_factory=no_items, description="what is newly wrong with the position")
-    examined: list[Examined] = Field(default_factory=no_items)
     summary: str = Field(description="your view now, in a sentence or two")
+    answer: Annotated[Literal["accept", "maintain", "escalate"], FOLDED]
     need: Need
 
     def is_agreement(self) -> bool:

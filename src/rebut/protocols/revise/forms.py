@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import FOLDED, Cites, Form, Glance, Level, Need, cited, no_items
+from rebut.domain.forms import FOLDED, Cites, Form, Glance, Level, Need, SameAs, cited, no_items
 from rebut.domain.ledger import Point, Severity as Grade
 
 Impact = Annotated[Literal["correctness", "security", "completeness", "none"], FOLDED]
@@ -37,7 +37,7 @@ class Objection(Form):
     severity: Level
     impact: Impact = Field(description="none is for style, naming and order")
     evidence: Cites = Field(default_factory=no_items, description="a section of the document, or a place in a file")
-    same_as: str = Field(default="", description="the id of an earlier point that this one repeats, such as W2")
+    same_as: SameAs
 
     @property
     def grade(self) -> Grade:

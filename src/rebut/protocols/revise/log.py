@@ -24,6 +24,8 @@ class LogNames:
     """The real path of a file → the path that the log shows."""
     reasons: bool = True
     """Whether to say why an author failed: providers' messages do not belong in a prompt."""
+    notes: Sequence[str] = ()
+    """What a reader of the file must know: values that were clamped, and which model answered for which."""
 
     def said(self, text: str) -> str:
         """Words of others in one line; in a prompt they are between fences and need no escapes."""
@@ -60,7 +62,7 @@ def merged(state: ReviseState, naming: LogNames) -> Callable[[str], str]:
 
 
 def section(state: ReviseState, naming: LogNames) -> str:
-    rows = [f"## {state.stage.title}"]
+    rows = [f"## {state.stage.title}", *(f"- Note: {inline(note)}" for note in naming.notes)]
     for played in state.rounds:
         rows += [*_round(state, played, naming), ""]
     if state.over:

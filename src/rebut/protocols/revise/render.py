@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rebut.core.text import cut, squeeze, tame
+from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Same, Slip, baseless, distinct
@@ -53,6 +53,12 @@ def critique(
         ),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def signed_critique(text: str, by: str) -> str:
+    """A critique for its file; below its heading, who wrote it in its author's place, if another model did."""
+    heading, _, rest = text.partition("\n\n")
+    return f"{heading}\n\n*{inline(by)}*\n\n{rest}" if by else text
 
 
 def _paired(items: Sequence[Objection], placed: Placed) -> list[tuple[Objection, tuple[str, Entry]]]:
@@ -112,6 +118,7 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
     notes = [
         "## Synthesis Notes",
         how_made(state),
+        *fallbacks(state),
         section("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted], NONE),
         section("### Overruled", [f"{named(r.id)}: {r.why or 'no reason given'}" for r in form.overruled], NONE),
         section(
@@ -134,6 +141,7 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: Revise
         f"**Decision**: {form.decision}",
         tame(form.summary),
         how_made(state),
+        *fallbacks(state),
         "## Final Assessments",
     ]
     for author, said in enumerate((form.first, form.second)):
@@ -168,6 +176,11 @@ def how_made(state: ReviseState) -> str:
     if state.converged:
         return f"Debated for {rounds}; converged: {state.converged}."
     return f"Debated for {rounds}; not converged."
+
+
+def fallbacks(state: ReviseState) -> list[str]:
+    """Which model answered for which; nothing if none did."""
+    return ["\n".join(f"- {inline(one)}" for one in state.fallbacks)] if state.fallbacks else []
 
 
 # the citations of a document, and the result of checking them

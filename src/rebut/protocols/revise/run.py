@@ -9,6 +9,7 @@ from pathlib import Path
 from rebut.core.errors import Aborted, TooFewReplies, UsageError
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Slip
+from rebut.domain.limits import is_clamped
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import fill
 from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
@@ -41,6 +42,8 @@ async def run(debate: Debate) -> Outcome:
     except Aborted:
         await write_log(debate, state)
         raise
+    if state.fallbacks and state.settings.debates:
+        await write_log(debate, state)  # another model may have answered for the synthesizer
     [state.result_path] = await debate.write_files(Artifact(state.path(state.files.result), text))
     found = ending.figures(debate.ledger, state, await _baseline(debate, state, text))
     return ending.ended(debate, state, text, decision, found, _unread(debate))
@@ -88,7 +91,7 @@ async def write_drafts(debate: Debate, state: ReviseState) -> None:
             state.missing[n] = describe(one)
             continue
         text = sections.parts(one.value.document).document.strip("\n") + "\n"
-        [path] = await r.write_files(Artifact(state.path(name), text))
+        [path] = await r.write_files(Artifact(state.path(name), sections.signed(text, r.stood_in(one.key))))
         state.versions[n].append(DocumentVersion(1, text, path, claims=await _cited(r, state, n, text)))
 
 
@@ -122,7 +125,7 @@ def _read(path: Path) -> str | None:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8", "Save it as UTF-8, or move it away to have it written.") from error
-    return text if text.strip() else None
+    return sections.unsigned(text) if text.strip() else None
 
 
 async def _cited(r: Debate, state: ReviseState, author: int, text: str) -> tuple[Claim, ...]:
@@ -201,7 +204,8 @@ async def exchange_critiques(r: Round, state: ReviseState, played: RoundSoFar) -
         points = placed[:weak], placed[weak : weak + against]
         strong = [entry for _, entry in placed if isinstance(entry, Claim)]
         text = render.critique(form, *points, state.files.source(1 - by), r.n, strong)
-        [path] = await r.write_files(Artifact(state.path(state.files.critique(1 - by, r.n)), text))
+        written = render.signed_critique(text, r.stood_in(got.key))
+        [path] = await r.write_files(Artifact(state.path(state.files.critique(1 - by, r.n)), written))
         played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints, strong)
 
 
@@ -254,7 +258,8 @@ async def _add_revision(
     fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
     placed = await r.enter(f"revision@{seat}", [*revision_entries(got.value, seat, r.n), *fresh])
     text = render.revision(got.value, number, known, [entry for _, entry in placed])
-    [path] = await r.write_files(Artifact(state.path(state.files.version(by, number)), text))
+    written = sections.signed(text, r.stood_in(got.key))
+    [path] = await r.write_files(Artifact(state.path(state.files.version(by, number)), written))
     version = DocumentVersion(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
     state.versions[by].append(version)
     played.revisions[by] = Revised(by, got.value, version, got.complaints)
@@ -337,7 +342,9 @@ def revision_entries(form: Revision, by: str, round: int) -> list[Entry]:
 
 async def write_log(debate: Debate, state: ReviseState) -> None:
     names = [name[:1].upper() + name[1:] for name in state.files.names]
-    naming = log.LogNames(names, lambda path: _short(path, state))
+    top = f"{Path(state.settings.tracks).parents[1]}/"
+    notes = [notice.replace(top, "") for notice in debate.notices if is_clamped(notice)]
+    naming = log.LogNames(names, lambda path: _short(path, state), notes=(*notes, *debate.fallbacks))
     path = state.path(LOG)
     await debate.write_files(Artifact(path, log.document(state, naming), log.merged(state, naming)))
 

@@ -12,6 +12,20 @@ from rebut.core.text import squeeze
 COMMENT = re.compile(r"\s*<!--\s*Revision\b.*?-->[ \t]*\n?", re.S | re.I)
 
 
+FALLBACK = re.compile(r"\A<!-- Fallback: .*? -->\n", re.S)
+"""The first line of a document in whose author's place another model wrote. For readers; no model sees it."""
+
+
+def signed(text: str, by: str) -> str:
+    """A document for its file, with a comment on who wrote it in its author's place; unchanged if its author did."""
+    return f"<!-- Fallback: {squeeze(by).replace('-->', '->')} -->\n{text}" if by else text
+
+
+def unsigned(text: str) -> str:
+    """A document from its file, without that comment."""
+    return FALLBACK.sub("", text)
+
+
 @frozen
 class Section:
     """A heading and the text up to the next one."""

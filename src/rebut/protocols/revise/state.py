@@ -43,6 +43,8 @@ class ReviseState:
     """The user ended the rounds."""
     added: int = 0
     """Rounds that the user added to those of the settings."""
+    fallbacks: list[str] = field(default_factory=list)
+    """Which model answered for which, by the time of the synthesis."""
 
     @property
     def planned(self) -> int:

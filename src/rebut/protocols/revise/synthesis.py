@@ -33,12 +33,14 @@ async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
     ledger = debate.ledger
     if state.stage.name == "plan":
         plan = await _ask(debate, state, Plan, reply_checks.plan(ledger))
+        state.fallbacks = debate.fallbacks
         debate.take_up({}, plan.document)
         state.result = await render.looked_up(
             debate, "synthesis@synthesizer", "synthesizer", state.complete, plan.document
         )
         return of_plan(plan, ledger, state), plan.summary
     form = await _ask(debate, state, Verdict, reply_checks.verdict(ledger))
+    state.fallbacks = debate.fallbacks
     debate.take_up({}, "")  # findings are about the change, not about a document
     claims = [Claim(f.text, "synthesizer", state.complete, cited(f.evidence)) for f in form.findings if f.text]
     placed = await debate.enter("synthesis@synthesizer", claims)

@@ -13,7 +13,7 @@ from rebut.core.frozen import frozen
 from rebut.core.text import counted
 from rebut.core.types import Changed
 from rebut.workspace.context import shown
-from rebut.workspace.diff import added, all_new, section
+from rebut.workspace.diff import BothTexts, added, all_new, find_sections, section
 from rebut.workspace.file_reader import NEVER_READ, clean_name, is_never_sent
 from rebut.workspace.git import Git, refusal
 from rebut.workspace.snapshot import Redact
@@ -69,7 +69,8 @@ async def _scoped(
     target = await _change(root, scope, redact, never, wanted.instead)
     target = replace(target, scope=wanted.scope.strip())
     if wanted.target == "mixed":
-        return _both(target, scope, message)
+        file = await asyncio.to_thread(_inside, root, message.name) if message else ""
+        return _both(target, scope, message, file)
     if message is None:
         return target
     if wanted.target == "code":
@@ -78,7 +79,8 @@ async def _scoped(
     return replace(target, confidence="low", why=why)
 
 
-def _both(target: Target, scope: Scope, message: Message | None) -> Target:
+def _both(target: Target, scope: Scope, message: Message | None, file: str) -> Target:
+    """A change and a text; `file` is the one in the workspace that the text was read from."""
     target = replace(target, kind="mixed", why="--target mixed")
     if message is None and scope.kind == "file":
         given, path = target.changes[0].after or "", target.changes[0].path
@@ -92,6 +94,7 @@ def _both(target: Target, scope: Scope, message: Message | None) -> Target:
         target,
         text=rest,
         given=message.text if blocks else "",
+        file=file if blocks and file not in {change.path for change in target.changes} else "",
         diff=target.diff + extra.diff,
         changes=target.changes + extra.changes,
         notes=(*target.notes, *_unused(message)),
@@ -148,7 +151,7 @@ def _inside(root: Path, name: str) -> str:
 def whole(target: Target, files: Mapping[str, str | None], prose: str) -> str:
     """The text that was given, with these files for its code and this prose around it; empty if it was not a text.
 
-    A diff within it that was rebuilt from the files here cannot be put back.
+    If nothing but diffs was given, and these were rebuilt from the files here, the files are what is reviewed: empty.
     """
     code = {change.path: change.after for change in target.changes}
     if not target.given or not code:
@@ -156,10 +159,25 @@ def whole(target: Target, files: Mapping[str, str | None], prose: str) -> str:
     if list(code.values()) == [target.given]:  # all of it is code
         return files.get(target.changes[0].path, target.given) or ""
     blocks = split_mixed(target.given)[0]
-    if not blocks or any(code.get(block.name) != block.text for block in blocks):
+    rebuilt = [block for block in blocks if code.get(block.name) != block.text]
+    if len(rebuilt) == len(blocks) or not all(block.is_diff for block in rebuilt):
         return ""
     now = {block.name: files.get(block.name, block.text) or "" for block in blocks}
+    now |= {block.name: _redrawn(block.text, target.changes, files) for block in rebuilt}
     return rejoined(target.given, now, prose if target.text and prose != target.text else None)
+
+
+def _redrawn(diff: str, changes: Sequence[Changed], files: Mapping[str, str | None]) -> str:
+    """A diff within a text, with the sections of changed files drawn again; the others stay as they were written."""
+    for one in find_sections(diff):
+        change = next((c for c in changes if f"/{c.path}".endswith(f"/{one.name}")), None)
+        now = files.get(change.path, change.after) if change else None
+        if change and now != change.after:
+            sides = BothTexts(change.before, now)
+            spans = sides.differences()
+            drawn = section(change.path, change.before, now, spans, old_path=change.old_path, sides=sides)
+            diff = diff.replace(one.text, drawn)
+    return diff
 
 
 def _is_code_file(name: str) -> bool:

@@ -65,9 +65,14 @@ class Target:
     given: str = ""
     """The whole text, if code was given as a text or within one."""
     file: str = ""
-    """The file in the workspace that this text was read from; empty if it came from elsewhere."""
+    """The file in the workspace that this text was read from; empty if it came from elsewhere or is also changed."""
     cites: tuple[str, ...] = ()
     """What the text itself cites, looked up: how many of each mark, then a line for each that is absent or moved."""
+
+    @property
+    def is_beside_change(self) -> bool:
+        """Whether a text with code in it was given beside a change in git."""
+        return bool(self.given and self.scope) and not self.scope.startswith("file:")
 
     @property
     def prose(self) -> str:

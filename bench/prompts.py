@@ -1,0 +1,54 @@
+"""The bytes that a short question costs: prompts and schemas of a two-round duel about one line, all calls together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import rebut
+from bench import said
+from bench.places import own_home
+from bench.table import Row
+from rebut.core.types import Reply, Request, Usage
+
+QUESTION = "Should the shop keep user sessions in Redis or in PostgreSQL?"
+LARGEST = 28.0
+"""kB, the schemas included."""
+
+
+class Voice:
+    """Gives short answers, and counts what it is sent."""
+
+    def __init__(self) -> None:
+        self.sent: dict[str, int] = {}
+        self._said = _short(said.by_key(2))
+
+    async def complete(self, request: Request) -> Reply:
+        size = len(request.whole.encode()) + len(json.dumps(request.schema, ensure_ascii=False).encode())
+        self.sent[request.key] = self.sent.get(request.key, 0) + size
+        return Reply(json.dumps(self._said[request.key]), model="m", family="f", usage=Usage(900, 500), usd=0.0)
+
+
+def _short(value: object) -> object:
+    """The answers with one sentence in place of each paragraph."""
+    if isinstance(value, dict):
+        return {key: _short(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_short(one) for one in value]
+    return value.replace(said.ARGUMENT, "It fails over slowly.") if isinstance(value, str) else value
+
+
+def rows() -> list[Row]:
+    voice = Voice()
+    with own_home() as workspace:
+        asyncio.run(
+            rebut.start(
+                "duel", QUESTION, proposer="a:m", challenger="b:m", judge="c:m", rounds=2, workspace=workspace,
+                backends={"a": voice, "b": voice, "c": voice},
+            )
+        )  # fmt: skip
+    total = sum(voice.sent.values()) / 1000
+    question = len(QUESTION) / 1000
+    out = [Row("a two-round duel about one line: bytes sent, schemas included", total, "kB", LARGEST, 1.0)]
+    out += [Row(f"  {key}", size / 1000, "kB", question) for key, size in voice.sent.items()]
+    return out

@@ -11,8 +11,8 @@ import pytest
 
 from bench.secrets import UNITS, Case, false_hits, form_cases, halves, rule_cases, sources
 from rebut.core import secret_contexts
+from rebut.core.crowds import Span
 from rebut.core.redaction import PLACEHOLDER, Redactor
-from rebut.core.secret_patterns import Span
 
 KEY = b"a session key of thirty-two byte"
 PASSWORD, TOKEN, PLAIN = "gr4nite-Moon7", "q8Wd3nXv2LmP9sKzR4tY", "opensesame"
@@ -217,7 +217,7 @@ def repeats(tree: Any) -> Iterator[tuple[Any, int]]:
 def patterns() -> Iterator[re.Pattern[str]]:
     yield from secret_contexts.LINKED
     yield from secret_contexts.VALUES.values()
-    yield from secret_contexts.GIVEN
+    yield from secret_contexts.GIVEN.values()
     yield from (secret_contexts.ANY_VALUE, secret_contexts.OPTION, secret_contexts.VALUE_FIRST, secret_contexts.INSERT)
     for _, rule in secret_contexts.RULES:
         for cell in getattr(rule, "__closure__", None) or ():

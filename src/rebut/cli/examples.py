@@ -22,6 +22,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("more", "one more round of the last debate"),
         ("more k7m2 --max-usd 2", "of this one, for two dollars at most"),
     ),
+    "say": (
+        ('say last "We cannot add a second node this year."', "every seat gets it from the next round on"),
+        ("say k7m2 - < note.txt", "a note from a file"),
+    ),
     "duel": (
         ('duel "Redis or Memcached?" --proposer claude --challenger codex', "two command-line tools argue"),
         ('duel "Is this retry safe?" --context src/http --rounds 3', "the models may read and cite src/http"),
@@ -90,8 +94,9 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("doctor --offline", "call no model"),
     ),
     "models": (
-        ("models get", "download it once (98 MB)"),
+        ("models get qwen2.5-coder-1.5b", "download a model that can argue (1.1 GB)"),
         ("models get --from smollm2.gguf", "use a file that you already have"),
+        ("models", "which models are here?"),
     ),
     "demo": (
         ("demo", "a complete debate at reading speed"),

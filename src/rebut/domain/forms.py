@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.domain.ledger import Evidence
 
 
@@ -106,7 +107,7 @@ SameAs = Annotated[
 ]
 
 
-def sent_schema(schema: Mapping[str, Any], *, first: bool) -> dict[str, Any]:
+def sent_schema(schema: Mapping[str, Json], *, first: bool) -> dict[str, Json]:
     """The JSON schema of a form as a model gets it.
 
     Every key is required, so that a grammar that writes required keys first keeps their order: reasons before the

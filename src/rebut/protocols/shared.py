@@ -142,7 +142,7 @@ SAID = {
 
 
 def misread(ledger: Ledger, text: str) -> list[str]:
-    """What a text says about points of the ledger that the record contradicts: `D1 was conceded`, if nobody did."""
+    """What a text says about points and the record contradicts: `D1 was conceded`, though no move says so."""
     ids = "|".join(sorted(ledger.point_ids, key=len, reverse=True))
     if not ids:
         return []

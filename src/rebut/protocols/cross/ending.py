@@ -172,7 +172,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         if (findings.is_open(ledger, p) or seen.get(p.id) in UNCHECKED) and not p.struck and p.id not in outside
     ]
     grave = [p for p in left if findings.is_grave(ledger, p)]
-    # What a later version changes and nobody checked there is listed as unresolved.
+    # What a later version changes without a check in that version is listed as unresolved.
     unresolved = [
         f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.words(), 300)}"
         + (f" [{seen[p.id]}]" if p.id in seen else "")

@@ -155,6 +155,8 @@ class Rebuttal(Form):
 
 
 class Chosen(Form):
-    """The choice of the seat that decides."""
+    """The choice of the seat that decides. Rulings of its own replace those of the judge."""
 
+    findings: list[Weighed] = Field(default_factory=no_items, description="findings that you rule on otherwise")
     choice: Choice
+    reason: str = Field(default="", description="why; may be empty")

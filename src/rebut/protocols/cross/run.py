@@ -52,7 +52,7 @@ async def one_round(r: Round, state: CrossState) -> str:
     state.last = judged
     await questions.weigh_additions(r, state)
     keep_page()
-    choice, by = await questions.decide(r, judged)
+    choice, by = await questions.decide(r, state, judged)
     state.history.append(Recommended(r.n, judged.choice, judged.reason, choice, by))
     if choice == "A" and r.seat(by).spec.provider != "human" and (left := _contradicted(r, state)):
         state.contradiction = f"the {by} keeps the original, although {', '.join(left)} {_is(left)} valid at P1 or P2"

@@ -10,7 +10,7 @@ T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
-def objects(value: object) -> list[dict[str, Any]]:
+def objects(value: object) -> list[dict[str, Json]]:
     """The objects in a JSON list; none if the value is not a list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 

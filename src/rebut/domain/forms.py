@@ -74,7 +74,8 @@ def _words(value: Any) -> Any:
     return value if isinstance(value, str | dict) else str(value)
 
 
-Words = Annotated[str, BeforeValidator(_words)]
+AS_WORDS = BeforeValidator(_words)
+Words = Annotated[str, AS_WORDS]
 """A text that decides nothing."""
 
 

@@ -27,7 +27,7 @@ from rebut.domain.review_result import MOVES
 Category = Annotated[
     Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"], OTHERWISE
 ]
-AsItStands = Annotated[Words, StringConstraints(strip_whitespace=False)]
+AsItStands = Annotated[str, StringConstraints(strip_whitespace=False), AS_WORDS]
 """Lines of code: their indentation matters."""
 Choice = Annotated[Literal["A", "B", "C", "D", "E"], FOLDED]
 

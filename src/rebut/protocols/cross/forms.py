@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from rebut.domain.forms import (
+    AS_WORDS,
     ASKED,
     FOLDED,
     LATER,

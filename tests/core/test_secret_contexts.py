@@ -106,6 +106,9 @@ FORMS = [
     ("api_key: {} # from the vault", PADDED),
     ("the token: {}`", PADDED),
     ("ENV API_TOKEN {}", "bacHjGQ6348MiVhjK1k="),
+    # A sentence in place of a value, with a value in it
+    ('password: "The operator sets it with password={} in the settings of the service, as the manual says."', PASSWORD),
+    ('"secret": "export CLIENT_SECRET={} && ./run.sh --and --many --more --options --follow --after --that"', TOKEN),
 ]
 
 

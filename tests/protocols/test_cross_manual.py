@@ -31,11 +31,6 @@ NEXT = {
 }
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def flags(shop: Path, said: dict[str, Any]) -> list[str]:
     sat = crosses.seats(shop.parent / "seats", said)
     return [f"--{role}={spec}" for role, spec in sat.items()]
@@ -284,7 +279,7 @@ def test_hidden_findings_are_counted_in_one_line_and_shown_on_request(shop: Path
     findings = [
         crosses.raised(),
         crosses.raised("No note.", "README.md:1", severity="P3", evidence=[duels.cite("README.md:1")]),
-        crosses.raised("Tokens leak.", "api/auth.py:3", category="security"),
+        crosses.raised("Tokens leak.", category="security", evidence=[duels.cite("api/auth.py:3", "token == given")]),
     ]
     said = {
         "r1/critique@critic": crosses.critique(*findings),

@@ -25,11 +25,6 @@ HANGS = {"hang": True}
 GONE = {"fail": "auth", "message": "log in first"}
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def review(shop: Path, said: dict[str, Any], *words: str) -> subprocess.CompletedProcess[str]:
     """The command in this process, with limits of less than a minute."""
     sat = [f"--{role}={spec}" for role, spec in crosses.seats(shop.parent / "seats", said).items()]
@@ -103,7 +98,7 @@ def test_minutes_that_end_inside_the_critics_call_end_in_a_contract(shop: Path) 
 
 
 def test_a_critic_that_gives_up_early_is_not_cut_off_by_the_minutes_and_has_a_fallback(shop: Path) -> None:  # C4, J13
-    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    said = FOUND | {"r1/judgement@judge": crosses.judgement()}
     spec = duels.script(shop.parent / "spare.json", said, model="spare")
     late = {key: {"fail": "timeout", "message": "504"} if "@critic" in key else value for key, value in said.items()}
     done = review(shop, late, f"--fallback=critic={spec}", "--budget-minutes", "2")

@@ -78,6 +78,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("gate", "does the last review pass?"),
         ("gate k7m2 --fail-on P2", "this one, with a stricter threshold; no model is called"),
     ),
+    "apply": (
+        ("apply", "the final patch of the last review"),
+        ("apply last F1 F3 --check", "would the fixes of these two findings apply?"),
+    ),
     "dismiss": (
         ('dismiss F3 --reason "charge() is idempotent"', "hide it until its lines change"),
         ("dismiss --list", "list the dismissals of this repository"),

@@ -50,7 +50,6 @@ TYPED = ("passw", "passp", "passc", "pwd", "pass", "pw", "psk", "kennwort", "mas
 # Between a name and its value. ----------------------------------------------------------------------------------------
 
 CLOSE = r"\\?[\"'`]?(?:\[\d{0,5}\]|[\]})])?[\"'`]?"
-TYPE = r"(?:&'[a-z]{1,12} )?[\w.\[\]|<>&*:? ]{1,60}+(?<![ =])[ ]?"
 SIGNS = (
     # `=`, `:=`, `.=`, `||=`, `=>`, `<-`, and a type before them: `x: str =`, `x string =`, `x { get; set; } =`
     r"(?P<assign>(?:[:?!+.*~&|^-]|\|\||\?\?)?={1,3}>?|<{1,2}-(?!-)|->"
@@ -203,8 +202,11 @@ def _after_names(text: str, low: str, words: Words, crowds: Crowds) -> Iterator[
             value = pattern_of.match(text, after)
             if value is None:
                 continue
-            if value.end() - after > FAR:
-                done = value.end()  # names inside a long value would be followed by most of it again, each of them
+            first, last = value.span(value.lastgroup or 0)
+            if last - after > FAR and text.find(" ", first, last) < 0:
+                # Names inside a long value would be followed by most of it again, each of them. In a sentence they
+                # are not: a value ends at the next space, and a quoted one at the next quotation mark.
+                done = value.end()
             if (clear or _is_name(name, text, low, link)) and (span := _judged(text, low, link, value, how, typed)):
                 yield span
 
@@ -294,7 +296,7 @@ def _before(low: str, link: re.Match[str]) -> str:
 
 def _in_connection(text: str, at: int) -> bool:
     """`Server=…;Password=…`: between pairs of a connection string even a plain word is a password."""
-    return CONNECTION.search(text, max(0, at - 60), at) is not None
+    return ";" in text[max(0, at - 13) : at] and CONNECTION.search(text, max(0, at - 60), at) is not None
 
 
 LITERALS = ("", "q{", "qq{", "q(", "%q(", "%Q(", "%w[", "%q{")

@@ -348,7 +348,7 @@ def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
 
     What the judge alone raised is weighed by another seat.
     """
-    if point.voices == (judge,):
+    if point.voices == (judge,) and ledger.version > 1:
         weighed = [m.kind for m in ledger.moves if m.point == point.id and m.by != judge and m.kind in RULINGS]
         return RULINGS[weighed[-1]] if weighed else ""
     word = "valid" if judge in point.voices else ""

@@ -25,6 +25,8 @@ UNCONTESTED = "uncontested: the models that answered chose the same, and none ar
 """Why such an outcome is not an accepted decision."""
 MISSING = "a field is missing"
 """How the complaint about a list of objections that was left out begins."""
+OWN = "-"
+"""As the place of a protocol's files: the session's own folder."""
 LONG = 8192
 """Tokens for a whole document."""
 
@@ -49,7 +51,7 @@ def chosen_folder(asked: Preparation, setting: str) -> str | None:
     written there: found out after the debate, its files would be missing.
     """
     chosen = asked.named.get(setting)
-    if chosen == "-":
+    if chosen == OWN:
         return ""
     if not chosen:
         return None
@@ -72,6 +74,17 @@ async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: 
         for n, one in zip(again, more, strict=True):
             got[n] = one
     return got
+
+
+async def began_before(debate: Debate, version: int, fact: str) -> bool:
+    """Whether this debate, or the session that it is forked from, began under the rules of an earlier version.
+
+    Such a debate continues and replays by those rules. `fact` is the name under which a fork records it.
+    """
+    own, *parent = (int(one) < version for one in debate.versions)
+    if own or not debate.is_fork:
+        return own
+    return bool(await debate.once(fact, lambda: any(parent), cls="input"))
 
 
 # failures

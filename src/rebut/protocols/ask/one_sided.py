@@ -17,6 +17,7 @@ from rebut.protocols.ask.state import AskState
 from rebut.protocols.duel import ending as duel_ending
 from rebut.protocols.duel.run import contest as duel
 from rebut.protocols.duel.state import DuelState, Turn
+from rebut.protocols.shared import began_before
 
 SYMMETRICAL = 5
 """The first version that challenges both answers."""
@@ -26,10 +27,7 @@ BLIND = ("answer@*",)
 
 async def applies(debate: Debate) -> bool:
     """Whether this debate began under the earlier rules. A fork of such a session continues by them."""
-    own, *parent = (int(version) < SYMMETRICAL for version in debate.versions)
-    if own or not debate.is_fork:
-        return own
-    return bool(await debate.once("one-sided", lambda: any(parent), cls="input"))
+    return await began_before(debate, SYMMETRICAL, "one-sided")
 
 
 async def contest(debate: Debate, state: AskState) -> Outcome:

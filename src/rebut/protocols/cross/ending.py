@@ -99,7 +99,8 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         doubts.append(Doubt("contradiction", "THE JUDGE CONTRADICTS ITSELF", state.contradiction))
     if state.unread:
         doubts.append(Doubt("part missing", "NOT ALL OF IT READ", "a part of the critique is missing"))
-    if wrong := [line for one in state.history if one.by == "judge" for line in misread(debate.ledger, one.reason)]:
+    reasons = [] if state.trusting else [one.reason for one in state.history if one.by == "judge"]
+    if wrong := [line for reason in reasons for line in misread(debate.ledger, reason)]:
         doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
     unweighed = [p.id for p in findings.unweighed(debate.ledger)] if state.history else []
     if unweighed:

@@ -78,7 +78,7 @@ def for_judge(r: Round, version: ArtifactVersion) -> str:
 async def critique(r: Round, state: CrossState) -> Answers[Any]:
     """All parts of the critique, in parallel."""
     target, version, critic = r.target, state.latest, r.seat("critic")
-    changed = [p for p in r.ledger.points if versions.differs(p, state.versions, r.n)]
+    changed = [p for p in r.ledger.points if not state.trusting and versions.differs(p, state.versions, r.n)]
     asks = list[Ask[Any]]()
     shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
     shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if r.ledger.points else ""}
@@ -135,7 +135,9 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
         said = looked.get(p.id)
         state_of, why = (said.state, said.reason) if said else ("", "")
         stands = review_result.ruling(r.ledger, p) == "valid"
-        if state_of == "fixed" and versions.differs(p, state.versions, r.n):
+        if state.trusting and state.changed:
+            entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.latest.n}"))
+        elif state_of == "fixed" and versions.differs(p, state.versions, r.n):
             entries.append(Move(p.id, "mend", "critic", r.n, why or f"fixed in version {state.latest.n}"))
         elif state_of == "still there":
             entries.append(Move(p.id, "maintain", "critic", r.n, why or "still there"))
@@ -170,7 +172,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     shown = ballot.of_judge(found, _where(r, found))
     material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule), shown)
     changed = {p.id for p in r.ledger.points if versions.differs(p, state.versions, r.n)}
-    check = reply_checks.judgement(r.ledger, r.n, changed, by_person=who.spec.provider == "human")
+    check = reply_checks.judgement(r.ledger, r.n, changed, unquestioned=state.trusting or who.spec.provider == "human")
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
     entries: list[Entry] = [

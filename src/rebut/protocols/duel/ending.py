@@ -19,7 +19,10 @@ from rebut.engine.debate import Debate
 from rebut.protocols.duel import ballot, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Decision
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, aborted, misread, of_rounds
+from rebut.protocols.shared import UNCONTESTED, aborted, began_before, misread, of_rounds
+
+CHECKED = 5
+"""The first version in which what the judge says about the record is checked against it."""
 
 
 async def verdict(debate: Debate, state: DuelState) -> Outcome:
@@ -36,7 +39,8 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
         rounds=f"{rounds} of {planned} rounds were completed.",
     )
-    judge, check = debate.seat("judge"), reply_checks.decision(ledger)
+    trusting = await began_before(debate, CHECKED, "trusting")
+    judge, check = debate.seat("judge"), reply_checks.decision(ledger, trusting=trusting)
     data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": state.exchanges()}
     try:
         shown = Material(ballot=_ballot(debate, ledger))
@@ -53,7 +57,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         doubts.append(Doubt("nothing raised", said="the challenger raised no point"))
     if state.summary_failed:
         doubts.append(Doubt("part missing", said="an earlier round could not be summed up for the judge"))
-    if wrong := misread(ledger, decision.reasoning):  # even after it was sent back
+    if not trusting and (wrong := misread(ledger, decision.reasoning)):  # even after it was sent back
         doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
     if baseless:
         doubts.append(Doubt("struck points", said="every point of the challenger cites something that is absent"))

@@ -143,9 +143,11 @@ def plain(quote: str) -> str:
     return squeeze(quote).strip(" \"'“”")
 
 
-def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:
+def decision(ledger: Ledger, *, trusting: bool = False) -> Callable[[Decision], list[str]]:
+    """`trusting`: the session began before what a judge says about the record was checked."""
+
     def check(reply: Decision) -> list[str]:
-        wrong = reasoned(ledger, reply.reasoning)
+        wrong = reasoned(ledger, reply.reasoning, trusting=trusting)
         if not reply.recommendation:
             wrong.append("there is no recommendation: say what to do")
         return wrong
@@ -153,11 +155,11 @@ def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:
     return check
 
 
-def reasoned(ledger: Ledger, reasoning: str) -> list[str]:
+def reasoned(ledger: Ledger, reasoning: str, *, trusting: bool = False) -> list[str]:
     """What is wrong with the reasons of a judge: they name claims and points by ids that exist."""
     wrong = []
     named = set(re.findall(r"\b[CD]\d+\b", reasoning))
     if ledger.ids() and not named & ledger.ids():
         wrong.append("the reasoning names no claim or point by its id")
     wrong += [f"the reasoning names {id}, which does not exist" for id in sorted(named - ledger.ids())]
-    return wrong + misread(ledger, reasoning)
+    return wrong if trusting else wrong + misread(ledger, reasoning)

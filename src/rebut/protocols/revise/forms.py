@@ -6,13 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import Cites, Form, Glance, Level, Need, SameAs, cited, folded, no_items
+from rebut.domain.forms import FOLDED, Cites, Form, Glance, Level, Need, SameAs, cited, no_items
 from rebut.domain.ledger import Point, Severity as Grade
 
-Impact = Annotated[
-    Literal["correctness", "security", "completeness", "none"],
-    folded("correctness", "security", "completeness", "none"),
-]
+Impact = Annotated[Literal["correctness", "security", "completeness", "none"], FOLDED]
 
 
 class Draft(Form):
@@ -170,7 +167,7 @@ class Finding(Form):
 
     text: str
     evidence: Cites = Field(default_factory=no_items)
-    held_by: Annotated[Literal["both", "first", "second"], folded("both", "first", "second")]
+    held_by: Annotated[Literal["both", "first", "second"], FOLDED]
     why: str = Field(default="", description="why this severity, if the reviews differ on it")
     severity: Level = Field(description="one severity, even where the reviews differ")
 
@@ -191,9 +188,7 @@ class Verdict(Form):
     agreement: list[str] = Field(default_factory=no_items, description="what both reviews agree on")
     disagreement: list[Split] = Field(default_factory=no_items)
     summary: str = Field(description="why the decision that follows, in one or two sentences")
-    decision: Annotated[
-        Literal["approve", "approve with changes", "reject"], folded("approve", "approve with changes", "reject")
-    ]
+    decision: Annotated[Literal["approve", "approve with changes", "reject"], FOLDED]
 
     def is_agreement(self) -> bool:
         return self.decision != "reject"

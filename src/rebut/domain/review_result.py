@@ -142,12 +142,12 @@ class ReviewResult:
     next_actions: tuple[str, ...] = ()
     stopped_by: str = ""
     """agreed, quiet, rounds, unwritten, minutes, limit, failed, or the choice A, B or E."""
-    analysed: bool = False
-    """The critic is a static analyser, which finds nothing or something; it does not agree."""
     judge_failed: str = ""
     """In which round the judge was asked and gave no answer, and why."""
     slips: tuple[str, ...] = ()
     """Rulings that the judge walked back without new evidence, and findings that the critic dropped without a word."""
+    analysed: bool = False
+    """The critic is a static analyser, which finds nothing or something; it does not agree."""
 
     @classmethod
     def of(cls, ledger: Ledger, decision: Decision, *, judge: str = "judge", **more: Any) -> ReviewResult:

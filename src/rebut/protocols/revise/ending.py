@@ -113,7 +113,7 @@ def _doubts(state: ReviseState, notes: Sequence[str]) -> tuple[Doubt, ...]:
 def _unsupported(ledger: Ledger) -> list[str]:
     """A note on the weaknesses and disagreements that cite nothing, in any of their wordings."""
     bare = [p.id for p in ledger.points if not p.evidence]
-    return [f"{', '.join(bare)} {plural(len(bare), 'cites', 'cite')} nothing"] if bare else []
+    return [f"{', '.join(bare)} {plural(len(bare), 'cites', 'cite')} nothing: unsupported"] if bare else []
 
 
 def heading(state: ReviseState, contested: bool) -> str:

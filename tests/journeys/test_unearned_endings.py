@@ -294,7 +294,8 @@ def test_a_critique_without_findings_or_a_real_boolean_approves_nothing(tmp_path
     said = {"r1/critique@critic": [SILENT[case]] * 2, "r1/judgement@judge": crosses.judgement("A", {})}
     told = cross(shop, said, codes=(3,))
     asked = record_of(told).calls["r1/critique@critic"].asked
-    assert len(asked) == 2, "it is sent back once"
+    own = [one for one in asked.values() if one.spec == asked[1].spec]
+    assert len(own) == 2, "it is sent back once"
     if case == "agrees alone":
         assert "a field is missing: `findings`" in asked[2].followup
         assert "NOT ALL OF IT READ" in told["heading"] and "the critic agrees" not in told["decision"]

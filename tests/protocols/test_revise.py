@@ -216,7 +216,7 @@ def test_a_critique_is_rendered_in_its_structure_with_ids_and_marks(workspace: P
         "### Strengths\n- The goal is plain. — § Goal [located]\n\n"
         "### Weaknesses\n"
         '- W1 (high, correctness) No lock is taken. — src/session.py:2 "ttl = 3600" [found]\n'
-        "- W2 (low) No rollback. — src/session.py:900 [absent, the file ends at line 39]\n\n"
+        "- W2 (low, none) No rollback. — src/session.py:900 [absent, the file ends at line 39]\n\n"
         "### Disagreements\n- W3 (medium, security) The store: mine needs no server — § Goal [located]\n\n"
         "### Concessions\n- Its checks are better.\n"
     )
@@ -454,7 +454,7 @@ def test_the_log_has_its_format(workspace: Path) -> None:  # K10
     plain = re.sub(r"\d+ words", "N words", log).replace(".kiln/tracks/phase-1/", "")
     assert plain == (
         "# Debate Log — Phase 1\n\n"
-        "## Configuration\n- Plan strategy: debate\n- Review strategy: single\n- Max rounds: 1\n\n"
+        "## Configuration\n- Plan strategy: debate\n- Review strategy: debate\n- Max rounds: 1\n\n"
         "## Plan Debate\n### Round 1\n"
         "- Claude critique of Codex: critique_of_codex_r1.md (N words, 1 weakness)\n"
         "- Codex critique of Claude: critique_of_claude_r1.md (N words, 1 weakness)\n"

@@ -94,6 +94,34 @@ def test_strong_objections_dropped_without_a_word_are_in_the_heading(workspace: 
     assert "Status: proposed, with objections dropped without a reason" in decision
 
 
+def test_moderate_objections_dropped_without_a_word_are_in_the_heading(workspace: Path) -> None:  # H8 C6 C12
+    said = panels.consensus()
+    said["r1/challenge@challenger.1"] = panels.objects("One node may fail.", "moderate")
+    said["r2/confront@lead"] = panels.confront({"B1": "reject", "B2": "partial"})
+    said["r2/rebuttal@challenger.1"] = panels.rebut({}, "accept")
+    told = panel(workspace, said)
+    assert told["heading"] == "CONSENSUS, 1 MODERATE OBJECTION DROPPED WITHOUT A REASON"
+    assert told["heading"] in (panels.files(workspace) / "transcript.md").read_text()
+    decision = piped("export", told["session"], "--format", "adr").stdout
+    assert "Status: proposed, with objections dropped without a reason" in decision
+
+
+# panel: a trade-off whose parties or whose judge did not say what is behind it
+
+
+def test_a_tradeoff_whose_assumptions_no_judge_compared_says_so(workspace: Path) -> None:  # H9 C6 C17
+    told = panel(workspace, panels.tradeoff() | {"map@judge": {"fail": "auth"}}, "--max-rounds", "2", codes=(3,))
+    assert told["heading"] == "TRADEOFF, ASSUMPTIONS NOT COMPARED"
+    assert "## DEBATE OUTCOME: TRADEOFF, ASSUMPTIONS NOT COMPARED" in exported(told)
+
+
+@pytest.mark.parametrize("seat", ["lead", "challenger.1"])
+def test_a_tradeoff_whose_party_named_no_assumptions_says_so(workspace: Path, seat: str) -> None:  # H9 C6
+    said = panels.tradeoff() | {f"assumptions/grounds@{seat}": {"fail": "auth"}}
+    told = panel(workspace, said, "--max-rounds", "2", codes=(3,))
+    assert told["heading"] == "TRADEOFF, NOT EVERY PARTY NAMED ITS ASSUMPTIONS"
+
+
 # panel: what is agreed and what is open
 
 

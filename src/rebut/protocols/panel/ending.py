@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, squeeze, tame
+from rebut.domain import claims
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, Point, Slip, distinct
 from rebut.domain.outcome import DecisionNotes, Outcome
@@ -32,8 +33,12 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         if state.missing:
             heading += f" ({answered} OF {of} ANSWERED)"
         doubts.append(Doubt("contested", said=f"{len(state.dissenters)} of {of} still object"))
-        if debate.stopped or state.unsaid:
-            doubts.append(Doubt("ended early", said=debate.stopped or state.unsaid))
+        if debate.stopped:
+            doubts.append(Doubt("ended early", said=debate.stopped))
+        if state.unsaid:
+            doubts.append(Doubt("seats missing", "NOT EVERY PARTY NAMED ITS ASSUMPTIONS", state.unsaid))
+        if state.unmapped:
+            doubts.append(Doubt("seats missing", "ASSUMPTIONS NOT COMPARED", state.unmapped))
         if state.missing:
             doubts.append(Doubt("seats missing", said=f"{answered} of {of} answered"))
     elif not ok:
@@ -42,13 +47,13 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         kind, heading = "partial consensus", f"PARTIAL CONSENSUS ({ok} of {of})"
     if ok < of and not state.dissenters:
         doubts.append(Doubt("seats missing", said=f"{ok} of {of} accept the position"))
-    lost = [p for p in dropped(ledger) if p.severity == "P1"]
-    if lost:
-        said = f"{counted(len(lost), 'STRONG OBJECTION', 'STRONG OBJECTIONS')} DROPPED WITHOUT A REASON"
-        heading += f", {said}"
-        doubts.append(Doubt("dropped", said=said.lower()))
+    if lost := dropped(ledger):
+        strong = sum(p.severity == "P1" for p in lost)
+        parts = [(strong, "STRONG OBJECTION"), (len(lost) - strong, "MODERATE OBJECTION")]
+        said = " AND ".join(counted(n, one, f"{one}S") for n, one in parts if n) + " DROPPED WITHOUT A REASON"
+        doubts.append(Doubt("dropped", said, said.lower()))
     body = _tradeoff(debate, state) if state.dissenters else _consensus(state, ledger, asked)
-    final = "\n\n".join([f"## DEBATE OUTCOME: {heading}", *body, *_trail(state, ledger)]) + "\n"
+    final = "\n\n".join([f"## DEBATE OUTCOME: {claims.heading(heading, doubts)}", *body, *_trail(state, ledger)]) + "\n"
     return Outcome(
         kind=kind,
         heading=heading,
@@ -57,7 +62,7 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         label="POSITION, CONTESTED" if kind == "tradeoff" else "",
         unsettled="contested" if kind == "tradeoff" else "with objections dropped without a reason" if lost else "",
         decision_notes=decision_notes(state),
-        stopped=(debate.stopped or state.unsaid) if state.dissenters else "",
+        stopped=(debate.stopped or state.unsaid or state.unmapped) if state.dissenters else "",
         final=final,
         data={
             **state.to_json(),
@@ -113,12 +118,12 @@ def _before_round_1(opened: bool, answered: int, of: int) -> str:
 def confidence(state: PanelState, ledger: Ledger) -> str:
     """The lead's own confidence.
 
-    At most medium if the position is contested, a challenger did not answer, or a strong objection was dropped.
+    At most medium if the position is contested, a challenger did not answer, or an objection was dropped.
     """
     if state.rounds == 1 and all(c.stand == "agree" for c in state.challengers):
         return "high"
     own = state.position.confidence
-    whole = len(state.validated) == len(state.challengers) and not any(p.severity == "P1" for p in dropped(ledger))
+    whole = len(state.validated) == len(state.challengers) and not dropped(ledger)
     return own if whole else min(own, "medium", key=ORDER.index)
 
 
@@ -142,9 +147,9 @@ def flips(ledger: Ledger) -> list[Slip]:
 
 
 def dropped(ledger: Ledger) -> list[Point]:
-    """The objections that were dropped without a reason."""
+    """The strong and moderate objections that were dropped without a reason. A minor one never stops a consensus."""
     ids = {slip.point for slip in flips(ledger)}
-    return [p for p in ledger.points if p.id in ids]
+    return [p for p in ledger.points if p.id in ids and p.severity != "P3"]
 
 
 def _slip(slip: Slip, state: PanelState) -> str:

@@ -398,7 +398,8 @@ async def map_assumptions(debate: Debate, state: PanelState, parties: list[str])
         debate.seat("judge"), "map", prompt, schema=Assumptions, check=reply_checks.mapping(parties), closing=True
     )
     if isinstance(answer, Failure):
-        state.notes.append(f"the assumptions were not mapped ({describe(answer)}); each party's own are listed")
+        state.unmapped = f"the judge did not compare the assumptions ({describe(answer)})"
+        state.notes.append(f"{state.unmapped}; each party's own are listed")
         state.mapped = own_assumptions(state)
         return
     known = {p.casefold(): p for p in parties}

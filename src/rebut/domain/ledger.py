@@ -450,6 +450,7 @@ def unplaced(point: Point) -> Move:
         point.round,
         point.text,
         point.evidence,
+        severity=point.severity,
         objection=True,
         action=point.action,
         fix=point.fix,

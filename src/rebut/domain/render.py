@@ -125,6 +125,15 @@ def unplaced_by(ledger: Ledger, seat: str, round: int, words: Vocabulary = PLAIN
     return [f"repeats {m.point}, which does not exist: {_reason(m, words)}" for m in lost]
 
 
+def unplaced(found: Iterable[Move], words: Vocabulary = PLAIN, name: Callable[[str], str] = str) -> list[str]:
+    """Objections that name a point which does not exist, for a prompt: in their own words, and marked."""
+    return [
+        f"no id ({name(m.by)}, round {m.round}; {words.severities.get(m.severity, m.severity) or 'no severity'};"
+        f" names {m.point}, which does not exist): {_reason(m, words)}"
+        for m in found
+    ]
+
+
 def unmatched(ledger: Ledger, name: Callable[[str], str] = str) -> list[str]:
     """A note for each answer to a point that does not exist."""
     return [f"note: {name(m.by)} answered {m.point}, which does not exist" for m in ledger.unmatched]

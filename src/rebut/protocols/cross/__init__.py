@@ -6,7 +6,7 @@ from rebut.protocols.cross.run import run
 from rebut.protocols.cross.settings import SEATS, Settings, calls, check, folder, limits, prepare, seats_for
 
 name = "cross"
-version = "4"
+version = "5"
 seats = SEATS
 judge = "judge"
 letter = "F"

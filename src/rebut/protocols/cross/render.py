@@ -9,7 +9,7 @@ from rebut.core.text import inline, squeeze
 from rebut.core.types import Changed
 from rebut.domain import render as ledgers
 from rebut.domain.fixes import lines_of
-from rebut.domain.ledger import Ledger, Point
+from rebut.domain.ledger import Ledger, Move, Point
 from rebut.domain.render import Vocabulary, bullets, section
 from rebut.domain.review_result import ReviewFinding, reason, ruling, severity
 from rebut.protocols.cross import findings as weighing
@@ -56,11 +56,15 @@ def _fenced(text: str, kind: str = "") -> str:
     return f"{fence}{kind}\n{text.rstrip(chr(10))}\n{fence}"
 
 
-def concerns(replies: Sequence[CodeCritique], points: Sequence[Point]) -> str:
-    """A round's critique: agreements, concerns, suggestions, and what a proposal's critic adds."""
+def concerns(replies: Sequence[CodeCritique], points: Sequence[Point], unplaced: Sequence[Move] = ()) -> str:
+    """A round's critique: agreements, concerns, suggestions, and what a proposal's critic adds.
+
+    `unplaced` are concerns that name a finding which does not exist.
+    """
+    found = [*filter(None, [ledgers.raised(points)]), *(f"- {row}" for row in ledgers.unplaced(unplaced))]
     parts = [
         bullets("Agreements:", [a for r in replies for a in r.agreements], "- none"),
-        f"Concerns:\n{ledgers.raised(points) or '- none'}",
+        "\n".join(["Concerns:", *(found or ["- none"])]),
         bullets("Suggestions:", [s for r in replies for s in r.suggestions], "- none"),
     ]
     for reply in replies:

@@ -7,7 +7,7 @@ from rebut.protocols.panel.run import run
 from rebut.protocols.panel.settings import Settings, calls, check, folder, limits
 
 name = "panel"
-version = "5"
+version = "6"
 seats = {"lead": 1, "challenger": MANY, "judge": 1}
 judge = "judge"
 letter = "B"

@@ -7,7 +7,7 @@ from typing import Any
 
 from rebut.core.text import inline, squeeze, tame
 from rebut.domain import render as ledgers
-from rebut.domain.ledger import Ledger, Point
+from rebut.domain.ledger import Ledger, Move, Point
 from rebut.domain.render import Vocabulary, bullets, section
 from rebut.protocols.panel.reply_checks import NAME
 from rebut.protocols.panel.state import Position
@@ -30,9 +30,13 @@ def case(position: str, ledger: Ledger, weaknesses: Sequence[str], assumptions: 
     return "\n\n".join(p for p in parts if p)
 
 
-def points(ledger: Ledger, wanted: Sequence[Point], name: Name) -> str:
-    """Points with the last answer of each side to them, and nothing older: prompts grow with what is open only."""
-    return "\n".join(ledgers.points(ledger, WORDS, only=wanted, name=name)) or "none"
+def points(ledger: Ledger, wanted: Sequence[Point], name: Name, unplaced: Sequence[Move] = ()) -> str:
+    """Points with the last answer of each side to them, and nothing older: prompts grow with what is open only.
+
+    `unplaced` are objections that name a point which does not exist.
+    """
+    rows = [*ledgers.points(ledger, WORDS, only=wanted, name=name), *ledgers.unplaced(unplaced, WORDS, name)]
+    return "\n".join(rows) or "none"
 
 
 def brief(wanted: Sequence[Point], name: Name) -> str:

@@ -135,7 +135,7 @@ def confrontation(ledger: Ledger, points: Sequence[Point], before: str) -> Calla
         wrong = responses(ledger, points)(reply)
         if not reply.position:
             wrong.append("the position is empty: give your whole current position")
-        known = ledger.ids()
+        known = ledger.ids() | {m.point for m in ledger.unplaced}
         named = {id for change in reply.changes for id in change.because}
         wrong += unknown(sorted(named - known), ledger.point_ids)
         if unexplained(reply, before, known):

@@ -185,7 +185,8 @@ async def confront(r: Round, state: PanelState) -> bool:
     """The lead answers what is contested; False if a limit leaves no room for that."""
     contested = reply_checks.contested(r.ledger, (c.seat for c in state.dissenters))
     points = contested + [p for p in reply_checks.unanswered(r.ledger) if p not in contested]
-    if not points:
+    unplaced = [m for m in r.ledger.unplaced if m.round == r.n - 1 and m.by in {c.seat for c in state.dissenters}]
+    if not points and not unplaced:
         return True  # only agreements that name nothing examined: there is nothing to answer
     before = state.position
     prompt = fill(
@@ -194,8 +195,8 @@ async def confront(r: Round, state: PanelState) -> bool:
         after=str(r.n - 1),
         version=str(before.version),
         position=r.quote("your position", before.text),
-        points=r.quote("the contested points", render.points(r.ledger, points, state.lens_of)),
-        open=", ".join(p.id for p in points),
+        points=r.quote("the contested points", render.points(r.ledger, points, state.lens_of, unplaced)),
+        open=", ".join(p.id for p in points) or "none has an id",
     )
     check = reply_checks.confrontation(r.ledger, points, before.text)
     try:
@@ -213,8 +214,12 @@ async def confront(r: Round, state: PanelState) -> bool:
         for id in dict.fromkeys(change.because)
         if (point := r.ledger.point(id))
     ]
+    named = {id: change.what for change in form.changes for id in change.because}
+    causes += [
+        Cause(m.point, state.lens_of(m.by), m.reason, named[m.point]) for m in unplaced if m.point in named
+    ]
     text = form.position or before.text
-    unexplained = reply_checks.unexplained(form, before.text, r.ledger.ids())
+    unexplained = reply_checks.unexplained(form, before.text, r.ledger.ids() | {m.point for m in unplaced})
     state.positions.append(Position(before.version + 1, r.n - 1, text, form.confidence, tuple(causes), unexplained))
     if unexplained:
         state.notes.append(f"v{before.version + 1} of the position names no point that caused the change")
@@ -261,13 +266,14 @@ def _ask_rebuttal(r: Round, state: PanelState, c: Challenger, refused: str) -> A
     mine = [p for p in r.ledger.points if reply_checks.holds(r.ledger, p, c.seat)]
     all_open = reply_checks.contested(r.ledger, (d.seat for d in state.dissenters))
     others = [p for p in all_open if p not in mine]
+    unplaced = [m for m in r.ledger.unplaced if (m.by, m.round) == (c.seat, r.n - 1)]
     prompt = fill(
         prompts.REBUT,
         **prompt_head(r, prompts.EVIDENCE_RULE),
         round=str(r.n),
         version=str(state.position.version),
         position=r.quote("the lead's position", render.current(state.position)),
-        points=r.quote("your open points", render.points(r.ledger, mine, state.lens_of)),
+        points=r.quote("your open points", render.points(r.ledger, mine, state.lens_of, unplaced)),
         others=f"Contested by others:\n\n{r.quote('points of others', render.brief(others, state.lens_of))}"
         if others
         else "",

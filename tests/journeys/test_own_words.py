@@ -277,6 +277,11 @@ def test_the_judge_reads_a_finding_that_names_one_which_does_not_exist(shop: Pat
     asked = prompt(told, "r1/judgement@judge")
     assert "no id (critic, round 1; P1; names F9, which does not exist): It commits before it charges." in asked
     assert "Concerns:\n- none" not in asked
+    summary = pages(shop)["summary.md"]
+    assert "- critic, on F9, which does not exist, so it was not weighed: It commits" in summary
+    assert "nothing is left to do" not in summary and "1. [ ] Settle what is unresolved." in summary
+    assert told["worth"]["first"] == "the change as it was; the critic alone raised 1 finding (1 P1)"
+    assert told["worth"]["points"] == {"unmatched": 1}  # C18
 
 
 def test_a_round_that_brought_something_stays_one_however_it_is_weighed_later(shop: Path) -> None:  # J11

@@ -291,6 +291,25 @@ def test_a_later_choice_replaces_one_that_was_not_carried_out(tmp_path: Path) ->
     assert told["heading"] == "COMPROMISE" and "final.patch" in pages(shop)
 
 
+# cross: what stands is left to do, at the severity that the judge gave it
+
+
+def test_a_finding_that_stands_is_left_to_do_even_if_no_action_is_named(tmp_path: Path) -> None:  # C18 J9
+    shop = crosses.repository(tmp_path / "shop")
+    found = [crosses.raised(action=""), crosses.raised("It never returns.", "api/orders.py:6", action="")]
+    said = {
+        "r1/critique@critic": crosses.critique(*found),
+        "r1/judgement@judge": crosses.judgement(
+            "E", {"F1": "valid P1", "F2": "valid P3"}, unresolved=[], next_actions=[]
+        ),
+    }
+    told = cross(shop, said)
+    page = exported(told)
+    for text in (pages(shop)["summary.md"], screen_of(told), page):
+        assert "1. [ ] Fix or answer F1: it stands." in text and "nothing is left to do" not in text
+    assert "| P1, conceded |" in page and "| P3, raised as P1, conceded |" in page
+
+
 # revise: weaknesses that cite nothing
 
 

@@ -54,7 +54,9 @@ def markdown(record: Record) -> str:
         elif call.failed:
             rows += [f"### {call.key}", "", f"No answer: {call.failed.failure}, {inline(call.failed.message)}", ""]
     if ledger.points or ledger.claims:
-        rows += ["## Claims and points", "", *render.table(ledger), ""]
+        made = outcome.review if outcome else None
+        weighed = {f.id: f.severity for f in made.findings} if made else None
+        rows += ["## Claims and points", "", *render.table(ledger, weighed), ""]
     rows += ["## Cost", "", spent(record.spent()), ""]
     return "\n".join(rows).rstrip() + "\n"
 

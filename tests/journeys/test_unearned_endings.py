@@ -150,15 +150,41 @@ def test_an_issue_of_two_experts_is_open_until_both_accept(workspace: Path) -> N
     assert "agreed 1 B2" in screen and "open 1 B1" in screen
 
 
+def test_what_a_dissenter_never_ruled_on_is_open_even_if_the_lead_conceded_it(workspace: Path) -> None:  # H8 C18
+    said = panels.tradeoff() | {"r2/rebuttal@challenger.1": {"fail": "auth"}}
+    said["r2/confront@lead"] = panels.confront({"B1": "accept", "B2": "accept"}, "Use Redis with a replica.")
+    told = panel(workspace, said, "--max-rounds", "2", codes=(3,))
+    screen = screen_of(told)
+    assert "its objection stays unresolved" in screen
+    assert "agreed 1 B2" in screen and "open 1 B1" in screen and "conceded, contested" in screen
+    assert told["worth"]["points"] == {"conceded": 1, "open": 1}
+    assert "| P1, conceded, contested |" in exported(told)
+
+
+# duel: an incomplete round counts nowhere
+
+
+def test_an_incomplete_round_counts_neither_for_the_verdict_nor_for_the_table(workspace: Path) -> None:  # C18 D7
+    said = {"r2/defense@proposer": duels.defense(2, BOTH), "r2/follow-up@challenger": {"fail": "auth"}}
+    told = duel(workspace, said, 2, codes=(3,))
+    assert told["heading"] == "VERDICT AFTER 1 OF 2 ROUNDS"
+    screen = screen_of(told)
+    assert "agreed 0" in screen and "open 2 D1" in screen and "2 points, 2 open" in screen
+    assert told["worth"]["points"] == {"open": 2} and set(statuses(told).values()) == {"unanswered"}
+    page = exported(told)
+    assert "| P1, unanswered |" in page and "| P1, conceded |" not in page and "[unchecked]" not in page
+    assert "### r2/defense@proposer" in page, "what was said is still on record"
+
+
 # duel: concessions that cite nothing
 
 UNPROVEN = "conceded without evidence"
 
 
-def duel(folder: Path, said: dict[str, Any], rounds: int = 3) -> dict[str, Any]:
+def duel(folder: Path, said: dict[str, Any], rounds: int = 3, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
     seats = duels.seats(folder.parent, said, rounds)
     words = [word for role, spec in seats.items() for word in (f"--{role}", spec)]
-    return rebut("duel", duels.TOPIC, *words, "--rounds", str(rounds))
+    return rebut("duel", duels.TOPIC, *words, "--rounds", str(rounds), codes=codes)
 
 
 def bare(answer: dict[str, Any], part: str, reason: str = "") -> dict[str, Any]:
@@ -214,8 +240,10 @@ def test_giving_in_without_evidence_settles_nothing_and_ends_nothing(workspace: 
     asked = prompt(told, "verdict@judge")
     assert f"; {UNPROVEN}): No replica" in asked and f"D1, D2 {UNPROVEN}, which settles nothing" in asked
     screen = screen_of(told)
-    assert "agreed 0" in screen and "conceded 2 without evidence: D1 No replica" in screen
-    assert told["worth"]["points"] == {UNPROVEN: 2}
+    assert "agreed 0" in screen and "open 2 D1 No replica" in screen
+    assert f"(src/session.py:2 located), {UNPROVEN}" in screen
+    assert told["worth"]["points"] == {"open": 2}
+    assert "moved after" not in screen  # C18
     for page in (
         exported(told),
         piped("export", told["session"], "--format", "adr").stdout,

@@ -147,7 +147,7 @@ def table(ledger: Ledger, severities: Mapping[str, str] | None = None) -> list[s
     for p in ledger.points:
         severity = (severities or {}).get(p.id) or ledger.severity(p.id)
         status = severity if severity == p.severity else f"{severity}, raised as {p.severity}"
-        status += f", {ledger.final_status(p.id)}" + (", struck" if p.struck else "")
+        status += f", {ledger.shown_status(p.id)}" + (", struck" if p.struck else "")
         # An issue of several wordings has a row for each; a record of rebut 0.1 may lack them.
         for one in distinct(p.wordings):
             who = one.by if p.said else ", ".join(p.voices)

@@ -6,7 +6,7 @@ from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.domain import render
 from rebut.domain.ledger import ledger_to_json
-from rebut.domain.session_status import ledger_of, outcome_of, status
+from rebut.domain.session_status import counted_ledger, ledger_of, outcome_of, status
 from rebut.record.events import Fact, to_json
 from rebut.record.record import Record, seat_of
 from rebut.reports.terminal import spent, worth_markdown
@@ -53,10 +53,11 @@ def markdown(record: Record) -> str:
             rows += [f"> still breaks a rule after being sent back: {inline(c)}" for c in call.answered.complaints]
         elif call.failed:
             rows += [f"### {call.key}", "", f"No answer: {call.failed.failure}, {inline(call.failed.message)}", ""]
-    if ledger.points or ledger.claims:
+    final = counted_ledger(record)
+    if final.points or final.claims:
         made = outcome.review if outcome else None
         weighed = {f.id: f.severity for f in made.findings} if made else None
-        rows += ["## Claims and points", "", *render.table(ledger, weighed), ""]
+        rows += ["## Claims and points", "", *render.table(final, weighed), ""]
     rows += ["## Cost", "", spent(record.spent()), ""]
     return "\n".join(rows).rstrip() + "\n"
 
@@ -74,6 +75,6 @@ def as_json(record: Record) -> dict[str, Json]:
         "id": record.opened.id,
         "status": status(record),
         "outcome": outcome.to_json() if outcome else None,
-        "ledger": ledger_to_json(ledger_of(record)),
+        "ledger": ledger_to_json(counted_ledger(record)),
         "events": events,
     }

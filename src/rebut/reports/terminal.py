@@ -8,7 +8,7 @@ from typing import Any
 from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
-from rebut.domain.ledger import UNPROVEN, Evidence, Ledger, Point, noun_in
+from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, noun_in
 from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ledger_of
@@ -262,11 +262,9 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     if ledger == Ledger(ledger.letter):
         return []
     struck = [p for p in ledger.open if fate_of(ledger, p) == "struck"]
-    granted = [p for p in ledger.open if fate_of(ledger, p) == UNPROVEN]
     groups: list[tuple[str, list[str]]] = [
         ("agreed", [_point(p) for p in ledger.agreed]),
-        ("conceded", [f"without evidence: {_point(p)}" for p in granted]),
-        ("open", [_point(p) for p in ledger.open if p not in struck and p not in granted]),
+        ("open", [_point(p) + _granted(ledger, p) for p in ledger.open if p not in struck]),
         ("struck", [_point(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
         ("absent", [f"{name} cites {e.place}: {e.note or 'not found'}" for name, e in _absent(ledger)]),
@@ -279,7 +277,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     rows = []
     for name, items in groups:
         if not items and (
-            name in ("conceded", "struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)
+            name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)
         ):
             continue  # without points there is nothing to count
         rows += hanging(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
@@ -294,6 +292,12 @@ def _absent(ledger: Ledger) -> list[tuple[str, Evidence]]:
     named = [(c.id, c.evidence) for c in ledger.claims] + [(p.id, p.evidence) for p in ledger.points]
     named += [(f"{m.by} on {m.point}", m.evidence) for m in ledger.moves]
     return [(name, e) for name, cited in named for e in cited if e.mark == "absent"]
+
+
+def _granted(ledger: Ledger, point: Point) -> str:
+    """Which concession does not settle an open point."""
+    status = ledger.status(point.id)
+    return f", {ledger.shown_status(point.id)}" if status == UNPROVEN or status in SETTLED else ""
 
 
 def _point(point: Point) -> str:

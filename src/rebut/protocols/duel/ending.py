@@ -9,7 +9,7 @@ from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, squeeze, tame
 from rebut.domain.claims import Doubt
-from rebut.domain.ledger import Ledger
+from rebut.domain.ledger import UNPROVEN, Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
 from rebut.domain.prompts import FENCES, fill
 from rebut.domain.worth import TAKEN, Worth, fates, quoted
@@ -67,6 +67,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             alternatives=tuple(f"{d.point}: {d.proposer}, or {d.challenger}" for d in decision.disagreements)
         ),
         notes=tuple(state.notes),
+        ledger=ledger,
         rows=render.rows(ledger, decision),
         worth=worth(
             debate.answers, ledger, decision.winner, "" if rounds == planned else of_rounds(rounds, planned).lower()
@@ -99,6 +100,7 @@ def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data:
         final=render.without_verdict(debate, rounds, error.message),
         data=data,
         notes=tuple(state.notes),
+        ledger=debate.ledger.upto(rounds),
         worth=worth(debate.answers, debate.ledger.upto(rounds), caveat="there was no verdict"),
     )
 
@@ -189,13 +191,23 @@ def moved(answers: Mapping[str, Json], ledger: Ledger, first: str) -> list[str]:
     last = next((p for p in reversed(later) if p), first)
     if accepted and squeeze(last) != squeeze(first):
         return [f"position moved after {', '.join(accepted)}"]
-    return [f"{', '.join(accepted)} accepted, position kept"] if accepted else []
+    if accepted:
+        return [f"{', '.join(accepted)} accepted, position kept"]
+    granted = [p.id for p in ledger.points if _last(ledger, p.id) == UNPROVEN]
+    if granted and squeeze(last) != squeeze(first):
+        return [f"position moved, with {', '.join(granted)} conceded without evidence"]
+    return []
 
 
 def _accepted(ledger: Ledger, id: str) -> bool:
     """Whether the proposer accepted a point, in part or as a whole, whatever the challenger ruled afterwards."""
-    kinds = [move.kind for move in ledger.moves if move.point == id and move.by == "proposer"]
-    return ledger.status(id) in TAKEN or kinds[-1:] in (["concede"], ["partly"])
+    return ledger.status(id) in TAKEN or _last(ledger, id) in TAKEN
+
+
+def _last(ledger: Ledger, id: str) -> str:
+    """The status that the proposer's last answer to a point would give it."""
+    own = [move.after for move in ledger.moves if move.point == id and move.by == "proposer"]
+    return own[-1] if own else ""
 
 
 def _position(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from rebut.core.json_value import Json
@@ -15,6 +16,7 @@ from rebut.domain.render import cell
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
 from rebut.protocols.panel.state import UNEXAMINED, Challenger, PanelState, Position
+from rebut.protocols.panel.reply_checks import contested
 from rebut.protocols.shared import of_rounds
 
 ORDER = ("low", "medium", "high")
@@ -22,7 +24,9 @@ ORDER = ("low", "medium", "high")
 
 def outcome(debate: Debate, state: PanelState) -> Outcome:
     """The outcome. Seats that never answered stay in the denominator (C6)."""
-    ledger, asked = debate.ledger, debate.planned(debate.settings.rounds)
+    # What a challenger that still objects did not accept is open, even if the lead conceded it.
+    unsettled = tuple(p.id for p in contested(debate.ledger, (c.seat for c in state.dissenters)))
+    ledger, asked = replace(debate.ledger, held=unsettled), debate.planned(debate.settings.rounds)
     ok, of = len(state.validated), len(state.challengers)
     heading, kind, doubts = "CONSENSUS", "consensus", list[Doubt]()
     if state.dissenters:
@@ -70,6 +74,7 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
             "held": held(state, ledger),
         },
         notes=tuple(state.notes),
+        ledger=ledger,
         rows=tuple(_rows(state, ledger)),
         worth=worth(state, ledger, _lacking(state, debate.stopped)),
     )

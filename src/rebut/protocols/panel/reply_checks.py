@@ -42,12 +42,12 @@ def strength_of(form: Challenge) -> str:
 
 def engaged(examined: Iterable[Examined], looks_for: Sequence[str]) -> bool:
     """Whether the reply names something it examined, tied to an item of the persona's own list."""
-    own = {word for item in looks_for for word in _words(item)}
-    items = [squeeze(item).casefold() for item in looks_for]
+    items = [(squeeze(item).casefold(), _words(item)) for item in looks_for if item.strip()]
 
     def tied(angle: str, what: str) -> bool:
-        named = squeeze(angle).casefold()
-        return bool(_words(f"{angle} {what}") & own) or any(named and (named in i or i in named) for i in items)
+        named, words = squeeze(angle).casefold(), _words(f"{angle} {what}")
+        # One common word is an accident; a list of single words has no more to offer.
+        return any(item in named or (own and len(words & own) >= min(2, len(own))) for item, own in items)
 
     return any(e.what and tied(e.angle, e.what) for e in examined)
 
@@ -238,4 +238,11 @@ _EMPTY = {
 } | {
     word[:5]
     for word in ("their", "there", "which", "where", "would", "could", "nobody", "others", "other", "into", "does")
+} | {
+    word[:5]
+    for word in (
+        *("about", "after", "also", "because", "been", "before", "being", "between", "each", "every", "just", "like"),
+        *("many", "more", "most", "much", "never", "only", "over", "same", "should", "some", "such", "them", "these"),
+        *("those", "under", "very", "were", "while", "will", "within", "without", "your"),
+    )
 }

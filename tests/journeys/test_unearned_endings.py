@@ -27,6 +27,8 @@ from test_own_words import (
     revise,
 )
 
+from rebut.protocols.panel.personas import LENSES
+
 LAZY = "It is fine, and the expert is satisfied."
 
 
@@ -67,6 +69,18 @@ def test_a_lazy_agreement_that_maintains_nothing_is_not_a_disagreement(workspace
     told = panel(workspace, lazy("maintain"), codes=(3,))
     assert told["heading"] == "NO CONSENSUS (0 of 3)" and told["spent"]["calls"] <= 15
     assert "DISAGREE" not in exported(told)
+
+
+def test_one_common_word_does_not_make_an_examined_angle_the_experts_own(workspace: Path) -> None:  # H6
+    said = lazy("accept") | {"opening/personas@judge": {"fail": "auth"}}
+    for n, lens in enumerate(LENSES[1:3], 2):
+        seen = [{"angle": lens.looks_for[0], "what": "the session file", "found": "nothing wrong"}]
+        said[f"r1/challenge@challenger.{n}"] = panels.agree(lens.title, examined=seen)
+    for words in ("words about examined angle", "data"):  # both are in the Architect's list
+        seen = [{"angle": words, "what": "it", "found": "nothing wrong"}]
+        said["r1/challenge@challenger.1"] = panels.agree(examined=seen)
+        told = panel(workspace, said, codes=(3,))
+        assert told["heading"] == "PARTIAL CONSENSUS (2 of 3)", words
 
 
 # panel: objections that are dropped
@@ -120,6 +134,28 @@ def test_a_tradeoff_whose_party_named_no_assumptions_says_so(workspace: Path, se
     said = panels.tradeoff() | {f"assumptions/grounds@{seat}": {"fail": "auth"}}
     told = panel(workspace, said, "--max-rounds", "2", codes=(3,))
     assert told["heading"] == "TRADEOFF, NOT EVERY PARTY NAMED ITS ASSUMPTIONS"
+
+
+def test_the_terminal_shows_the_core_of_a_tradeoff_and_the_history_of_the_position(workspace: Path) -> None:  # H9 H10
+    screen = screen_of(panel(workspace, panels.tradeoff(), "--max-rounds", "2"))
+    assert "disagreement How often a node is lost." in screen
+    assert "assumptions nodes are lost monthly (held by Architect, denied by Lead)" in screen
+    assert "v1: Use Redis for sessions. v2: Use Redis with random keys. (Adversary raised B2)" in screen
+
+
+def test_a_position_without_a_changed_word_stays_the_same_version(workspace: Path) -> None:  # H7
+    said = panels.tradeoff(3)
+    told = panel(workspace, said, "--max-rounds", "3")
+    assert [p["version"] for p in panels.state(workspace)["position_history"]] == [1, 2]
+    assert "Nothing changed since the previous round." in prompt(told, "r3/rebuttal@challenger.1")
+    assert "position v2" in screen_of(told)
+
+
+def test_an_answer_that_cannot_be_read_is_unknown_and_not_missing(workspace: Path) -> None:  # H12
+    said = panels.consensus() | {"r1/challenge@challenger.2": {"text": "I would rather not say."}}
+    told = panel(workspace, said, codes=(3,))
+    assert [c["verdict"] for c in panels.state(workspace)["challengers"]] == ["accept", "unknown", "partial"]
+    assert told["worth"]["caveat"] == "the answer of 1 of 3 could not be read"
 
 
 # panel: what is agreed and what is open

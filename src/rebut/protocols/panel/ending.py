@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from rebut.core.json_value import Json
-from rebut.core.text import counted, inline, squeeze, tame
+from rebut.core.text import counted, cut, inline, squeeze, tame
 from rebut.domain import claims
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, Point, Slip, distinct
@@ -20,6 +20,9 @@ from rebut.protocols.panel.reply_checks import contested
 from rebut.protocols.shared import of_rounds
 
 ORDER = ("low", "medium", "high")
+LONGEST_ROW = 160
+"""Characters of a position or an assumption in the terminal's outcome."""
+MOST_ASSUMPTIONS = 5
 
 
 def outcome(debate: Debate, state: PanelState) -> Outcome:
@@ -82,8 +85,12 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
 
 def _lacking(state: PanelState, stopped: str) -> str:
     """What the comparison with the first position leaves out."""
-    if state.missing:
-        return f"{len(state.missing)} of {len(state.challengers)} did not answer"
+    unread = sum(c.stand == "unknown" for c in state.missing)
+    silent, of = len(state.missing) - unread, len(state.challengers)
+    lacking = [f"{silent} of {of} did not answer"] if silent else []
+    lacking += [f"the answer of {unread} of {of} could not be read"] if unread else []
+    if lacking:
+        return ", ".join(lacking)
     return "it ended early" if stopped and state.dissenters else ""
 
 
@@ -314,6 +321,20 @@ def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
             said = f"{c.strength}, {inline(c.concern)}" if c in state.dissenters else _absent(c)
             rows.append(("", f"{c.shown} not: {said}"))
     rows.append(("position", f"v{state.position.version}, confidence {confidence(state, ledger)}"))
+    if len(state.positions) > 1:
+        for p in state.positions:
+            causes = ", ".join(dict.fromkeys(f"{c.lens} raised {c.point}" for c in p.causes))
+            why = f" ({causes or 'no point was named'})" if p.after else ""
+            rows.append(("", f"v{p.version}: {cut(inline(p.text), LONGEST_ROW)}{why}"))
+    if state.dissenters and state.core:
+        rows.append(("disagreement", cut(inline(state.core), LONGEST_ROW)))
+    for n, row in enumerate(state.mapped if state.dissenters else ()):
+        if isinstance(row, dict) and n < MOST_ASSUMPTIONS:
+            held, denied = (_cell(row[name]) for name in ("held_by", "denied_by"))
+            who = f"held by {held}" + (f", denied by {denied}" if denied else "")
+            rows.append(("" if n else "assumptions", f"{cut(inline(str(row['text'])), LONGEST_ROW)} ({who})"))
+    if state.dissenters and (more := len(state.mapped) - MOST_ASSUMPTIONS) > 0:
+        rows.append(("", f"… {more} more in `rebut export`"))
     if found := flips(ledger):
         rows.append(("flips", f"{len(found)} without cause: {', '.join(_slip(s, state) for s in found)}"))
     return rows

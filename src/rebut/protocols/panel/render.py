@@ -47,8 +47,10 @@ def brief(wanted: Sequence[Point], name: Name) -> str:
     )
 
 
-def current(position: Position) -> str:
-    """A version of the position, and what changed in it."""
+def current(position: Position, after: int) -> str:
+    """The position after a round, and what changed in it since the round before."""
+    if position.after != after:
+        return f"{position.text}\n\nNothing changed since the previous round."
     changed = [f"{c.what or c.text} (because of {c.point}, {c.lens})" for c in position.causes]
     changes = bullets("Changes since the previous version:", changed) or "Nothing changed since the previous version."
     return f"{position.text}\n\n{changes}"

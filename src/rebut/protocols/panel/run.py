@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.json_value import Json
+from rebut.core.text import squeeze
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
 from rebut.domain.outcome import Outcome
@@ -174,6 +175,7 @@ async def challenge(r: Round, state: PanelState) -> None:
 
 def _note_failure(c: Challenger, failure: Failure, state: PanelState, n: int) -> None:
     c.stand, c.why = ("unknown", "its reply could not be read") if failure.raw else ("failed", describe(failure))
+    c.verdict = "unknown" if failure.raw else ""
     what = "could not be read and is kept as received" if failure.raw else f"is missing ({describe(failure)})"
     state.notes.append(f"the answer of {c.shown} in round {n} {what}")
 
@@ -220,6 +222,9 @@ async def confront(r: Round, state: PanelState) -> bool:
     ]
     text = form.position or before.text
     unexplained = reply_checks.unexplained(form, before.text, r.ledger.ids() | {m.point for m in unplaced})
+    if squeeze(text) == squeeze(before.text):  # the same words are the same version
+        state.positions[-1] = replace(before, confidence=form.confidence)
+        return True
     state.positions.append(Position(before.version + 1, r.n - 1, text, form.confidence, tuple(causes), unexplained))
     if unexplained:
         state.notes.append(f"v{before.version + 1} of the position names no point that caused the change")
@@ -272,7 +277,7 @@ def _ask_rebuttal(r: Round, state: PanelState, c: Challenger, refused: str) -> A
         **prompt_head(r, prompts.EVIDENCE_RULE),
         round=str(r.n),
         version=str(state.position.version),
-        position=r.quote("the lead's position", render.current(state.position)),
+        position=r.quote("the lead's position", render.current(state.position, r.n - 1)),
         points=r.quote("your open points", render.points(r.ledger, mine, state.lens_of, unplaced)),
         others=f"Contested by others:\n\n{r.quote('points of others', render.brief(others, state.lens_of))}"
         if others

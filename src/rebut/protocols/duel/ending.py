@@ -107,17 +107,17 @@ def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data:
 
 def uncontested(debate: Debate, state: DuelState) -> Outcome:
     """The challenger never answered: the result is the proposer's position alone, and is called that."""
-    opening = state.turns[0]
+    opening, why = state.turns[0], "was not asked" if state.unasked else "never answered"
     return Outcome(
         kind="uncontested",
         unsettled=UNCONTESTED,
         heading="UNCONTESTED",
         decision=opening.quotable,
-        doubts=(Doubt("seats missing", said="the challenger never answered"),),
-        stopped=f"the challenger never answered: {debate.stopped}",
-        final="\n\n".join([prompts.UNCONTESTED, *_fallbacks(debate), tame(opening.text)]) + "\n",
+        doubts=(Doubt("seats missing", said=f"the challenger {why}"),),
+        stopped=f"the challenger {why}: {debate.stopped}",
+        final="\n\n".join([prompts.UNCONTESTED.replace("$why", why), *_fallbacks(debate), tame(opening.text)]) + "\n",
         data={"position": opening.quotable, "rounds_completed": 0, "exchanges": state.exchanges()},
-        worth=Worth(caveat="the challenger never answered, so the first answer is all there is"),
+        worth=Worth(caveat=f"the challenger {why}, so the first answer is all there is"),
     )
 
 

@@ -212,6 +212,22 @@ def test_an_incomplete_round_counts_neither_for_the_verdict_nor_for_the_table(wo
     assert "### r2/defense@proposer" in page, "what was said is still on record"
 
 
+def test_a_challenger_that_a_limit_kept_from_being_asked_did_not_fail_to_answer(workspace: Path) -> None:  # C4 C6
+    words = [word for role, spec in duels.seats(workspace.parent).items() for word in (f"--{role}", spec)]
+    told = rebut("duel", duels.TOPIC, *words, "--max-calls", "2", codes=(3,))
+    assert told["heading"] == "UNCONTESTED" and told["stopped"].startswith("the challenger was not asked: ")
+    page = screen_of(told) + exported(told)
+    assert "never answered" not in page and "[WARN] The challenger was not asked, so this is not" in page
+
+
+@pytest.mark.parametrize("program", ["lint", "rules"])
+@pytest.mark.parametrize("seat", ["proposer", "challenger", "judge"])
+def test_a_program_cannot_have_a_seat_of_a_debate_in_words(workspace: Path, seat: str, program: str) -> None:  # C1 C17
+    seats = duels.seats(workspace.parent) | {seat: program}
+    done = piped("duel", duels.TOPIC, *(word for role, spec in seats.items() for word in (f"--{role}", spec)))
+    assert done.returncode == 2 and f"cannot be the {seat} of a duel" in done.stderr and not done.stdout
+
+
 # duel: concessions that cite nothing
 
 UNPROVEN = "conceded without evidence"

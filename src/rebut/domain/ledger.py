@@ -420,7 +420,7 @@ class Ledger:
         return tuple(p for p in self.having("conceded", "resolved") if not self.contested(p))
 
     def contested(self, point: Point) -> bool:
-        """Whether a participant that raised a point says last that the answer to it does not settle it, or still objects."""
+        """Whether a participant that raised a point says last that the answer does not settle it, or still objects."""
         if point.id in self.held:
             return True
         last = {m.by: m.kind for m in self.moves if m.point == point.id}

@@ -276,9 +276,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     ]
     rows = []
     for name, items in groups:
-        if not items and (
-            name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)
-        ):
+        if not items and (name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)):
             continue  # without points there is nothing to count
         rows += hanging(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
         for item in items[1:5]:

@@ -193,7 +193,8 @@ def _lower(limits: Mapping[str, float], ceilings: Mapping[str, float], notices: 
         mine, theirs = limits[name], ceilings[name]
         if mine != theirs:
             which = f"{REPO_FILE} lowers it" if theirs < mine else "a repository may not raise it"
-            notices.append(f"limits.{name}: yours {plain(mine)}, {REPO_FILE} {plain(theirs)}; {which}, so {plain(min(mine, theirs))}.")
+            mine_said, theirs_said, used = map(plain, (mine, theirs, min(mine, theirs)))
+            notices.append(f"limits.{name}: yours {mine_said}, {REPO_FILE} {theirs_said}; {which}, so {used}.")
     given = [name for name in RANGES if name in limits or name in ceilings]
     return {name: min(limits.get(name, math.inf), ceilings.get(name, math.inf)) for name in given}
 

@@ -19,7 +19,6 @@ from rebut.core.json_value import Json
 from rebut.core.text import fingerprint
 from rebut.workspace.file_reader import (
     LINK,
-    why_never,
     FileBytes,
     Unread,
     WorkingTree,
@@ -29,6 +28,7 @@ from rebut.workspace.file_reader import (
     is_never_sent,
     sendable,
     too_large,
+    why_never,
 )
 from rebut.workspace.git import Git, GitFailed, TreeEntry, lock
 from rebut.workspace.snapshot import Redact, Snapshot, link_target

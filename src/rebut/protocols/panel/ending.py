@@ -15,8 +15,8 @@ from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.render import cell
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
-from rebut.protocols.panel.state import UNEXAMINED, Challenger, PanelState, Position
 from rebut.protocols.panel.reply_checks import contested
+from rebut.protocols.panel.state import UNEXAMINED, Challenger, PanelState, Position
 from rebut.protocols.shared import of_rounds
 
 ORDER = ("low", "medium", "high")

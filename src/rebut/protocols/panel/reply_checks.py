@@ -233,16 +233,9 @@ def _words(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"[^\W\d_]{4,}", text.casefold())} - _EMPTY
 
 
-_EMPTY = {
-    word[:5] for word in ("what", "that", "this", "with", "from", "when", "than", "then", "have", "must", "they")
-} | {
-    word[:5]
-    for word in ("their", "there", "which", "where", "would", "could", "nobody", "others", "other", "into", "does")
-} | {
-    word[:5]
-    for word in (
-        *("about", "after", "also", "because", "been", "before", "being", "between", "each", "every", "just", "like"),
-        *("many", "more", "most", "much", "never", "only", "over", "same", "should", "some", "such", "them", "these"),
-        *("those", "under", "very", "were", "while", "will", "within", "without", "your"),
-    )
-}
+_COMMON = (
+    "about after also because been before being between could does each every from have into just like many more most "
+    "much must never nobody only other others over same should some such than that their them then there these they "
+    "this those under very were what when where which while will with within without would your"
+)
+_EMPTY = {word[:5] for word in _COMMON.split()}

@@ -217,9 +217,7 @@ async def confront(r: Round, state: PanelState) -> bool:
         if (point := r.ledger.point(id))
     ]
     named = {id: change.what for change in form.changes for id in change.because}
-    causes += [
-        Cause(m.point, state.lens_of(m.by), m.reason, named[m.point]) for m in unplaced if m.point in named
-    ]
+    causes += [Cause(m.point, state.lens_of(m.by), m.reason, named[m.point]) for m in unplaced if m.point in named]
     text = form.position or before.text
     unexplained = reply_checks.unexplained(form, before.text, r.ledger.ids() | {m.point for m in unplaced})
     if squeeze(text) == squeeze(before.text):  # the same words are the same version

@@ -31,7 +31,6 @@ from rebut.workspace.diff import (
 from rebut.workspace.file_reader import (
     FILE_CAP,
     LINK,
-    why_never,
     FileBytes,
     Unread,
     WorkingTree,
@@ -41,6 +40,7 @@ from rebut.workspace.file_reader import (
     is_never_sent,
     too_large,
     too_much,
+    why_never,
 )
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.snapshot import Redact

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup debate test test-tools tools weights quick lint docs bench fuzz clean
+.PHONY: setup debate test test-tools tools weights quick lint docs bench fuzz fuzz-fixed clean
 
 setup: .venv/.ready
 
@@ -21,7 +21,7 @@ weights: .venv/.local
 	$(BIN)/python -m pip install --quiet --editable ".[local]"
 	touch $@
 
-# No key and no account: citations of a plan looked up, a change reviewed by analysers, a duel on the embedded model.
+# No key and no account: a real debate on the embedded model, a citation check, a review, the scripted demo.
 debate: weights
 	@$(BIN)/python examples/debate.py
 
@@ -58,6 +58,10 @@ bench: setup
 SECONDS ?= 60
 fuzz: setup
 	$(BIN)/python -m fuzz --seconds $(SECONDS)
+
+# About a minute of it, the same inputs each time: for CI, which must not fail by chance.
+fuzz-fixed: setup
+	$(BIN)/python -m fuzz --fixed
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

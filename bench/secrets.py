@@ -13,13 +13,13 @@ import random
 import re
 import string
 import sysconfig
-import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.table import Row
+from fuzz import slowest
 from rebut.core.redaction import PLACEHOLDER, Redactor
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,13 +55,13 @@ def rows() -> list[Row]:
     texts = sources()
     size = sum(map(len, texts)) / MEGABYTE
     wrong = false_hits(texts)
-    worst, unit = worst_input(redactor)
+    worst = slowest.search(UNITS, seed=SEED, steps=MUTANTS)
     return [
         _recall("secrets by scanner rules: missed, in %", rule_cases(SEED), redactor, 3),
         _recall("secrets in code and configuration: missed, in %", [*seen, *held], redactor, 5),
         _recall("  of the forms that were held out", held, redactor, 5),
         Row(f"false hits in {size:.0f} MB of source, per MB", len(wrong) / size, "", 1, 0.5),
-        Row(f"removing secrets, worst of {len(UNITS) + MUTANTS} inputs ({unit!r} …), per MB", worst, "s", 1, 0.3),
+        Row(f"removing secrets, worst of {len(UNITS) + MUTANTS} inputs, per MB", worst.seconds, "s", 1, 0.3),
     ]
 
 
@@ -286,7 +286,6 @@ def false_hits(texts: Iterable[str]) -> list[str]:
 
 # What takes longest. --------------------------------------------------------------------------------------------------
 
-SIZE = 200_000
 MUTANTS = 60
 UNITS: tuple[str, ...] = (
     *("a", " ", "\n", "\\", "'", '"', "=", ":", "(", "<", "$", "%", "-", "_", ".", "0", "é", "K"),
@@ -401,28 +400,6 @@ UNITS: tuple[str, ...] = (
         "<key>",
     ),
 )
-
-
-def worst_input(redactor: Redactor, seed: int = SEED) -> tuple[float, str]:
-    """Seconds of processor time per MB of the slowest input that a small search finds, and what it repeats."""
-    timed = sorted(((_seconds(redactor, unit), unit) for unit in UNITS), reverse=True)
-    pick = random.Random(seed)
-    for _ in range(MUTANTS):
-        (_, one), (_, other) = pick.choice(timed[:8]), pick.choice(timed[:24])
-        unit = pick.choice(
-            (one + other, one[: len(one) // 2 + 1] + other, one.upper(), one * 2 + other[:2], one + "\n" + other)
-        )
-        timed.append((_seconds(redactor, unit[:60]), unit[:60]))
-        timed.sort(reverse=True)
-    # Only the slowest are measured again: one hiccup of the machine would otherwise decide.
-    return max((min(_seconds(redactor, unit) for _ in range(3)), unit) for _, unit in timed[:5])
-
-
-def _seconds(redactor: Redactor, unit: str) -> float:
-    text = unit * (SIZE // len(unit))
-    began = time.process_time()
-    redactor.redact(text)
-    return (time.process_time() - began) * MEGABYTE / len(text)
 
 
 def by_form(cases: Sequence[Case], redactor: Redactor) -> dict[str, int]:

@@ -32,6 +32,8 @@ class Target:
     run: Callable[[bytes], object]
     allowed: tuple[type[Exception], ...]
     seeds: tuple[bytes, ...]
+    inputs: int
+    """As many as all targets together try in about a minute: so many, always the same ones, are tried in CI."""
 
     @property
     def corpus(self) -> list[bytes]:
@@ -111,12 +113,14 @@ TARGETS = (
             b"<think>{} no</think>" + json.dumps(CRITIQUE).encode(),
             b'{"agrees": true, "agrees": false} // {"a": [[[[',
         ),
+        8_000,
     ),
     Target(
         "sse",
         _sse,
         (ValueError,),
         (b'data: {"a": 1}\n\ndata: [DONE]\n\n', b"event: x\r\ndata: 1\r\ndata: 2\r\n\r\n:c\n"),
+        2_000,
     ),
     Target(
         "toml",
@@ -126,15 +130,19 @@ TARGETS = (
             b'[limits]\nusd = 1.0\n[egress]\nnever = ["*.x"]\n',
             b'[gate]\nfail_on = "P1"\n[providers.x]\nbase_url = "y"\n',
         ),
+        12_000,
     ),
-    Target("diffs", _diffs, (), (DIFF, b"text\n```diff\n" + DIFF + b"```\n", b"--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n")),
+    Target(
+        "diffs", _diffs, (), (DIFF, b"text\n```diff\n" + DIFF + b"```\n", b"--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n"), 2_000
+    ),
     Target(
         "citations",
         _citations,
         (),
         (b'See `src/app.py:10-12` "x = 1", commit abcdef1 and section 3.\n', b"[a](b/c.py#L1-L9) docs/x.md line 4\n"),
+        800,
     ),
-    Target("journals", _journals, (RecordError,), (json.dumps(OPENED).encode() + b"\n", b"\n", b"{}\n{}\n")),
+    Target("journals", _journals, (RecordError,), (json.dumps(OPENED).encode() + b"\n", b"\n", b"{}\n{}\n"), 6_000),
     Target(
         "secrets",
         _secrets,
@@ -143,5 +151,6 @@ TARGETS = (
             b'token = "ghp_0123456789abcdefghijABCDEFGHIJ012345"\n',
             b"curl -u a:b https://x:y@host/ -H 'Authorization: z'",
         ),
+        1_000,
     ),
 )

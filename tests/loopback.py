@@ -255,7 +255,7 @@ class _Connection(asyncio.Protocol):
         elif path == "/control":
             self.server._change(json.loads(rest[:length]))
             self.json(200, {})
-        elif path == "/v1/models":
+        elif path in ("/v1/models", "/models"):
             self.json(200, {"object": "list", "data": [{"id": self.server.script.model, "object": "model"}]})
         elif dialect := spoken_at(path):
             body = json.loads(rest[:length])

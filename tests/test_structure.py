@@ -289,7 +289,7 @@ def test_importing_any_module_reads_no_variable_and_makes_no_file() -> None:
     assert found["reads"] == []
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+@pytest.mark.parametrize("words", [["--help"], ["help", "all"], ["--version"]])
 def test_help_loads_neither_click_nor_pydantic_nor_asyncio(words: list[str]) -> None:
     # it must answer at once
     found = probe(f"sys.argv = ['rebut', *{words!r}]\nfrom rebut.cli import main\nmain()")

@@ -12,12 +12,13 @@ DIALECT = re.compile(
     re.I,
 )
 FROZEN = {
-    "src/rebut/ci/gate.py": 2,  # a key of the JSON that `rebut gate` prints, and the field below
+    "src/rebut/ci/gate.py": 1,  # a key of the JSON that `rebut gate` prints
     "src/rebut/domain/review_result.py": 2,  # a field of a recorded outcome
     "src/rebut/domain/ledger.py": 2,  # a move on record
     "src/rebut/protocols/cross/render.py": 1,
     "src/rebut/protocols/cross/questions.py": 1,
     "src/rebut/protocols/cross/findings.py": 1,
+    "src/rebut/protocols/shared.py": 1,
     "src/rebut/reports/terminal.py": 1,
     "src/rebut/cli/installed_files.py": 1,  # the name of a file that earlier versions wrote
     "src/rebut/cli/commands/skill.py": 1,  # a key of its JSON

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import click
 import requirements
+from picture import picture
 from pydantic import BaseModel
 
 import rebut
 from rebut import __all__ as door
-from rebut.cli.app import EXITS, app, page
+from rebut.cli.app import EXITS, app, page, whole_page
 from rebut.cli.index import COMMANDS
+from rebut.cli.options import ALL_OPTIONS
 from rebut.domain.claims import CLAIMS, RULES
 from rebut.engine.protocol import BUILT_IN, load
 from rebut.record.events import KINDS
@@ -37,6 +39,7 @@ def reference() -> str:
         with click.Context(
             command, info_name=f"rebut {name}", terminal_width=100, help_option_names=["-h", "--help"]
         ) as ctx:
+            ctx.meta[ALL_OPTIONS] = True
             rows += [f"### rebut {name}", "", "```", command.get_help(ctx), "```", ""]
     rows += ["## Exit codes", "", EXITS, ""]
     rows += [
@@ -138,8 +141,8 @@ def claims() -> str:
         "| word | what the record must hold |",
         "|---|---|",
         "| fixed | the final version differs, and the critic, the judge or a check looked at this very finding there |",
-        "| changed, not checked again | the final version changes what the finding cites; nobody looked at it there |",
-        "| not raised again | the final version was reviewed; nobody said whether it fixes the finding |",
+        "| changed, not checked again | the final version changes what the finding cites; no seat looked at it there |",
+        "| not raised again | the final version was reviewed; no seat said whether it fixes the finding |",
         "| outside the change | every citation is in a file or lines that the change does not touch |",
         "| valid, invalid, missing evidence | the judge ruled so; the critic rules on what the judge adds |",
         "| no problems found | the ending is conclusive, and no P1, P2 or P3 stands |",
@@ -149,9 +152,11 @@ def claims() -> str:
 
 PAGES = {
     "src/rebut/cli/help.txt": page,
+    "src/rebut/cli/help_all.txt": whole_page,
     "docs/reference.md": reference,
     "docs/claims.md": claims,
     "CONTRIBUTING.md": contributing,
+    "docs/demo.svg": picture,
     requirements.PAGE: requirements.page,
 }
 

@@ -23,7 +23,7 @@ TESTS = ROOT / "tests"
 PAGE = "docs/requirements.md"
 MARK = re.compile(r"#\s*([A-Z]\d{1,2}(?:(?:,\s*|\s+)[A-Z]\d{1,2})*)\s*(?:[:;,]|$)")
 
-NOT_BUILT = ("C20", "C21")
+NOT_BUILT: tuple[str, ...] = ()
 """Requirements without a test because what they ask for does not exist yet. As soon as a test names one of them, the
 check fails until it is removed here, and from then on it needs a test like every other requirement."""
 

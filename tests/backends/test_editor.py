@@ -129,30 +129,29 @@ def judged_by_a_person(
 
 
 def judges(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
-    """A person who decides for the challenger, with reasons from the editor."""
     expect("judge: your turn")
-    expect("winner, number or word")
-    type_("challenger\r")
-    expect("reasoning: ")
+    to_the_texts(expect, type_)
+    type_(f"{duels.verdict()['recommendation']}\r")
+    expect("Why (Enter")
     type_(":e\r")
     expect("3 words from your editor")
-    for field in ("genuine_disagreement", "evidence_quality", "challenge_depth"):
-        expect(f"{field}, number or word")
-        type_("high\r")
-    for field in ("agreements 1", "disagreements 1"):
-        expect(f"{field}: fill in?")
-        type_("\r")
-    expect("unresolved 1")
-    type_("\r")
-    expect("recommendation: ")
-    type_(f"{duels.verdict()['recommendation']}\r")
+
+
+def to_the_texts(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+    """The winner and the three ratings, by one key each."""
+    expect("P/C > ")
+    type_("c")
+    for _ in range(3):
+        expect("h/m/l > ")
+        type_("h")
+    expect("What to do now")
 
 
 def test_a_judge_at_the_terminal_writes_the_reasons_in_an_editor(workspace: Path) -> None:  # C1, D5
-    words, env = judged_by_a_person(workspace, script(workspace.parent, "ed", put("D1 was conceded.")))
+    words, env = judged_by_a_person(workspace, script(workspace.parent, "ed", put("D1 decides it.")))
     code, screen = at_a_terminal(words, env, workspace, judges)
     assert code == 0, screen
-    assert "VERDICT  challenger" in screen and "D1 was conceded." in screen
+    assert "VERDICT  challenger" in screen and "D1 decides it." in screen
 
 
 def beside_a_tool(workspace: Path) -> dict[str, str]:
@@ -165,7 +164,7 @@ def beside_a_tool(workspace: Path) -> dict[str, str]:
 def test_what_the_editor_leaves_running_is_the_users_and_goes_on(workspace: Path) -> None:  # C1, C9
     note = workspace.parent / "window"
     window = f"nohup sleep 60 < /dev/null > /dev/null 2>&1 & echo $! > {note}"  # as an editor with windows does
-    editor = script(workspace.parent, "ed", f"{window}; {put('D1 was conceded.')}")
+    editor = script(workspace.parent, "ed", f"{window}; {put('D1 decides it.')}")
     words, env = judged_by_a_person(workspace, editor, **beside_a_tool(workspace))
     code, screen = at_a_terminal(words, env, workspace, judges)
     assert code == 0, screen
@@ -181,9 +180,7 @@ def test_an_editor_that_is_ended_has_time_to_save(workspace: Path) -> None:  # C
     words, env = judged_by_a_person(workspace, script(workspace.parent, "ed", body), **beside_a_tool(workspace))
 
     def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
-        expect("winner, number or word")
-        type_("challenger\r")
-        expect("reasoning: ")
+        to_the_texts(expect, type_)
         type_(":e\r")
         expect("EDITING")
         os.kill(int(Path(f"{saved}.by").read_text()), signal.SIGTERM)
@@ -202,9 +199,7 @@ def test_control_c_in_the_editor_keeps_the_draft_and_the_debate(workspace: Path)
     words, env = judged_by_a_person(workspace, editor)
 
     def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
-        expect("winner, number or word")
-        type_("challenger\r")
-        expect("reasoning: ")
+        to_the_texts(expect, type_)
         type_(":e\r")
         expect("EDITING")
         type_("\x03")

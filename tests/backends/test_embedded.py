@@ -473,7 +473,7 @@ def test_a_model_file_is_free_of_charge_found_from_the_workspace_and_labelled(fi
     assert connect(f"gguf:{known}", file.parent).family == LABEL
     with pytest.raises(UsageError, match="there is no"):
         connect("gguf:none.gguf", file.parent)
-    with pytest.raises(UsageError, match="one model"):
+    with pytest.raises(UsageError, match=r"local has no model .other."):
         connect("local:other", file.parent)
 
 

@@ -125,6 +125,9 @@ def test_the_price_is_of_the_model_that_spoke_at_the_providers_own_address(kind:
 def test_a_price_on_this_machine_is_unknown(kind: str) -> None:
     with Loopback(ANSWERS, model="gpt-4o") as server:  # C4
         assert ask(kind, server, model="gpt-4o", provider="openai").usd is None
+        assert wire(kind, server, model="gpt-4o", provider="openai").worst_case(1000, 1000) is None, (
+            "before the call, too"
+        )
 
 
 # Schema and effort ----------------------------------------------------------------------------------------------------

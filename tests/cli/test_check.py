@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -111,3 +112,25 @@ def test_the_code_tells_what_was_found_also_when_nobody_reads_on(workspace: Path
             done.stdout.close()
             assert done.stderr.read() == b""
         assert done.returncode == 1, "a pipeline that fails by its parts must fail here"
+
+
+def test_a_slow_check_says_what_it_does_at_a_terminal_only(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def slow(*given: object) -> list[object]:
+        threading.Event().wait(0.2)
+        return []
+
+    (workspace / "PLAN.md").write_text(PLAN)
+    monkeypatch.setattr(check, "SLOW", 0.02)
+    monkeypatch.setattr("rebut.evidence.lookup.look_up", slow)
+    for terminal, line in ((True, "check PLAN.md"), (False, "check PLAN.md"), (True, "check - --json")):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(PLAN.encode())))
+        assert enter(line.split()) == 0
+        expected = "  checking the citations in PLAN.md …\n" if terminal and "--json" not in line else ""
+        assert capsys.readouterr().err == expected
+    monkeypatch.setattr(check, "SLOW", 5.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert enter(["check", "PLAN.md"]) == 0
+    assert capsys.readouterr().err == "", "a quick one says nothing"

@@ -90,3 +90,24 @@ def test_the_scripts_follow_the_rules_of_the_duel(tmp_path: Path) -> None:  # D3
     shown = told(tmp_path / "shop")
     assert not [note for note in shown["notes"] if not note.startswith("scripted:")], shown["notes"]
     assert len({seat["family"] for seat in shown["seats"]}) == 3
+
+
+def test_its_session_is_the_last_one_of_the_folder_where_it_ran(tmp_path: Path) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    done = piped("demo", "--fast", "--json", cwd=tmp_path / "here")
+    id = json.loads(done.stdout)["session"]
+    assert json.loads(piped("show", "last", "--json", cwd=tmp_path / "here").stdout)["id"] == id
+    assert id[:4] in piped("list", cwd=tmp_path / "here").stdout
+    fork = piped("fork", "last", "--set", "rounds=2", "--quiet", "--json", "--yes", cwd=tmp_path / "here")
+    forked = json.loads(fork.stdout)["session"]
+    assert json.loads(piped("show", "last", "--json", cwd=tmp_path / "here").stdout)["id"] == forked != id
+    assert "no session was started in" in piped("show", "last", cwd=tmp_path / "there").stderr
+
+
+def test_a_low_screen_ends_with_the_verdict(tmp_path: Path) -> None:
+    seen = at_a_terminal("demo", "--fast", "--folder", str(tmp_path / "s"))  # 40 lines
+    last = seen.text.rstrip().rpartition("\n\n")[2]
+    assert last.startswith("  VERDICT  challenger\n    Put the user id in a signed cookie")
+    assert "C3 cites infra/redis.tf:6, but line 6 is: num_cache_nodes = 1." in " ".join(last.split())
+    assert piped("demo", "--fast").stdout.count("VERDICT") == 1, "a pipe has all of it already"

@@ -20,8 +20,9 @@ from test_structure import HEAVY, probe
 from rebut.cli import COMPLETE
 from rebut.cli.app import app, enter
 from rebut.cli.examples import EXAMPLES
-from rebut.cli.index import COMMANDS
+from rebut.cli.index import COMMANDS, FIRST
 from rebut.cli.json_result import LARGEST, brief
+from rebut.cli.main_options import MAIN_OPTIONS, MOST
 from rebut.domain.ledger import Claim, Evidence, Ledger, Point
 from rebut.domain.outcome import Outcome, Seated, Verdict
 from rebut.record import sessions
@@ -117,7 +118,7 @@ def test_an_unknown_shell_is_an_error() -> None:  # C17
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_help_has_examples_and_they_are_what_the_command_takes(name: str) -> None:
-    shown = piped(name, "--help").stdout
+    shown = piped(name, "--help-all").stdout
     assert "Examples:" in shown and "Exit codes" in shown and "--plain" in shown
     assert EXAMPLES.get(name), f"{name} has no example in cli/examples.py"
     assert max(map(len, shown.splitlines())) <= 80
@@ -278,3 +279,32 @@ def test_the_dry_run_and_the_marks_say_why_a_file_is_hidden(tmp_path: Path) -> N
     assert any("src/a.sql" in line and "a glob hides it" in line for line in told["not_sent"]), told["not_sent"]
     removed = {name: row["secrets_removed"] for name, row in told["providers"].items()}
     assert removed == {"human": 1, "caller": 1, "scripted": 0}, "the judge gets no files"
+
+
+def test_the_help_of_a_command_shows_the_ten_options_that_matter_and_says_where_the_others_are() -> None:
+    for name in COMMANDS:
+        own = [param for param in command(name).params if isinstance(param, click.Option)]
+        assert (name in MAIN_OPTIONS) == (len(own) > MOST + 1), name  # `--plain` is in all of them
+        if name not in MAIN_OPTIONS:
+            continue
+        main = MAIN_OPTIONS[name]
+        assert len(set(main)) == len(main) <= MOST and set(main) <= {param.name for param in own}, name
+        short, whole = piped(name, "--help").stdout, piped(name, "--help-all").stdout
+        flags = {param.name: next(opt for opt in param.opts if opt.startswith("--")) for param in own}
+        shown = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", short.partition("\nOptions:")[2], re.M))
+        assert shown == {*(flags[one] for one in main), "--help"}, name
+        assert f"{len(own) - len(main)} more options: rebut {name} --help-all" in " ".join(short.split())
+        listed = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", whole.partition("\nOptions:")[2], re.M))
+        assert listed == {*flags.values(), "--help"}, name
+        assert max(map(len, short.splitlines())) <= 80
+
+
+def test_the_first_page_of_help_has_a_dozen_commands_and_the_other_has_all() -> None:
+    short, whole = piped("--help").stdout, piped("help", "all").stdout
+    named = [name for names in FIRST.values() for name in names]
+    assert len(named) == 12 and re.findall(r"^  (\w+) ", short, re.M) == named
+    assert re.findall(r"^  (\w+) +[A-Z]", whole, re.M)[: len(COMMANDS)] == list(COMMANDS)
+    assert "rebut help all" in short and "Exit codes:" in whole and len(short.splitlines()) <= 24
+    assert piped("--help-all").stdout == whole
+    assert piped("check", "--help-all").stdout == piped("check", "--help").stdout
+    assert piped("help", "check").stdout == piped("check", "--help").stdout

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import console
 import crosses
 import duels
 import forkserver
@@ -60,7 +62,7 @@ REVIEW = {
 def test_a_question_is_asked_with_or_without_its_verb(tmp_path: Path, workspace: Path, words: list[str]) -> None:
     done = voices.cli(*words, "--with", company(tmp_path / "s", said(same=True), 3), "--json", cwd=workspace)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["heading"] == "UNCONTESTED"
+    assert json.loads(done.stdout)["heading"] == "BOTH AGREE: Keep Redis"
     record = opened()
     assert record.opened.protocol == "ask" and record.opened.settings["rounds"] == 1
     assert (record.limits["timeout"], record.limits["calls"]) == (90, 12)
@@ -342,3 +344,28 @@ def test_a_text_that_never_ends_is_refused_and_so_is_one_that_a_file_could_not_h
     assert (done.returncode, done.stdout) == (2, "") and "standard input has more than 20 MB" in done.stderr
     done = piped(["plan", "-", "--with", "human,rules"], "word " * 300_000, shop)
     assert done.returncode == 2 and "standard input is larger than 1 MB" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ask", "Redis?", "--with", "lint,rules"),
+        ("ask", "Redis?", "--deep", "--with", "lint,rules"),
+        ("ask", "Redis?", "--with", "human,human,rules"),
+        ("plan", "p.md", "--with", "lint,rules"),
+        ("plan", "p.md", "--with", "human,rules"),
+        ("plan", "p.md", "--rewrite", "--with", "lint,rules"),
+        ("duel", "Redis?", "--proposer", "lint", "--challenger", "human"),
+    ],
+    ids=" ".join,
+)
+def test_analysers_and_rules_are_refused_before_anything_starts_where_there_is_no_code(
+    workspace: Path, words: tuple[str, ...]
+) -> None:
+    (workspace / "p.md").write_text("# Plan\n\nSee src/session.py:2.\n")
+    done = console.piped(*words, cwd=workspace)
+    assert done.returncode == 2, done.stderr
+    assert re.search(
+        "(lint reads code changes|rules weighs the findings).*, and this is a (text|question)", done.stderr
+    )
+    assert "`rebut review --with lint,rules`" in done.stderr and not list(sessions.sessions(sessions.home()))

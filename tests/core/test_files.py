@@ -55,7 +55,7 @@ def test_what_is_refused_keeps_no_descriptor_open(tmp_path: Path) -> None:  # C1
     next_one = os.dup(0)
     os.close(next_one)
     for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(OSError, match="it is"):
+        with pytest.raises(OSError, match=r"directory$|file$"):
             files.read(path)
     assert os.dup(0) == next_one
     os.close(next_one)

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from rebut.core.text import inline, tame
 from rebut.domain.render import cell
+from rebut.protocols.revise.sections import contained
 
 BLOCKS = [
     *("# forged", "###### forged", "#", "forged\n===", "forged\n---", "forged\n=", "forged\n-", "forged\n -  "),
@@ -167,6 +168,61 @@ def test_every_payload_renders_as_itself_and_touches_nothing_around_it(way: str)
         text = seen(document)
         assert words(payload) in words(text), (payload, document, text)
         assert text.rstrip().endswith("End."), (payload, document)
+
+
+CODE = ["<b>", "a & b", "[a](b)", "\\d+", "C:\\x", "&lt;", "${x}", "x[0] < y[1]", "# no", "a | b", "<!-- x"]
+
+
+def test_code_within_a_line_is_shown_as_it_is() -> None:  # C14
+    for code, (left, right) in itertools.product(
+        CODE, [("", ""), ("a ", " b"), ("- ", ""), ("<x> ", " `"), ("\\", "\\")]
+    ):
+        for ticks in ("`", "``", "```"):
+            text = f"{left}{ticks}{code}{ticks}{right}"
+            assert ("code_inline", code) in tokens(tame(text)), (text, tame(text), tokens(tame(text)))
+
+
+def test_code_that_is_not_closed_on_its_line_opens_none() -> None:  # C14
+    for text in ("a `b\n<i>`", "`\n`<b>`\n`", "``a`\n<b>``", "- `\n- `<b>`", "a `` b ` c\n` <b> ``", "```x\n<b>\n```"):
+        found = [kind for kind, _ in tokens(tame(text))]
+        assert not {"html_inline", "html_block", "fence"} & {*found}, (text, tame(text))
+        assert words(text) in words(seen(tame(text)))
+
+
+HIDING = [
+    "<!-- gone",
+    "<script>",
+    "<?x",
+    "<style>\n",
+    "```",
+    "~~~",
+    "````\n```",
+    "a `",
+    "<![CDATA[",
+    "<!X",
+    "<pre>",
+    "- ```",
+]
+HIDING += [
+    "    ```\n<!-- gone",
+    "- a\n\n      ```\n<script>",
+    "a <!-- b",
+    "> ```\n> x",
+    "<!-->\n<!-- gone",
+    "<div>\n<!-- gone",
+]
+KEPT = [
+    "# A\n\n```html\n<!-- x -->\n```\n\n- `<script>`\n\n[a](b) <b>x</b>",
+    "1. a:\n\n    ```py\n    x < 1\n    ```\n2. b",
+]
+
+
+def test_a_document_hides_nothing_below_it_and_keeps_its_markdown() -> None:  # C14
+    for payload in HIDING:
+        document = f"# Own\n\n| a |\n|---|\n\n{payload}"
+        found = [kind for kind, _ in tokens(f"{contained(document)}\n\n# After\n\nEnd.\n")]
+        assert found.count("heading_open") == 2 and "table_open" in found, (payload, contained(document))
+    assert [contained(kept) for kept in KEPT] == KEPT
 
 
 def test_every_payload_stays_in_its_cell() -> None:  # C14

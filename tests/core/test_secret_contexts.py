@@ -11,8 +11,8 @@ import pytest
 
 from bench.secrets import UNITS, Case, false_hits, form_cases, halves, rule_cases, sources
 from rebut.core import secret_contexts
+from rebut.core.crowds import Span
 from rebut.core.redaction import PLACEHOLDER, Redactor
-from rebut.core.secret_patterns import Span
 
 KEY = b"a session key of thirty-two byte"
 PASSWORD, TOKEN, PLAIN = "gr4nite-Moon7", "q8Wd3nXv2LmP9sKzR4tY", "opensesame"
@@ -106,6 +106,9 @@ FORMS = [
     ("api_key: {} # from the vault", PADDED),
     ("the token: {}`", PADDED),
     ("ENV API_TOKEN {}", "bacHjGQ6348MiVhjK1k="),
+    # A sentence in place of a value, with a value in it
+    ('password: "The operator sets it with password={} in the settings of the service, as the manual says."', PASSWORD),
+    ('"secret": "export CLIENT_SECRET={} && ./run.sh --and --many --more --options --follow --after --that"', TOKEN),
 ]
 
 
@@ -217,7 +220,7 @@ def repeats(tree: Any) -> Iterator[tuple[Any, int]]:
 def patterns() -> Iterator[re.Pattern[str]]:
     yield from secret_contexts.LINKED
     yield from secret_contexts.VALUES.values()
-    yield from secret_contexts.GIVEN
+    yield from secret_contexts.GIVEN.values()
     yield from (secret_contexts.ANY_VALUE, secret_contexts.OPTION, secret_contexts.VALUE_FIRST, secret_contexts.INSERT)
     for _, rule in secret_contexts.RULES:
         for cell in getattr(rule, "__closure__", None) or ():

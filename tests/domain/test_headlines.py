@@ -95,7 +95,7 @@ def test_what_nobody_contested_is_proposed_and_not_accepted(tmp_path: Path, work
     said = {f"answer@{role}": duels.opening() for role in ("proposer", "challenger")}
     said["comparison@judge"] = same | {"reason": "Both keep it."}
     seats = {r: duels.script(tmp_path / f"{r}.json", said, model=r) for r in ("proposer", "challenger", "judge")}
-    assert rebut.run("ask", "Redis?", **seats).heading == "UNCONTESTED"
+    assert rebut.run("ask", "Redis?", **seats).heading == "BOTH AGREE: Keep Redis"
     text = adr.adr(voices.record())
     assert (
         "- Status: proposed, uncontested: the models that answered chose the same, and none argued against it\n" in text

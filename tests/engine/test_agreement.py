@@ -18,7 +18,7 @@ from replies import KINDS, Kind
 
 from rebut.domain.forms import Form
 from rebut.engine.parse import UnreadableReply, parse
-from rebut.protocols import ask
+from rebut.protocols.ask import forms as ask
 from rebut.protocols.cross import forms as cross
 from rebut.protocols.duel import forms as duel
 from rebut.protocols.panel import forms as panel
@@ -67,6 +67,10 @@ ALWAYS: dict[type[Form], tuple[Value, Value]] = {
     duel.Summary: (duels.summary(3, ["I concede."]), duels.summary(3, ["I do not."])),
     duel.Decision: (duels.verdict(winner="proposer"), duels.verdict(winner="challenger")),
     cross.Judgement: (crosses.judgement(), crosses.judgement("C")),
+    ask.Choice: (
+        {"reasoning": "D1 decides.", "unresolved": [], "better": "answer 1", "answer": "Use Redis."},
+        {"reasoning": "D2 decides.", "unresolved": [], "better": "answer 2", "answer": "Use cookies."},
+    ),
     cross.Additions: (
         {"findings": crosses.judgement("E", {"F1": "invalid P1"})["findings"]},
         {"findings": crosses.judgement("E", {"F1": "valid P1"})["findings"]},

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,44 @@ def test_the_first_ctrl_c_lets_the_call_in_flight_finish_and_starts_nothing_new(
         resumed = voices.cli("resume", voices.folder().name, "--json")
         assert resumed.returncode == 0, resumed.stderr
         assert server.calls == 2, "only what was never asked"
+
+
+# a process that is stopped for a while, as by Ctrl-Z
+
+
+def test_a_stop_takes_no_time_from_the_debate_nor_from_a_call_in_flight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # C4: the answer arrives while the process is stopped, long after the call's time-out
+    release = threading.Event()
+
+    def answer(body: dict[str, object]) -> str:
+        assert release.wait(60)
+        return "worth waiting for"
+
+    with Loopback(answer) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        seats = ("--seat", "author=openai:m1", "--seat", "critic=openai:m2")
+        began = time.monotonic()
+        limits = ("--timeout", "5", "--budget-minutes", "5")
+        process = voices.begin("run", str(protocol(tmp_path, CHAIN)), "t", *seats, *limits)
+        try:
+            voices.wait_for(lambda: server.calls == 1, process)
+            process.send_signal(signal.SIGSTOP)
+            stopped = time.monotonic()
+            time.sleep(7)
+            release.set()
+            stopped = time.monotonic() - stopped
+            process.send_signal(signal.SIGCONT)
+            _, err = process.communicate(timeout=60)
+        finally:
+            release.set()
+            process.kill()
+        assert process.returncode == 0, err
+        assert server.calls == 2, "no call was made twice"
+    assert [e.value for e in voices.events("", "answered")] == ["worth waiting for"] * 2
+    whole = time.monotonic() - began
+    assert voices.record().active_seconds() < whole - stopped / 2
 
 
 def test_the_second_ctrl_c_drops_the_call_and_leaves_it_in_doubt(tmp_path: Path) -> None:

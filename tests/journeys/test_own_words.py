@@ -253,11 +253,11 @@ def test_same_as_is_checked_for_sense(shop: Path) -> None:  # C10
     said = {
         "r1/critique@critic": crosses.critique(crosses.raised()),
         "r1/judgement@judge": [
-            crosses.judgement("A", missed=[crosses.raised(EMPTY, same_as="F9")]),
-            crosses.judgement("A", missed=[crosses.raised(EMPTY)]),
+            crosses.judgement("E", missed=[crosses.raised(EMPTY, same_as="F9")]),
+            crosses.judgement("E", missed=[crosses.raised(EMPTY)]),
         ],
     }
-    told = cross(shop, said)
+    told = cross(shop, said, codes=(3,))  # the critic does not weigh what the judge added
     assert points(told)["F2"] == EMPTY
     assert (
         "there is no finding F9: the findings are F1" in record_of(told).calls["r1/judgement@judge"].asked[2].followup

@@ -157,3 +157,23 @@ def test_a_plan_shows_what_it_cites_and_what_is_not_there(shop: Path) -> None:
     done = voices.cli("plan", "PLAN.md", "--with", f"{seats['critic']},{seats['judge']}", "-q", cwd=shop)
     assert done.stdout.startswith("  absent  api/orders.py:400"), done.stdout + done.stderr
     assert "1 problem to fix (1 absent citation)" in " ".join(done.stdout.split())
+
+
+def test_what_a_model_is_sent_asks_for_reasons_before_the_conclusion(shop: Path) -> None:  # C20
+    """The caller is shown the schema that a model gets: every key is required, the deciding ones come last."""
+    done = voices.cli("cross", "--uncommitted", "--critic", "caller", "--judge", "rules", "--json", cwd=shop)
+    assert done.returncode == 4, done.stdout + done.stderr
+    schema = json.loads(done.stdout)["schema"]
+    keys = list(schema["properties"])
+    assert schema["required"] == keys and keys.index("findings") < keys.index("agrees")
+    finding = schema["$defs"]["Raised"]
+    order = list(finding["properties"])
+    assert finding["required"] == order and order.index("evidence") < order.index("text") < order.index("severity")
+    assert "same_as" not in order and "earlier" not in keys, "there is nothing yet that a finding could repeat"
+    assert "first-last" not in json.dumps(schema), "nothing that could be copied as a place"
+
+
+@pytest.mark.parametrize("same_as", ["none", "N/A", "new", None, ["F1"], 7, "-"])
+def test_a_word_for_nothing_costs_the_field_and_not_the_finding(shop: Path, same_as: Any) -> None:  # C20
+    done = review(shop, found(crosses.raised(same_as=same_as)), "-q")
+    assert done.returncode == 0 and "1 problem to fix (1 P1)" in done.stdout, done.stdout + done.stderr

@@ -43,3 +43,5 @@ def test_no_secret_of_the_workspace_gets_into_a_prompt_or_the_record(workspace: 
     assert any("identified by" in prompt.lower() for prompt in prompts), "the files were served"
     for text in (*prompts, done.stdout, done.stderr):
         assert PASSWORD not in text and TOKEN not in text and PADDED not in text
+    for journal in journals:  # also where the record lists the names of files
+        assert TOKEN not in journal.read_text() and "dump-[secret:" in journal.read_text()

@@ -264,6 +264,20 @@ def words_of(*words: str, **seats: str) -> list[str]:
     return [*words, *(word for role, spec in seats.items() for word in (f"--{role}", spec))]
 
 
+def test_in_every_form_reasons_come_before_what_they_decide(shop: Path) -> None:  # C20
+    seats = crosses.seats(shop.parent / "seats", {"r1/critique@critic": crosses.critique(crosses.raised())})
+    waits = rebut(*words_of("cross", "--uncommitted", critic=seats["critic"], judge="caller"), codes=(4,))
+    schema, pairs = waits["schema"], []
+    for form in (schema, *schema["$defs"].values()):
+        names = list(form["properties"])
+        assert form["required"] == names, "nothing is optional in what a model is asked for"
+        for reason, decides in (("reason", "choice"), ("reason", "ruling"), ("evidence", "severity")):
+            if {reason, decides} <= set(names):
+                pairs.append(decides)
+                assert names.index(reason) < names.index(decides), names
+    assert sorted(pairs) == ["choice", "ruling", "severity"]
+
+
 # panel
 
 

@@ -250,3 +250,14 @@ def test_a_quote_that_is_at_two_places_or_too_short_locates_nothing(shop: Path) 
         }
         [finding] = contract(crosses.review(shop, said)).findings
         assert finding.mark in ("absent", "uncheckable") and finding.place == cited["place"]
+
+
+def test_a_ruling_that_is_walked_back_does_not_lower_the_severity(shop: Path) -> None:  # C12
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("D", {"F1": "valid P1"}),
+        "r2/critique@critic": crosses.critique(crosses.raised("Still so.", same_as="F1")),
+        "r2/judgement@judge": crosses.judgement("E", {"F1": "invalid P3"}),
+    }
+    made = contract(crosses.review(shop, said))
+    assert [(f.ruling, f.severity) for f in made.findings] == [("valid", "P1")] and failing(made) == ["F1"]

@@ -104,7 +104,8 @@ def test_a_person_sees_the_findings_and_decides_with_one_key(shop: Path, columns
     assert "Round 1: E: because of E (the decider chose C)" in " ".join(terminal.seen.split())
     record = voices.record()
     answered = record.calls["r1/decision@decider"].answered
-    assert answered and answered.value == {"choice": "C"} and answered.family == "human"
+    assert answered and answered.value == {"findings": [], "choice": "C", "reason": ""} and answered.family == "human"
+    assert "«" not in table and "schema" not in table, "the screen is made for people"
 
 
 @pytest.mark.parametrize(
@@ -147,12 +148,76 @@ def test_one_who_chooses_to_rebut_gets_the_judges_answer_attached(shop: Path) ->
 def test_a_person_may_judge_too(shop: Path) -> None:  # J9
     [critic] = [f for f in flags(shop, FOUND) if "critic" in f]
     terminal = Terminal(shop, "cross", "--uncommitted", critic, "--judge", "human")
-    terminal.until("F1 (P1, correctness)")
-    # One finding weighed (id, reason, severity, ruling), none missed, nothing more; then the reason and the choice.
-    for line in ("y", "F1", "so it is", "P2", "valid", "", "n", "n", "", "", "", "good enough", "A"):
-        terminal.press(f"{line}\n")
+    seen = terminal.until("a/r/e > ")
+    screen = seen[seen.index("your turn") :]
+    assert "F1  P1  api/orders.py:5  found" in screen and "«" not in screen
+    terminal.press("e")
+    terminal.until("1/2/3 > ")
+    terminal.press("2")
+    terminal.until("reason (Enter for none): ")
+    terminal.press("it is rare\n")
+    terminal.until("F1: valid, P2")
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("a")
+    terminal.until("Why (Enter: ")
+    terminal.press("good enough\n")
+    terminal.end()
+    assert "KEEP ORIGINAL" in terminal.seen and "Round 1: A: good enough" in " ".join(terminal.seen.split())
+    judged = voices.record().calls["r1/judgement@judge"].answered
+    assert judged and judged.complaints == ()
+    [ruled] = judged.value["findings"]
+    assert (ruled["id"], ruled["ruling"], ruled["severity"], ruled["reason"]) == ("F1", "valid", "P2", "it is rare")
+
+
+def test_a_finding_that_a_judge_leaves_out_is_asked_for_and_a_capital_letter_rules_on_the_rest(shop: Path) -> None:
+    # J9: an omission is asked for, the rest is kept
+    three = [crosses.raised(f"Number {n}.", evidence=[duels.cite(f"api/orders.py:{n}")]) for n in (3, 4, 5)]
+    [critic] = [f for f in flags(shop, {"r1/critique@critic": crosses.critique(*three)}) if "critic" in f]
+    terminal = Terminal(shop, "cross", "--uncommitted", critic, "--judge", "human")
+    terminal.until("F1  P1  api/orders.py:3")
+    terminal.press("r")
+    terminal.until("reason (Enter for none): ")
+    terminal.press("\n")
+    terminal.until("F2  P1  api/orders.py:4")
+    terminal.press("A")
+    terminal.until("F3: valid, P1")
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("e")
+    terminal.until("Why (Enter: ")
+    terminal.press("\n")
+    terminal.end()
+    assert "STOPPED" in terminal.seen
+    judged = voices.record().calls["r1/judgement@judge"].answered
+    assert judged
+    assert [(w["id"], w["ruling"]) for w in judged.value["findings"]] == [
+        ("F1", "invalid"),
+        ("F2", "valid"),
+        ("F3", "valid"),
+    ]
+
+
+def test_the_user_rules_on_a_finding_otherwise_than_the_judge(shop: Path) -> None:  # J4, J9
+    said = FOUND | NEXT | {"r1/judgement@judge": crosses.judgement("C")}
+    terminal = Terminal(shop, "cross", "--uncommitted", "--mode", "manual", *flags(shop, said))
+    seen = terminal.until("A/B/C/D/E > ")
+    assert "a number changes the ruling on a finding, w adds a reason" in " ".join(seen.split())
+    terminal.press("1")
+    terminal.until("[Enter] leave it: valid")
+    terminal.press("r")
+    terminal.until("reason (Enter for none): ")
+    terminal.press("the charge is idempotent\n")
+    terminal.until("F1: invalid")
+    terminal.press("w")
+    terminal.until("reason: ")
+    terminal.press("we ship today\n")
+    terminal.press("a")
     assert terminal.end() == 0, terminal.seen
-    assert "KEEP ORIGINAL" in terminal.seen and "Round 1: A: good enough" in terminal.seen
+    shown = " ".join(terminal.seen.split())
+    assert "no finding stands" in shown and "the decider says: we ship today" in shown
+    told = json.loads(voices.cli("show", "last", "--json", cwd=shop).stdout)
+    [finding] = told["outcome"]["data"]["contract"]["findings"]
+    assert (finding["ruling"], finding["reason"]) == ("invalid", "the charge is idempotent")
+    assert voices.cli("replay", "last", cwd=shop).returncode == 0
 
 
 def test_without_a_terminal_it_waits_with_code_4_and_goes_on_at_one(shop: Path) -> None:  # J4, C17
@@ -219,7 +284,7 @@ def test_hidden_findings_are_counted_in_one_line_and_shown_on_request(shop: Path
     findings = [
         crosses.raised(),
         crosses.raised("No note.", "README.md:1", severity="P3", evidence=[duels.cite("README.md:1")]),
-        crosses.raised("Tokens leak.", "api/auth.py:3", category="security"),
+        crosses.raised("Tokens leak.", category="security", evidence=[duels.cite("api/auth.py:3", "token == given")]),
     ]
     said = {
         "r1/critique@critic": crosses.critique(*findings),

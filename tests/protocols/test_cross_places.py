@@ -12,6 +12,7 @@ from typing import Any
 import crosses
 import pytest
 import voices
+from markdown_it import MarkdownIt
 from repositories import commit, git
 
 import rebut
@@ -142,9 +143,9 @@ def test_what_the_files_hold(shop: Path) -> None:  # J6
     outcome = crosses.review(shop, FOUND)
     folder = folder_of(outcome)
     assert "+    charge(order)" in (folder / "artifact.md").read_text()
-    assert (folder / "round-1-input.md").read_text().strip() == voices.record().calls["r1/critique@critic"].asked[
-        1
-    ].prompt
+    sent = voices.record().calls["r1/critique@critic"].asked[1].prompt
+    [shown] = MarkdownIt().parse((folder / "round-1-input.md").read_text())
+    assert (shown.type, shown.content.strip()) == ("fence", sent.strip())
     metadata = json.loads((folder / "metadata.json").read_text())
     assert {k: metadata[k] for k in ("target", "scope", "rounds", "max_rounds", "mode", "intensity", "session")} == {
         "target": "code",

@@ -103,7 +103,7 @@ def test_minutes_that_end_inside_the_critics_call_end_in_a_contract(shop: Path) 
 
 
 def test_a_critic_that_gives_up_early_is_not_cut_off_by_the_minutes_and_has_a_fallback(shop: Path) -> None:  # C4, J13
-    said = FOUND | {"r1/judgement@judge": crosses.judgement("A")}
+    said = FOUND | {"r1/judgement@judge": crosses.judgement()}
     spec = duels.script(shop.parent / "spare.json", said, model="spare")
     late = {key: {"fail": "timeout", "message": "504"} if "@critic" in key else value for key, value in said.items()}
     done = review(shop, late, f"--fallback=critic={spec}", "--budget-minutes", "2")

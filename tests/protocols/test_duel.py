@@ -738,7 +738,7 @@ def test_all_rounds_are_held_on_request_and_an_early_end_is_said(tmp_path: Path,
     assert whole.stdout.startswith("VERDICT: challenger"), whole.stdout
     keys = sessions.load(sessions.sessions(sessions.home())[0].folder).calls
     assert {f"r{n}/follow-up@challenger" for n in range(2, rounds + 1)} <= set(keys)
-    assert "--all-rounds" in voices.cli("duel", "--help").stdout
+    assert "--all-rounds" in voices.cli("duel", "--help-all").stdout
 
 
 def test_ratings_open_questions_and_rigor_are_on_the_screen_and_in_json(tmp_path: Path) -> None:  # D5

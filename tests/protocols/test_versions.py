@@ -52,7 +52,7 @@ def three(folder: Path, answers: dict[str, Any]) -> dict[str, Any]:
 
 
 CASES = {
-    "ask": Case("ask.ANSWER", lambda: said(False), three, ("verdict@judge",), "answer@proposer", TOPIC),
+    "ask": Case("ask.prompts.ANSWER", lambda: said(False), three, ("verdict@judge",), "answer@proposer", TOPIC),
     "duel": Case("duel.prompts.OPENING", duels.answers, three, ("verdict@judge",), "r1/opening@proposer"),
     "cross": Case(
         "cross.prompts.CODE", two_rounds, crosses.seats, ("r2/judgement@judge",), "r1/critique@critic", "", True

@@ -225,3 +225,12 @@ def test_what_takes_longer_than_usual_is_no_longer_counted_down(workspace: Path,
         known().add(took((seat_spec, f"r1/x@{role}", 0.001)))
     seen = console.at_a_terminal(*words, keys=enough(r"challenge .*longer than the usual 0\.0 s"))
     assert seen.code == 130, seen.text
+
+
+def test_scripted_answers_say_nothing_about_how_long_a_model_takes() -> None:
+    demo = [Took(spec, "opening", "proposer", 3.3) for spec in ("scripted:a.json", "redis=scripted:b.json")]
+    history = History(tuple(demo))
+    assert history.usual("openai:gpt-5", step="opening") is None
+    assert history.usual("openai:gpt-5", role="proposer") is None
+    usual = history.usual("scripted:a.json", step="opening")
+    assert usual and usual.seconds == 3.3, "the same file again takes as long as before"

@@ -14,12 +14,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from console import at_a_terminal
 
 from rebut.api import Setup
 from rebut.backends.cli_tools import tables
 from rebut.backends.embedded import weights
 from rebut.cli.app import enter
-from rebut.core.errors import UsageError
+from rebut.core.errors import NotSeated, UsageError
 from rebut.core.types import ModelSpec
 from rebut.engine.protocol import load
 from rebut.engine.runtime import Connection
@@ -158,6 +159,23 @@ def test_the_embedded_model_is_there_with_its_runner_and_its_weights(
     assert "rebut models get" in here.look()["local"].advice
     monkeypatch.setattr(weights, "is_here", lambda env: True)
     assert here.look()["local"].usable
+
+
+def test_the_smallest_embedded_model_takes_no_seat_that_nobody_gave_it(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "has_runner", lambda: True)
+    monkeypatch.setattr(weights, "is_here", lambda env: True)
+    found = [here.look()["local"]]
+    assert found[0].usable and found[0].only_named
+
+    def connect(spec: ModelSpec) -> Connection:
+        raise AssertionError(f"{spec} was chosen")
+
+    with pytest.raises(NotSeated) as failed:
+        SeatAssignment(load("duel"), here.config, connect, find=lambda wanted: found).assign({})
+    for way in ("OPENAI_API_KEY", "claude", "Ollama", "`rebut models get qwen2.5-coder-1.5b`"):
+        assert way in failed.value.hint
 
 
 def test_tools_sit_before_keys_and_families_differ_down_to_the_judge(here: Here) -> None:  # C2
@@ -333,7 +351,7 @@ def test_who_was_passed_over_for_want_of_a_terminal_is_told(
     here: Here, server: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C2, C16
     monkeypatch.setattr(weights, "has_runner", lambda: True)
-    monkeypatch.setattr(weights, "is_here", lambda env: True)
+    monkeypatch.setattr(weights, "larger_here", lambda env: list(weights.LARGER))
     here.file.write_text(here.file.read_text().replace("http://127.0.0.1:9/v1", server("qwen3:8b", "llama3.2"), 1))
     found = discover.look_now(here.config, here.env, here.config.listed)
     assert found is not None and [one.name for one in found if one.usable] == ["local"]
@@ -368,3 +386,13 @@ def test_two_of_one_model_in_one_role_have_names_of_their_own(here: Here) -> Non
     connect = connector(here.config, here.env, here.root)
     seats = SeatAssignment(load("revise"), here.config, connect, find=lambda wanted: able).assign({})
     assert [p.spec.name for p in seats.participants if p.seat.startswith("author")] == ["", "anthropic-2"]
+
+
+def test_the_list_of_providers_fits_50_columns_and_tears_no_command(here: Here, server: Callable[..., str]) -> None:
+    here.file.write_text(here.file.read_text().replace("http://127.0.0.1:9/v1", server("qwen3:8b", "llama3.2"), 1))
+    seen = at_a_terminal("providers", columns=50, env=here.env)
+    lines = seen.text.splitlines()
+    assert max(map(len, lines)) <= 50 and seen.code == 0
+    assert "      → npm install -g @anthropic-ai/claude-code" in lines
+    assert "      → export OPENAI_API_KEY=KEY" in lines
+    assert "qwen3:8b, llama3.2" in " ".join(seen.text.split()), "the models of a server are named"

@@ -56,7 +56,7 @@ def refuses(kind: str, message: str, hint: str) -> Callable[[Request], str]:
 
 
 def seen(says: Callable[[Request], str], kind: Any = "tool", config: Config | None = None, **more: Any) -> Health:
-    one = FoundModel("claude", kind, True, "2.1", (ModelSpec("claude"),))
+    one = FoundModel("claude", kind, True, "2.1", (ModelSpec("claude"),), only_named=more.pop("only_named", False))
     model = Model(says, "anthropic")
     whole = config or Config()
     got = asyncio.run(doctor.examine([one], whole, lambda spec: Connection(model, family="anthropic"), **more))
@@ -168,7 +168,7 @@ def test_a_provider_that_egress_does_not_list_is_not_called() -> None:  # C16
 
 
 def test_the_embedded_model_is_tried_and_not_counted_as_a_family() -> None:  # H13
-    health = seen(lambda request: "hello there", kind="embedded")
+    health = seen(lambda request: "hello there", kind="embedded", only_named=True)
     assert health.can_debate and health.seconds is not None
     assert doctor.families([replace(health, family="tiny"), seen(good)]) == ["anthropic"]
 
@@ -296,5 +296,6 @@ def test_a_tool_that_shows_no_login_is_tried_all_the_same(
 def test_an_embedded_model_alone_can_debate_with_itself_and_is_not_called_nobody() -> None:  # H13
     from rebut.cli.commands.doctor import rows
 
-    alone = [Health("local", "0.1", can_debate=True, embedded=True)]
-    assert "only the embedded model can debate, with itself" in rows(alone, doctor.families(alone), offline=False)[-1]
+    alone = [Health("local", "0.1", can_debate=True, only_shows=True)]
+    said = rows(alone, doctor.families(alone), offline=False)
+    assert "only SmolLM2 135M can debate, and only if named" in said[-2] and "rebut models get" in said[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import stat
 from pathlib import Path
@@ -70,6 +71,35 @@ def test_only_dirty_and_untracked_files_are_copied_redacted_and_private(repo: Pa
     for stored in taken.copies.values():
         assert stat.S_IMODE((keep / stored).stat().st_mode) == 0o600
         assert "hunter2" not in (keep / stored).read_text()
+
+
+HIDDEN = "[secret:x:00000000]"
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_name_with_a_secret_is_not_on_record_and_is_found_as_debaters_see_it(
+    repo: Path, tmp_path: Path, changed: bool
+) -> None:
+    # C8: names of files and folders, too
+    for name in ("dump-hunter2.txt", "hunter2/a.py", "gone-hunter2.txt"):
+        (repo / name).parent.mkdir(exist_ok=True)
+        (repo / name).write_text("old\n")
+    commit(repo)
+    if changed:
+        (repo / "dump-hunter2.txt").write_text("new\n")
+        (repo / "gone-hunter2.txt").unlink()
+        (repo / "to-hunter2").symlink_to("dump-hunter2.txt")
+        (repo / "hunter2.log").write_text("ignored\n")
+    taken = asyncio.run(take(repo, tmp_path / "keep", redact))
+    assert "hunter2" not in json.dumps(taken.to_json())
+    paths = (f"dump-{HIDDEN}.txt", "dump-hunter2.txt", f"{HIDDEN}/a.py", "hunter2/a.py", "README.md", f"{HIDDEN}.txt")
+    shown, real, inside, really, readme, missing = look(repo, tmp_path / "keep", *paths)
+    assert lines(shown) == lines(real) == (("new",) if changed else ("old",))
+    assert lines(inside) == lines(really) == ("old",) and lines(readme) == ("# Hello",)
+    assert isinstance(missing, Missing)
+    gone, link, ignored = look(repo, tmp_path / "keep", f"gone-{HIDDEN}.txt", f"to-{HIDDEN}", f"{HIDDEN}.log")
+    if changed:
+        assert isinstance(gone, Missing) and lines(link) == ("new",) and isinstance(ignored, UnreadableFile)
 
 
 def test_a_clean_file_is_redacted_when_read(repo: Path, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.types import FAILURES, Reply, Request, Usage
+from rebut.core.working_time import timeout
 
 _PIECE = 24
 LARGEST = 50_000_000
@@ -54,7 +55,7 @@ class Scripted:
     async def complete(self, request: Request) -> Reply:
         answer = self._find(request)
         try:
-            async with asyncio.timeout(request.timeout):
+            async with timeout(request.timeout):
                 if answer.hang:
                     await asyncio.Event().wait()
                 await asyncio.sleep(answer.delay * self._pace)

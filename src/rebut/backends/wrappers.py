@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from rebut.backends.http.client import HttpFailed
 from rebut.core.errors import ParticipantFailed, Paused, RecordError
 from rebut.core.types import Backend, Reply, Request
+from rebut.core.working_time import clock, timeout
 
 
 class Timed:
@@ -23,14 +24,14 @@ class Timed:
         self._own_time = own_time
 
     async def complete(self, request: Request) -> Reply:
-        scope = asyncio.timeout(None if self._own_time else request.timeout)
+        scope: asyncio.Timeout | None = None
         try:
             if self._own_time:
                 return await self._inner.complete(request)
-            async with scope:
+            async with timeout(request.timeout) as scope:
                 return await self._inner.complete(request)
         except TimeoutError as error:
-            if not scope.expired():
+            if scope is None or not scope.expired():
                 raise ParticipantFailed("timeout", f"timed out: {error}") from error
             raise ParticipantFailed(
                 "timeout", f"no answer within {request.timeout:g} s", "Give it more time with --timeout SECONDS."
@@ -66,7 +67,6 @@ class Retrying:
         self._wait, self._longest, self._jitter = wait, longest, jitter
 
     async def complete(self, request: Request) -> Reply:
-        clock = asyncio.get_running_loop().time
         end = clock() + request.timeout
         attempt, pauses = request, list[str]()
         while True:
@@ -157,13 +157,12 @@ class Limited:
 
     async def _queue(self, slots: Slots, request: Request) -> Request:
         """Wait for a slot. The time that this takes is deducted from the request's patience."""
-        clock = asyncio.get_running_loop().time
         began, turns = clock(), slots.waiting // slots.at_once + 1
         most = min(request.patience, turns * request.timeout)
         request.on_wait(f"{self._called}: waiting for a free slot (limit: {slots.at_once} at once)")
         slots.waiting += 1
         try:
-            async with asyncio.timeout(most) as scope:
+            async with timeout(most) as scope:
                 await slots.free.acquire()
         except TimeoutError as error:
             if not scope.expired():

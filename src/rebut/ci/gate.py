@@ -20,7 +20,7 @@ from rebut.workspace.targets.target import Target
 PASSED, FOUND, INCONCLUSIVE, PARTIAL = 0, 1, 3, 5
 UNCHECKED: Mapping[str, str] = {
     CHANGED: "the final version changes the lines that it cites, but that version was not reviewed",
-    SILENT: "not raised again against the final version, but nobody looked whether it is fixed there",
+    SILENT: "not raised again against the final version, but no seat said whether it is fixed there",
 }
 """Why a finding of the applied version is in doubt."""
 

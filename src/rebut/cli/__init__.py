@@ -59,8 +59,8 @@ def _open_closed_streams() -> None:
 
 
 def _answer(words: list[str]) -> int:
-    if words in (["--help"], ["-h"], ["help"]):
-        _print_help()
+    if words in (["--help"], ["-h"], ["help"], ["help", "all"], ["--help-all"]):
+        _print_help("help_all.txt" if words[-1] in ("all", "--help-all") else "help.txt")
         return 0
     if words in (["--version"], ["-V"]):
         from rebut import __version__
@@ -82,9 +82,9 @@ def _answer(words: list[str]) -> int:
     return code
 
 
-def _print_help() -> None:
-    """Show the page that `make docs` has written."""
-    with open(__file__.replace("__init__.py", "help.txt"), encoding="utf-8") as page:  # noqa: PTH123  no pathlib here
+def _print_help(file: str) -> None:
+    """Show a page that `make docs` has written."""
+    with open(__file__.replace("__init__.py", file), encoding="utf-8") as page:  # noqa: PTH123  no pathlib here
         text = page.read()
     if sys.stdout.isatty():
         text = _folded(text)

@@ -12,7 +12,9 @@ from click.shell_completion import CompletionItem
 
 from rebut.cli import deadline
 from rebut.cli.examples import EXAMPLES
-from rebut.cli.index import COMMANDS
+from rebut.cli.index import COMMANDS, FIRST
+from rebut.cli.main_options import MAIN_OPTIONS
+from rebut.cli.options import ALL_OPTIONS
 from rebut.core.errors import RebutError, UsageError
 
 EXITS = """\
@@ -74,23 +76,53 @@ PLAIN = click.Option(
 )
 
 
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[ALL_OPTIONS] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+    help="Show this message with all options, and exit.",
+)
+
+
 def _with_common_help(command: click.Command, name: str, *, examples: bool) -> click.Command:
-    """A command with what all of them have: `--plain`, and examples below its help."""
+    """A command with what all of them have: `--plain`, examples below its help, `--help-all` if it has many options."""
     if PLAIN not in command.params:
-        command.params.append(PLAIN)
+        command.params += [PLAIN, HELP_ALL] if name in MAIN_OPTIONS else [PLAIN]
     if examples and not command.epilog:
         from rebut.cli.output import folded
 
         rows = [f"  rebut {line}\n      {what}" for line, what in EXAMPLES.get(name, ())]
-        rows += ["", "Exit codes and all commands: rebut --help"]
+        rows += ["", "Exit codes and all commands: rebut help all"]
         command.epilog = "\b\n" + folded("\n".join(["Examples:", *rows]), sys.stdout, 8, less=2)
     return command
 
 
+TITLE = "rebut: make AI models argue, check what they cite, record everything."
+
+
 def page() -> str:
-    """The help page: the text of `cli/help.txt`."""
-    rows = ["rebut: make AI models argue, check what they cite, record everything.", ""]
-    rows += ["Usage: rebut COMMAND …        Options of a command: rebut COMMAND --help"]
+    """The page of `rebut --help`, the text of `cli/help.txt`: the commands that a newcomer needs."""
+    rows = [TITLE, "", 'Usage: rebut COMMAND …    rebut "QUESTION"    rebut FILE    git diff | rebut']
+    for heading, names in FIRST.items():
+        rows += ["", f"{heading}:"]
+        rows += [f"  {name:<10} {COMMANDS[name].help}" for name in names]
+    rows += ["", "Options of a command:   rebut COMMAND --help"]
+    rows += ["All commands:           rebut help all"]
+    return "\n".join(rows) + "\n"
+
+
+def whole_page() -> str:
+    """The page of `rebut help all`, the text of `cli/help_all.txt`."""
+    rows = [TITLE, "", "Usage: rebut COMMAND …        Options of a command: rebut COMMAND --help"]
     rows += ['       rebut "QUESTION"       rebut FILE       git diff | rebut']
     heading = ""
     for name, entry in COMMANDS.items():
@@ -158,6 +190,8 @@ def _folder_is_gone() -> UsageError | None:
 
 
 def _expanded(words: list[str]) -> list[str]:
+    if words and words[0] in COMMANDS and words[0] not in MAIN_OPTIONS:
+        return ["--help" if word == "--help-all" else word for word in words]  # it shows all of them anyway
     if words and (words[0] in COMMANDS or words[0] in ("-h", "--help", "--version")):
         return words
     if words[:1] == ["help"] and (len(words) == 2 or not COMMANDS.keys().isdisjoint(words[1:2])):

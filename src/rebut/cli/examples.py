@@ -22,6 +22,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("more", "one more round of the last debate"),
         ("more k7m2 --max-usd 2", "of this one, for two dollars at most"),
     ),
+    "say": (
+        ('say last "We cannot add a second node this year."', "every seat gets it from the next round on"),
+        ("say k7m2 - < note.txt", "a note from a file"),
+    ),
     "duel": (
         ('duel "Redis or Memcached?" --proposer claude --challenger codex', "two command-line tools argue"),
         ('duel "Is this retry safe?" --context src/http --rounds 3', "the models may read and cite src/http"),
@@ -74,6 +78,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("gate", "does the last review pass?"),
         ("gate k7m2 --fail-on P2", "this one, with a stricter threshold; no model is called"),
     ),
+    "apply": (
+        ("apply", "the final patch of the last review"),
+        ("apply last F1 F3 --check", "would the fixes of these two findings apply?"),
+    ),
     "dismiss": (
         ('dismiss F3 --reason "charge() is idempotent"', "hide it until its lines change"),
         ("dismiss --list", "list the dismissals of this repository"),
@@ -90,8 +98,9 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("doctor --offline", "call no model"),
     ),
     "models": (
-        ("models get", "download it once (98 MB)"),
+        ("models get qwen2.5-coder-1.5b", "download a model that can argue (1.1 GB)"),
         ("models get --from smollm2.gguf", "use a file that you already have"),
+        ("models", "which models are here?"),
     ),
     "demo": (
         ("demo", "a complete debate at reading speed"),

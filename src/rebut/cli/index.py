@@ -16,6 +16,13 @@ class CommandEntry(NamedTuple):
 START, DEBATE, SESSIONS = "Quick start", "Protocols", "Sessions"
 MODELS, OTHER, DEVELOPERS = "Models", "No model needed", "For agents and developers"
 
+FIRST = {
+    "Start": ("demo", "check", "ask", "review", "plan", "more"),
+    "Sessions": ("list", "show", "resume", "export"),
+    "Models": ("doctor", "models"),
+}
+"""The commands of `rebut --help`, which a newcomer needs; `rebut help all` lists all of them."""
+
 COMMANDS: dict[str, CommandEntry] = {
     "ask": CommandEntry("quick", "Two models answer a question; they debate only if they disagree.", START),
     "review": CommandEntry("quick", "Review a change; every citation is checked.", START),
@@ -29,6 +36,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "list": CommandEntry("sessions", "List the sessions of this folder.", SESSIONS),
     "show": CommandEntry("show", "Show a session: its outcome, its points and every answer.", SESSIONS),
     "resume": CommandEntry("resume", "Resume a session; recorded answers are not asked again.", SESSIONS),
+    "say": CommandEntry("say", "Add a note to a running debate; every seat gets it.", SESSIONS),
     "answer": CommandEntry("resume", "Answer for a `caller` seat and resume the session.", SESSIONS),
     "fork": CommandEntry("resume", "Copy a session with another model or setting; answers are reused.", SESSIONS),
     "replay": CommandEntry("show", "Repeat a session from its record, offline.", SESSIONS),
@@ -40,7 +48,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "delete": CommandEntry("sessions", "Delete sessions permanently.", SESSIONS),
     "providers": CommandEntry("models", "List the model providers, and which of them are available.", MODELS),
     "doctor": CommandEntry("doctor", "Test the available models: installed, logged in, answering.", MODELS),
-    "models": CommandEntry("models", "Download the embedded model, `local`.", MODELS),
+    "models": CommandEntry("models", "Download a model that runs inside rebut, without a key.", MODELS),
     "demo": CommandEntry("demo", "Show a complete scripted debate about a small repository.", OTHER),
     "check": CommandEntry("check", "Check every citation in a plan, a review or a message.", OTHER),
     "config": CommandEntry("config", "Show where your config file is, and the settings in effect.", OTHER),

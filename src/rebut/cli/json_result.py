@@ -11,6 +11,7 @@ from rebut.core.text import cut
 from rebut.domain.ledger import Point, Same, distinct
 from rebut.domain.outcome import Outcome, Seated
 from rebut.domain.review_result import ReviewResult
+from rebut.domain.side_by_side import SideBySide
 from rebut.domain.worth import Worth
 
 LARGEST = 8000
@@ -118,11 +119,32 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
         full["all_of_it"] = f"rebut show {outcome.session} --json"
     if outcome.review:
         full["review"] = _review(outcome.review)
+    if outcome.answers:
+        full |= _answers(outcome.answers, text)
     if outcome.rounds.calls:
         full["rounds"] = asdict(outcome.rounds)
     if not outcome.complete and outcome.session:
         full["resume"] = f"rebut resume {outcome.session}"
     return full
+
+
+def _answers(compared: SideBySide, text: Callable[[str, str, int], str]) -> dict[str, Any]:
+    """Every answer, first and final, with the ids of the points against it; and where the answers differ."""
+    # A table by the name that `verdict.winner` has: a list could lose its last row when it must be shortened.
+    rows = {
+        f"answer {number}": {
+            "seat": one.seat,
+            "model": cut(one.model, 80),
+            "first": text("answers", one.first, ITEM * 3),
+            "final": text("answers", one.now, ITEM * 3),
+            "preferred": compared.chosen == number,
+            "points": list(one.points),
+            "accepted": list(one.accepted),
+        }
+        for number, one in enumerate(compared.answers, 1)
+    }
+    said = {"answers": rows, "agree": compared.same, "differ": text("differ", compared.differ, TEXT)}
+    return said | ({"not_alike": list(compared.unequal)} if compared.unequal else {})
 
 
 def _wording(point: Point, text: Callable[[str, str, int], str]) -> dict[str, object]:

@@ -21,6 +21,7 @@ from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
 from rebut.domain.outcome import Outcome
+from rebut.domain.session_status import headline_of
 from rebut.engine.plan import Plan, sound
 from rebut.engine.start import start
 from rebut.record import sessions
@@ -131,9 +132,11 @@ def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, v
     except NotSeated as error:
         if not verb:
             raise
+        from rebut.setup.discover import GET_ONE
+
         raise NotSeated(
             f"`rebut {verb}` needs two models, and found fewer",
-            "Name them, for example --with claude,codex; `rebut doctor` shows which are available.",
+            "" if error.why_none == GET_ONE else "Name them, for example --with claude,codex.",
             error.why_none,
         ) from error
     except PriceUnknown:
@@ -360,7 +363,8 @@ def _summed(plan: Repeat, done: int, counts: Counter[str], usd: float | None, wo
 def _name(came: Outcome | RebutError) -> str:
     if isinstance(came, RebutError):
         return f"no outcome: {type(came).__name__}"
-    return came.heading + (f": {came.verdict.winner}" if came.verdict else "")
+    side = headline_of(came) if came.verdict else ""
+    return came.heading + (f": {side}" if side else "")
 
 
 def _claimed(path: Path) -> int:

@@ -15,7 +15,7 @@ from rebut.domain import session_status
 from rebut.record import sessions
 from rebut.setup import config
 from rebut.setup.config import Config
-from rebut.setup.discover import look, usable
+from rebut.setup.discover import RECOMMENDED, look, usable
 from rebut.workspace.git import Git
 
 NO_MODEL = "none found   rebut doctor"
@@ -28,6 +28,7 @@ def show() -> int:
     rows = [("models", one) for one in _models(settings)]
     if rows == [("models", NO_MODEL)]:
         rows += [("try", "a debate without a model   rebut demo")]
+        rows += [("get a model", f"rebut models get {RECOMMENDED}")]
     rows += [("here", what) for what in event_loop.run(_debatable(here))]
     rows += [("last", one) for one in _last(here)]
     rows += [

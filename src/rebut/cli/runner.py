@@ -23,14 +23,17 @@ from rebut.cli.output import folded, plain, say, say_json, width
 from rebut.cli.screen import hotkeys
 from rebut.cli.screen.hotkeys import Keys
 from rebut.cli.screen.screen import Screen
+from rebut.cli.unanswered import Unanswered, unanswered
 from rebut.core import process
 from rebut.core.errors import (
+    Aborted,
     DeadlineReached,
     Interrupted,
     Paused,
     ProtocolError,
     RebutError,
     ReplayMismatch,
+    TooFewReplies,
     WaitingForCaller,
 )
 from rebut.core.frozen import frozen
@@ -266,6 +269,11 @@ class CommandRun:
         if self.as_json:
             say_json(self.as_dict(error))
             return error.exit_code
+        if (found := self._cause(error)) and self.root and not getattr(error, "__notes__", ()):
+            then = found.then.format(sessions.short(self.root, id))
+            kept = f" {progress(self.record)}." if self.record and self.record.answers else ""
+            say(folded(f"rebut: {found.why}\n  {found.helps} Then: `{then}`.{kept}", sys.stderr), sys.stderr)
+            return error.exit_code
         if isinstance(error, WaitingForCaller):
             turn = self._turn(error, id)
             form = f"\n\nAnswer with JSON that fits this schema:\n{json.dumps(error.schema)}" if error.schema else ""
@@ -283,6 +291,13 @@ class CommandRun:
                 message = f"  {progress(self.record)}."
             say(folded(message, sys.stderr), sys.stderr)
         return error.exit_code
+
+    def _cause(self, error: RebutError) -> Unanswered | None:
+        """Why no model answered and what helps, if that stopped the debate and the user can fix it."""
+        there = self.record and self.folder and self.folder.is_dir()
+        if not (there and self.record and isinstance(error, Aborted | TooFewReplies)):
+            return None
+        return unanswered(self.record)
 
     def ended(self, outcome: Outcome) -> int:
         judge = self.judge if outcome.session else None  # without a session there is nothing to judge
@@ -310,7 +325,9 @@ class CommandRun:
         if isinstance(result, Outcome):
             return brief(result)
         error, id = result, self.record.opened.id if self.record else ""
-        said: dict[str, object] = {"error": error.message, "hint": error.hint, "exit": error.exit_code}
+        cause = self._cause(error)
+        message, hint = (cause.why, cause.helps) if cause else (error.message, error.hint)
+        said: dict[str, object] = {"error": message, "hint": hint, "exit": error.exit_code}
         said["session"] = (id if self.folder and self.folder.is_dir() else "") or None
         if isinstance(error, Paused) and id:
             said["resume"] = f"rebut resume {id}"

@@ -24,7 +24,7 @@ def read(path: Path | str, most: int | None = None, *, pipes: bool = False) -> b
     try:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode) and not (pipes and stat.S_ISFIFO(mode)):
             raise OSError(errno.EINVAL, "it is not a regular file")
         os.set_blocking(handle, True)

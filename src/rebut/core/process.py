@@ -16,6 +16,7 @@ from typing import Literal, cast
 from rebut.core.frozen import frozen
 from rebut.core.process_identity import is_zombie, started
 from rebut.core.types import ignore
+from rebut.core.working_time import timeout
 
 GRACE = 2.0
 """Seconds that a group gets to end after each signal."""
@@ -102,7 +103,7 @@ async def run(
         stdin.write(feed)
         stdin.write_eof()
         try:
-            async with asyncio.timeout(seconds):
+            async with timeout(seconds):
                 while not watch.over.is_set():
                     await watch.news.wait()
                     watch.sort()

@@ -18,10 +18,12 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from urllib.parse import quote
 
 from rebut.core import secret_contexts, secret_patterns
-from rebut.core.secret_patterns import Span, Words
+from rebut.core.crowds import Crowds, Span
+from rebut.core.secret_patterns import Words
 from rebut.core.text import clean
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")
@@ -135,13 +137,18 @@ class Redactor:
 
     def _spans(self, text: str) -> list[Span]:
         """All that is to be removed, in order, with overlaps merged."""
-        words = Words.of(text)
-        found = [
-            *_pem_blocks(text),
-            *secret_patterns.spans(text, words),
-            *secret_contexts.found(text, words),
-            *self._known(text),
-        ]
+        low, crowds = secret_contexts.lowered(text), Crowds(text)
+        crowds.names(low, secret_contexts.NAME_GATES)
+        found = list(crowds.spans(text))
+        if not found:  # otherwise what remains is searched in the next pass
+            words = Words.of(text)
+            found += [*_pem_blocks(text), *self._known(text)]
+            for span in chain(
+                secret_patterns.spans(text, words, crowds), secret_contexts.found(text, low, words, crowds)
+            ):
+                crowds.found(span[0])
+                found.append(span)
+            found += crowds.spans(text)
         merged: list[Span] = []
         last = 0
         for start, end in sorted(found):

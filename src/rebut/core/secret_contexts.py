@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from rebut.core import secret_patterns
-from rebut.core.lazy_pattern import LazyPattern
-from rebut.core.secret_patterns import Span, Words
+from rebut.core.crowds import Crowds, Span
+from rebut.core.lazy_pattern import LazyPattern, any_of
+from rebut.core.secret_patterns import Words
 
 MASKS = "\x01-\x08\x0e-\x1b\ue000-\uf8ff"
 """Characters of which one stands for each placeholder while a text is searched, as a range inside `[…]`."""
@@ -68,6 +69,8 @@ SIGNS = (
     r"|(?P<cell>\|(?!\|)|(?:for [\w -]{1,40}+)?(?<= )is:? (?=[\"'`]))"
     r"|(?P<space>(?<=[ \t])(?=[\"'@]|[^\s\"'`,;()\[\]{}<>=]{0,80}?\d))"
 )
+MASKED_VALUE = rf"(?![ \t]{{0,8}}[\"'`]?[{MASKS}])"
+"""A placeholder is no value. Most links of a text that is searched again lead to one, and are passed over at once."""
 NEAR = r"(?:(?= ?[\"']?(?P<near>[\w.!%^*~+/=-]{8,100}+)(?:[\"']|\s|;|$)))?"
 """A value of the plainest kind, which needs no further look at what is around it."""
 PADDED = LazyPattern(r"(?::[ ]{0,4})?(?P<value>\w{8,60}=)")
@@ -77,7 +80,9 @@ NAMES = (
     *("mnemonic", "masterauth", "client-key-data", "requirepass", "key", "pass", "pw", "psk"),
 )
 NAME_GATES = ("pass", "pwd", "pw", "psk", "secret", "token", "cred", "key", "kennwort", "mnemonic", "masterauth")
-LINKED = tuple(LazyPattern(rf"{name}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){NEAR}") for name in NAMES)
+LINKED = tuple(
+    LazyPattern(rf"{name}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){MASKED_VALUE}{NEAR}") for name in NAMES
+)
 """A name and what links it to a value, looked for in lower case.
 
 One pattern for each name: a search for a pattern that begins with plain characters takes almost no time.
@@ -150,30 +155,29 @@ GLUE = """
 FUNCTION_WORDS = frozenset(GLUE.split())
 
 
-def found(text: str, words: Words) -> Iterator[Span]:
-    """Where values are that their surroundings give away."""
-    low = _lowered(text)
-    for named in secret_patterns.named(text, low, words):
+def found(text: str, low: str, words: Words, crowds: Crowds) -> Iterator[Span]:
+    """Where values are that their surroundings give away. `low` is the text in lower case."""
+    for named in secret_patterns.named(text, low, words, crowds):
         value = named["value"][:ENOUGH]
         if (random_looking(value) or secret_patterns.mixed(value) or value.isdigit()) and not is_filler(value):
             yield named.span("value")
-    yield from _after_names(text, low, words)
-    yield from _commands(text)
+    yield from _after_names(text, low, words, crowds)
+    yield from _commands(text, crowds)
     for gates, rule in RULES:
         if any(gate in words.low for gate in gates):
-            yield from rule(text, low)
+            yield from rule(text, low, crowds)
 
 
 # Names and values. ----------------------------------------------------------------------------------------------------
 
 
-def _after_names(text: str, low: str, words: Words) -> Iterator[Span]:
+def _after_names(text: str, low: str, words: Words, crowds: Crowds) -> Iterator[Span]:
     if not any(gate in words.low for gate in NAME_GATES):
         return
     for name, pattern in zip(NAMES, LINKED, strict=True):
         typed, clear = name.startswith(TYPED), name not in SHORT_NAMES
         done = 0
-        for link in pattern.finditer(low):
+        for link in crowds.places(pattern, low):
             start = link.start()
             if start < done:
                 continue
@@ -199,8 +203,11 @@ def _after_names(text: str, low: str, words: Words) -> Iterator[Span]:
             value = pattern_of.match(text, after)
             if value is None:
                 continue
-            if value.end() - after > FAR:
-                done = value.end()  # names inside a long value would be followed by most of it again, each of them
+            first, last = value.span(value.lastgroup or 0)
+            if last - after > FAR and text.find(" ", first, last) < 0:
+                # Names inside a long value would be followed by most of it again, each of them. In a sentence they
+                # are not: a value ends at the next space, and a quoted one at the next quotation mark.
+                done = value.end()
             if (clear or _is_name(name, text, low, link)) and (span := _judged(text, low, link, value, how, typed)):
                 yield span
 
@@ -290,7 +297,7 @@ def _before(low: str, link: re.Match[str]) -> str:
 
 def _in_connection(text: str, at: int) -> bool:
     """`Server=…;Password=…`: between pairs of a connection string even a plain word is a password."""
-    return CONNECTION.search(text, max(0, at - 60), at) is not None
+    return ";" in text[max(0, at - 13) : at] and CONNECTION.search(text, max(0, at - 60), at) is not None
 
 
 LITERALS = ("", "q{", "qq{", "q(", "%q(", "%Q(", "%w[", "%q{")
@@ -413,7 +420,7 @@ def is_basic(value: str) -> bool:
     return ":" in plain[1:] and plain.isprintable()
 
 
-def _lowered(text: str) -> str:
+def lowered(text: str) -> str:
     """In lower case, each character in its place: a few have a longer small form and are left as they are."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
@@ -421,14 +428,16 @@ def _lowered(text: str) -> str:
 
 # Rules that look at more than one place. ------------------------------------------------------------------------------
 
-Rule = Callable[[str, str], Iterator[Span]]
+Rule = Callable[[str, str, Crowds], Iterator[Span]]
 
 COOKIES = tuple(
     LazyPattern(rf"{word}\\?[\"']?[:,= ]{{0,2}}\s{{0,4}}\\?[\"']?(?P<pairs>[^\n\"']{{8,}}+)")
     for word in ("cookie", "-b ")
 )
 PAIR = LazyPattern(r"[\w.-]{1,40}=(?P<value>[\w%.+/~=-]{16,}+)")
-LOGIN = LazyPattern(r"[\w.-]{1,40}:(?P<value>[^\s\"'`@/:]{5,64})$")
+SERVER = LazyPattern(r"@(?:tcp|unix)\(")
+LOGIN = LazyPattern(r"[\w.-]:(?P<value>[^\s\"'`@/:]{5,64})")
+LONGEST_LOGIN = 65
 PGPASS = LazyPattern(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>\S{5,128})$", re.M)
 VALUE_FIRST = LazyPattern(
     r"value[\"']?\s{0,4}[:=]\s{0,4}@?(?P<open>[\"'])(?P<value>[^\"'\n]{8,200}+)(?P=open)[^\"'{}\n]{1,24}"
@@ -438,45 +447,44 @@ INSERT = LazyPattern(r"insert into \S{1,80} ?\((?P<names>[^()]{1,400}+)\) ?value
 ITEM = LazyPattern(r"[^,'\"]*(?:'(?P<value>[^'\n]*)')?[^,]*(?:,|$)")
 SECRET_NAME = LazyPattern(rf"(?:{WORD}|(?:{'|'.join(re.escape(k) for k in KEYS)})[_.-]?key)")
 OPTION = LazyPattern(
-    rf"--(?:[a-z]{{1,20}}-){{0,3}}(?:{WORD}|(?:{'|'.join(re.escape(k) for k in KEYS)})-?key){TAIL}"
+    rf"--(?=[a-z])(?:[a-z]{{1,20}}-){{0,3}}(?:{WORD}|(?:{'|'.join(re.escape(k) for k in KEYS)})-?key){TAIL}"
     rf"[ \t=]{{1,8}}(?:{QUOTED}|{BARE})"
 )
 
 
-def _cookies(text: str, low: str) -> Iterator[Span]:
+def _cookies(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
     for pattern in COOKIES:
-        for cookie in pattern.finditer(low):
+        for cookie in crowds.places(pattern, low):
             for m in PAIR.finditer(text, cookie.start("pairs"), cookie.end("pairs")):
                 if _long(m["value"][:ENOUGH]):
                     yield m.span("value")
 
 
-def _logins(text: str, low: str) -> Iterator[Span]:
+def _logins(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
     """`user:password@tcp(…)`, as Go's drivers for databases write it."""
-    for mark in ("@tcp(", "@unix("):
-        at = text.find(mark)
-        while at >= 0:
-            m = LOGIN.search(text, max(0, at - 106), at)
-            if m and _of_person(m["value"]):
-                yield m.span("value")
-            at = text.find(mark, at + 1)
+    for mark in crowds.places(SERVER, text):
+        at = mark.start()
+        start = text.rfind(":", max(0, at - LONGEST_LOGIN), at)
+        m = LOGIN.fullmatch(text, start - 1, at) if start > 0 else None
+        if m and _of_person(m["value"]):
+            yield m.span("value")
 
 
-def _password_lines(text: str, low: str) -> Iterator[Span]:
-    yield from (m.span("value") for m in PGPASS.finditer(text) if _loose(m["value"]))
+def _password_lines(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
+    yield from (m.span("value") for m in crowds.places(PGPASS, text) if _loose(m["value"]))
 
 
-def _values_first(text: str, low: str) -> Iterator[Span]:
+def _values_first(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
     """`{"value": "…", "name": "DB_PASSWORD"}`."""
-    for m in VALUE_FIRST.finditer(low):
+    for m in crowds.places(VALUE_FIRST, low):
         start, end = m.span("value")
         if SECRET_NAME.search(m["name"]) and _loose(text[start:end]):
             yield start, end
 
 
-def _inserts(text: str, low: str) -> Iterator[Span]:
+def _inserts(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
     """`INSERT INTO users (name, password) VALUES ('ann', '…')`."""
-    for m in INSERT.finditer(low):
+    for m in crowds.places(INSERT, low):
         first = m.start("values")
         values = ITEM.finditer(text, first, m.end("values"))
         for name, value in zip(m["names"].split(","), values, strict=False):
@@ -484,9 +492,9 @@ def _inserts(text: str, low: str) -> Iterator[Span]:
                 yield value.span("value")
 
 
-def _options(text: str, low: str) -> Iterator[Span]:
+def _options(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
     """`--api-token …`."""
-    for m in OPTION.finditer(text):
+    for m in crowds.places(OPTION, text):
         group = "bare" if m["bare"] else "quoted" if m["quoted"] else "escaped"
         value = m[group][:ENOUGH]
         if _loose(value) or (group != "bare" and _plain(value, True)):
@@ -510,42 +518,41 @@ COMMANDS = {
     "<<<": "gh docker vault",
 }
 """Each option, and the commands to which it gives a password or a user with a password."""
-TAKES = {option: frozenset(names.split()) for option, names in COMMANDS.items()}
-COMMAND = LazyPattern(rf"(?<![\w./-])(?:{'|'.join(sorted({c for names in TAKES.values() for c in names}))})(?![\w-])")
-GIVEN = tuple(
-    LazyPattern(rf"{re.escape(option)}(?<=\s{re.escape(option)})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)")
-    for option in COMMANDS
-)
+TAKES = {
+    command: tuple(option for option, names in COMMANDS.items() if command in names.split())
+    for command in {command for names in COMMANDS.values() for command in names.split()}
+}
+COMMAND = LazyPattern(rf"(?<![\w./-])(?:{any_of(TAKES)})(?![\w-])")
+GIVEN = {
+    options: LazyPattern(
+        rf"(?<=\s)(?P<option>{'|'.join(map(re.escape, options))})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)"
+    )
+    for options in TAKES.values()
+}
+LINE = LazyPattern(r"[^\n\\]*+(?:\\[\s\S][^\n\\]*+)*+")
+"""The rest of a command: a line end after a backslash belongs to it."""
 
 
-def _commands(text: str) -> Iterator[Span]:
-    """`mysql -p…`, `curl -u user:…`. Each line is searched once for commands, however many options it has."""
-    given = [
-        (m.start(), option, m)
-        for option, pattern in zip(COMMANDS, GIVEN, strict=True)
-        if option in text
-        for m in pattern.finditer(text)
-    ]
-    if not given or not COMMAND.search(text):
+def _commands(text: str, crowds: Crowds) -> Iterator[Span]:
+    """`mysql -p…`, `curl -u user:…`. What is behind a command is searched once, up to the next command or line."""
+    if not any(option in text for option in COMMANDS):
         return
-    done, command = 0, ""
-    for at, option, m in sorted(given, key=lambda one: one[0]):
-        line = _line_start(text, done, at)
-        if line > done:
-            command = ""
-        for word in COMMAND.finditer(text, max(line, done), at):
-            command = word[0]
-        done = at
-        if command in TAKES[option] and (span := _given(option, command, m)):
+    done, last = 0, ("", 0)
+    for word in crowds.places(COMMAND, text):
+        if last[0]:
+            yield from _options_of(text, *last, min(done, word.start()))
+        last = word[0], word.end()
+        if word.start() >= done:
+            line = LINE.match(text, word.end())
+            done = line.end() if line else word.end()
+    if last[0]:
+        yield from _options_of(text, *last, done)
+
+
+def _options_of(text: str, command: str, start: int, end: int) -> Iterator[Span]:
+    for m in GIVEN[TAKES[command]].finditer(text, start, end):
+        if span := _given(m["option"], command, m):
             yield span
-
-
-def _line_start(text: str, floor: int, at: int) -> int:
-    """Where the command begins: a line end after a backslash belongs to it."""
-    line = text.rfind("\n", floor, at)
-    while line > floor and text[line - 1] == "\\":
-        line = text.rfind("\n", floor, line)
-    return max(line + 1, floor)
 
 
 def _given(option: str, command: str, m: re.Match[str]) -> Span | None:
@@ -568,11 +575,11 @@ def _rule(beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = F
     """
     patterns = tuple((b, LazyPattern(re.escape(b) + rest, re.M)) for b in beginnings)
 
-    def spans(text: str, low: str) -> Iterator[Span]:
+    def spans(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
         where = text if exact else low
         for beginning, pattern in patterns:
             if beginning in where:
-                for m in pattern.finditer(where):
+                for m in crowds.places(pattern, where):
                     start, end = m.span("value")
                     if good(text[start : min(end, start + ENOUGH)]):
                         yield start, end

@@ -6,13 +6,14 @@ The tests try every entry on an example and a near miss.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 
+from rebut.core.crowds import Crowds, Span
 from rebut.core.frozen import frozen
+from rebut.core.lazy_pattern import any_of
 from rebut.core.secret_table import TABLES
-
-Span = tuple[int, int]
 
 SHORTEST = 15
 """No shape is shorter. A pattern that cannot hold a space is tried first on the words that are long enough."""
@@ -22,8 +23,14 @@ RUN = re.compile(r"[A-Za-z0-9_+/=-]{10}")
 
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
-EDGE = re.compile(r"(?<![A-Za-z0-9])(?=([A-Za-z0-9]\S\S))")
-EDGE_AFTER_ESCAPE = re.compile(rf"(?:{'|'.join(edge.format('') for edge in EDGES)})(?=([A-Za-z0-9]\S\S))")
+SMALL = 16_384
+"""Characters of a text in which it takes no time to look for each name."""
+FEW = 8
+"""Kinds of secrets, or names, that are searched one after the other. A text with more is gone through once for all."""
+TRIES = 300
+"""Places at which a shape is tried before the rest of the text is searched for it in one go."""
+BEFORE, AFTER = 100, 1000
+"""Characters on both sides of the mark of a shape that show whether it is there."""
 # What may be between the name of a service and its secret: the rest of a name, quotes, and a sign.
 LINK = (
     r"[\w.\- \t]{0,24}+\\?[\"'`]?[\])]?[ \t]{0,8}"
@@ -49,8 +56,10 @@ class Shape:
     def spaced(self) -> bool:
         return " " in self.gate or r"\s" in self.source or r"\n" in self.source
 
-    def in_words(self, words: Words) -> bool:
-        return self.pattern.search(words.long) is not None
+    @property
+    def opens(self) -> bool:
+        """The gate is the beginning."""
+        return self.source.startswith(re.escape(self.gate))
 
     @property
     def whole(self) -> bool:
@@ -73,33 +82,89 @@ class Words:
         return cls(long, "\n".join(every).lower())
 
 
-def spans(text: str, words: Words) -> Iterator[Span]:
+def spans(text: str, words: Words, crowds: Crowds) -> Iterator[Span]:
     """Where secrets are that their own shape shows."""
-    # Each gate is tried on every text that enters a debate, hence the bare loops over pairs.
-    tight, inside, spaced = _gates()
-    long = words.long
-    beginnings = set(_beginnings(long))
-    likely = [shape for gate, shape in tight if gate[:3] in beginnings and gate in long and shape.in_words(words)]
-    likely += [shape for gate, shape in inside if gate in long and shape.in_words(words)]
-    likely += [shape for gate, shape in spaced if gate in text]
-    for shape in likely:
-        group = 0 if shape.whole else "value"
-        yield from (m.span(group) for m in shape.pattern.finditer(text) if shape.holds(m[group]))
+    opened = _opened(words.long)
+    if len(opened) > FEW:
+        yield from _all_opened(opened, text, crowds)
+    else:
+        for shape in opened.values():
+            yield from _held(shape, crowds.places(shape.pattern, text))
+    for shape in _others():
+        if shape.gate in (text if shape.spaced else words.long):
+            if shape.opens or shape.spaced:
+                yield from _held(shape, crowds.places(shape.pattern, text))
+            elif any(True for _ in _around(shape, words.long)):
+                yield from _held(shape, _around(shape, text))
 
 
-def _beginnings(long: str) -> list[str]:
-    """The first three characters of everything that could open a secret: few, where prefixes are many."""
-    found: list[str] = (EDGE_AFTER_ESCAPE if "\\" in long or "%" in long else EDGE).findall(long)
+def _all_opened(opened: Mapping[int, Shape], text: str, crowds: Crowds) -> Iterator[Span]:
+    """The same as a search for one shape after the other, in one go."""
+    patterns, by_gate = _openings()
+    chosen = {gate: [one for one in shapes if one[0] in opened] for gate, shapes in by_gate.items()}
+    for pattern in patterns:
+        done = dict.fromkeys(opened, 0)
+        for place in crowds.places(pattern, text):
+            at = place.start(1)
+            for n, shape in chosen[place[1]]:
+                if at >= done[n] and (m := shape.pattern.match(text, at)):
+                    done[n] = m.end()
+                    yield from _held(shape, [m])
+
+
+def _held(shape: Shape, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
+    group = 0 if shape.whole else "value"
+    return (m.span(group) for m in matches if shape.holds(m[group]))
+
+
+def _opened(long: str) -> dict[int, Shape]:
+    """The shapes that occur in these words, of those that begin with a text of their own."""
+    patterns, by_gate = _openings()
+    found: dict[int, Shape] = {}
+    left: dict[str, int] = {}
+    for place in chain.from_iterable(pattern.finditer(long) for pattern in patterns):
+        gate, at = place[1], place.start(1)
+        tries = left.get(gate, TRIES)
+        if not tries:
+            continue
+        open = [(n, shape) for n, shape in by_gate[gate] if n not in found]
+        if tries == 1:
+            found |= {n: shape for n, shape in open if shape.pattern.search(long, at)}
+        else:
+            found |= {n: shape for n, shape in open if shape.pattern.match(long, at)}
+        left[gate] = tries - 1 if open else 0
     return found
 
 
-def named(text: str, low: str, words: Words) -> Iterator[re.Match[str]]:
+def _around(shape: Shape, text: str) -> Iterator[re.Match[str]]:
+    """The matches of a shape that does not begin with its gate: only the surroundings of the gate are searched."""
+    done, at = 0, text.find(shape.gate)
+    while at >= 0:
+        last = at
+        for m in shape.pattern.finditer(text, max(done, at - BEFORE), at + AFTER):
+            whole = shape.pattern.match(text, m.start()) or m
+            done = last = max(last, whole.end())
+            yield whole
+        at = text.find(shape.gate, max(last, at + AFTER - BEFORE))
+
+
+def named(text: str, low: str, words: Words, crowds: Crowds) -> Iterator[re.Match[str]]:
     """Values of the right form after a service's name. They may still be fillers. `low` is the text in lower case."""
-    known = words.low
-    for _, link, shapes in [one for one in _keyed() if one[0] in known]:
-        # A name and its link are looked for in lower case; a search that begins with plain characters takes no time.
-        for m in _compiled(link).finditer(low):
-            yield from (v for shape in shapes if (v := shape.pattern.match(text, m.end())))
+    shapes_of = _keyed()
+    # In a text that repeats few words it takes longer to look for each name than to look for all of them at once.
+    few = None
+    if len(words.low) < len(text) // 2 or len(text) < SMALL:
+        known = words.low
+        few = [name for name in shapes_of if name in known]
+    if few is not None and len(few) <= FEW:
+        for name in few:
+            # A name and its link are looked for in lower case; a search for plain characters takes no time.
+            for m in crowds.places(_compiled(f"{re.escape(name)}{LINK}"), low):
+                yield from (v for shape in shapes_of[name] if (v := shape.pattern.match(text, m.end())))
+        return
+    pattern, by_name = _links()
+    for m in crowds.places(pattern, low):
+        yield from (v for shape in by_name[m[1]] if (v := shape.pattern.match(text, m.end(2))))
 
 
 def kind_of(secret: str) -> str | None:
@@ -107,7 +172,9 @@ def kind_of(secret: str) -> str | None:
     begins, contains = _by_beginning()
     likely: list[tuple[int, Shape]] = [*begins.get(secret[:2], ()), *(one for one in contains if one[1].gate in secret)]
     for _, shape in sorted(likely, key=lambda one: one[0]):
-        if shape.gate in secret and shape.pattern.fullmatch(secret) and shape.holds(secret):
+        # `fullmatch` would try each shorter run, too, which takes hours on a long secret with an odd end.
+        m = shape.pattern.match(secret) if shape.gate in secret else None
+        if m and m.end() == len(secret) and shape.holds(secret):
             return shape.kind
     return None
 
@@ -165,30 +232,41 @@ def _by_beginning() -> tuple[dict[str, list[tuple[int, Shape]]], list[tuple[int,
 
 
 @lru_cache(maxsize=1)
-def _gates() -> tuple[tuple[tuple[str, Shape], ...], ...]:
-    """The shapes that one word holds, by what they begin with or contain, and those that may stretch over several."""
-    tight = [shape for shape in _shapes() if not shape.spaced]
-    begin = [shape.source.startswith(re.escape(shape.gate)) for shape in tight]
-    return (
-        tuple(
-            (shape.gate, shape) for shape, begins in zip(tight, begin, strict=True) if begins and len(shape.gate) > 2
-        ),
-        tuple(
-            (shape.gate, shape) for shape, begins in zip(tight, begin, strict=True) if not begins or len(shape.gate) < 3
-        ),
-        tuple((shape.gate, shape) for shape in _shapes() if shape.spaced),
-    )
+def _others() -> tuple[Shape, ...]:
+    """The shapes that do not begin with three characters of their own, or may stretch over several words."""
+    return tuple(shape for shape in _shapes() if shape.spaced or not shape.opens or len(shape.gate) < 3)
 
 
 @lru_cache(maxsize=1)
-def _keyed() -> tuple[tuple[str, str, tuple[Shape, ...]], ...]:
-    """The names of services, each once, with the link to a value and the shapes of what may follow it."""
+def _openings() -> tuple[tuple[re.Pattern[str], ...], dict[str, list[tuple[int, Shape]]]]:
+    """Patterns for the beginnings of all other shapes, at the start of a word and after an escape; and the shapes that
+    each beginning may open, with their numbers."""
+    others = set(map(id, _others()))
+    shapes = [(n, shape) for n, shape in enumerate(_shapes()) if id(shape) not in others]
+    gates = {shape.gate for _, shape in shapes}
+    by_gate = {gate: [one for one in shapes if gate.startswith(one[1].gate)] for gate in gates}
+    begin = f"(?=({any_of(gates)}))"
+    edges = ("(?<![A-Za-z0-9])", r"(?:\\(?:[nrtbf]|u[0-9a-fA-F]{4})|%[0-9A-Fa-f]{2})")
+    return tuple(re.compile(edge + begin, re.ASCII) for edge in edges), by_gate
+
+
+@lru_cache(maxsize=1)
+def _keyed() -> dict[str, tuple[Shape, ...]]:
+    """The names of services, each with the shapes of what may follow it."""
     made: dict[str, list[Shape]] = {}
     for table in TABLES:
         for word in table.keywords:
             source = f"(?P<value>{table.pattern})(?![A-Za-z0-9_+/=-])"
             made.setdefault(word, []).append(Shape(table.kind, word, source, _always))
-    return tuple((word, f"{re.escape(word)}{LINK}", tuple(shapes)) for word, shapes in made.items())
+    return {word: tuple(shapes) for word, shapes in made.items()}
+
+
+@lru_cache(maxsize=1)
+def _links() -> tuple[re.Pattern[str], dict[str, list[Shape]]]:
+    """A pattern for every name with its link to a value, and the shapes of what may follow each."""
+    names = _keyed()
+    by_name = {name: [s for n, shapes in names.items() if name.startswith(n) for s in shapes] for name in names}
+    return re.compile(f"(?=({any_of(names)}){LINK}())", re.ASCII), by_name
 
 
 def _token(prefix: str, rest: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
 from typing import Literal, Protocol, get_args
 
+from rebut.core.ballot import Ballot
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
@@ -164,10 +165,8 @@ class Material:
 
     change: tuple[Changed, ...] = ()
     findings: tuple[Finding, ...] = ()
-    table: tuple[tuple[str, ...], ...] = ()
-    """For a person at a terminal: what the question is about, as a table with its header first …"""
-    question: str = ""
-    """… and what to ask below it, in place of the prompt."""
+    ballot: Ballot | None = None
+    """For a person at a terminal: the case in short, and what to decide, in place of the prompt."""
 
 
 NO_MATERIAL = Material()

@@ -1,5 +1,7 @@
 """`WorkingTime`: how long a process has worked on a debate, whatever the clock on the wall does meanwhile.
 
+Time-outs that count in the same way are here, too.
+
 It is measured on the monotonic clock, which does not jump. On some systems that clock runs while the machine sleeps,
 and on all of them while the process is stopped (Ctrl-Z), so a beat in the event loop shows such gaps, too.
 """
@@ -7,55 +9,135 @@ and on all of them while the process is stopped (Ctrl-Z), so a beat in the event
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     import asyncio
 
 BEAT = 1.0
 """Seconds between two beats."""
-STOPPED = 10.0
-"""A beat that comes this many seconds late means that the process was stopped, not busy."""
+STOPPED = 2.0
+"""A beat that comes this many seconds late means that the process was stopped, unless it was busy meanwhile."""
 
 
 class WorkingTime:
     """Seconds since it was made, without those that are left out."""
 
     def __init__(self) -> None:
-        self._began = self._last = time.monotonic()
+        self._began = time.monotonic()
         self._left_out = 0.0
-        self._loop: asyncio.AbstractEventLoop
-        self._next: asyncio.TimerHandle | None = None
+        self._pulse: _Pulse | None = None
+        self._before = 0.0
 
     def seconds(self) -> float:
         now = time.monotonic()
-        return max(0.0, now - self._began - self._left_out - self._gap(now))
+        return max(0.0, now - self._began - self._left_out - self._stopped(now))
 
     def leave_out(self, seconds: float) -> None:
         """Do not count these seconds: a person took them to answer."""
         self._left_out += seconds
 
     def start(self) -> None:
-        """Begin to beat in the running event loop, which shows when the process is stopped."""
-        from asyncio import get_running_loop  # not above: commands that only read records load this module, too
-
-        self._last = time.monotonic()
-        self._loop = get_running_loop()
-        self._next = self._loop.call_later(BEAT, self._beat)
+        """Begin to watch the running event loop, which shows when the process is stopped."""
+        self._pulse = _pulse()
+        self._before = self._pulse.stopped(time.monotonic())
+        self._pulse.join()
 
     def stop(self) -> None:
-        if self._next is not None:
-            self._left_out += self._gap(time.monotonic())
+        if self._pulse is not None:
+            self._left_out += self._stopped(time.monotonic())
+            self._pulse.leave()
+            self._pulse = None
+
+    def _stopped(self, now: float) -> float:
+        return self._pulse.stopped(now) - self._before if self._pulse is not None else 0.0
+
+
+def clock() -> float:
+    """The time of the running event loop, without the time during which the process was stopped."""
+    now = time.monotonic()
+    return now - _pulse().stopped(now)
+
+
+@asynccontextmanager
+async def timeout(seconds: float) -> AsyncIterator[asyncio.Timeout]:
+    """Like `asyncio.timeout`, but time during which the process was stopped does not count.
+
+    The connection of a call may live on while this process is stopped, and what has arrived meanwhile can be read.
+    """
+    import asyncio
+
+    pulse = _pulse()
+    pulse.join()
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            pulse.scopes.add(scope)
+            try:
+                yield scope
+            finally:
+                pulse.scopes.discard(scope)
+    finally:
+        pulse.leave()
+
+
+class _Pulse:
+    """Beats in one event loop while something needs it, and so finds out when the process was stopped."""
+
+    def __init__(self) -> None:
+        self.scopes: set[asyncio.Timeout] = set()
+        """The time-outs that get back the time during which the process was stopped."""
+        self._users = 0
+        self._stopped = 0.0
+        self._last = self._worked = 0.0
+        self._next: asyncio.TimerHandle | None = None
+
+    def join(self) -> None:
+        self._users += 1
+        if self._users == 1:
+            self._wait()
+
+    def leave(self) -> None:
+        self._users -= 1
+        if not self._users and self._next is not None:
+            self._stopped += self._gap(time.monotonic())
             self._next.cancel()
             self._next = None
 
+    def stopped(self, now: float) -> float:
+        """For how many seconds the process was stopped so far."""
+        return self._stopped + self._gap(now)
+
+    def _wait(self) -> None:
+        from asyncio import get_running_loop  # not above: commands that only read records load this module, too
+
+        self._last, self._worked = time.monotonic(), time.process_time()
+        self._next = get_running_loop().call_later(BEAT, self._beat)
+
     def _beat(self) -> None:
-        now = time.monotonic()
-        self._left_out += self._gap(now)
-        self._last = now
-        self._next = self._loop.call_later(BEAT, self._beat)
+        # Of all that is due after a stop, this comes first, but for what had less than a beat left.
+        if gap := self._gap(time.monotonic()):
+            self._stopped += gap
+            for scope in self.scopes:
+                if (when := scope.when()) is not None and not scope.expired():
+                    scope.reschedule(when + gap)
+        self._wait()
 
     def _gap(self, now: float) -> float:
         """Seconds since the last beat during which the process was stopped."""
         late = now - self._last - BEAT
-        return late if self._next is not None and late > STOPPED else 0.0
+        if self._next is None or late <= STOPPED:
+            return 0.0
+        return late if time.process_time() - self._worked < late / 2 else 0.0
+
+
+_pulses: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pulse] = WeakKeyDictionary()
+
+
+def _pulse() -> _Pulse:
+    from asyncio import get_running_loop
+
+    loop = get_running_loop()
+    return _pulses.get(loop) or _pulses.setdefault(loop, _Pulse())

@@ -35,12 +35,12 @@ RULES: Mapping[str, Rule] = {
     "deadline": Rule("the deadline came before the end; the exit code is 5"),
     "ended early": Rule("a limit, a failed seat or the user ended the debate before its last round"),
     "undecided": Rule("the protocol itself says that it reached no decision"),
-    "files unread": Rule("files of the target were not read, and nobody accepted that"),
+    "files unread": Rule("files of the target were not read, and no policy accepts that"),
     "shown in part": Rule("a model was shown only a part of its question"),
     "part missing": Rule("a part of the target was not reviewed, because its critique failed"),
     "seats missing": Rule("a seat gave no answer that counts"),
-    "not weighed": Rule("the judge did not rule on a P1 or P2, or nobody weighed what the judge added itself"),
-    "unmatched": Rule("an objection names a point that does not exist, so nobody weighed it"),
+    "not weighed": Rule("the judge did not rule on a P1 or P2, or the critic did not weigh what the judge added"),
+    "unmatched": Rule("an objection names a point that does not exist, so it was not weighed"),
     "contradiction": Rule("the judge keeps the original although it calls a P1 or P2 valid"),
     "not written": Rule("the version that was chosen could not be written, or its patch does not apply"),
     "same model": Rule("the critic is the model that wrote what it reviews, or the judge's model"),
@@ -79,9 +79,10 @@ def may(claim: Claim, doubts: Iterable[Doubt]) -> bool:
 
 
 def heading(base: str, doubts: Iterable[Doubt]) -> str:
-    """The heading with everything that it must state, each thing once."""
+    """The heading with everything that it must state, each thing once, before the colon of `BOTH AGREE: …`."""
     stated = dict.fromkeys(doubt.heading for doubt in doubts if doubt.heading)
-    return ", ".join([base, *stated])
+    name, colon, words = base.partition(": ")
+    return ", ".join([name, *stated]) + colon + words
 
 
 def besides(doubts: Sequence[Doubt], kind: str) -> list[Doubt]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
 from rebut.domain.ledger import Evidence
 
 
@@ -38,21 +39,42 @@ def no_items() -> list[Any]:
     return []
 
 
-def folded(*options: str) -> BeforeValidator:
-    """Accept a choice whatever its case and whether its words are joined by space, hyphen or underscore."""
-    plain = {_plain(option): option for option in options}
+def folded(*options: str, other: str = "", **meant: str) -> BeforeValidator:
+    """Accept a choice whatever its case and whether its words are joined by space, hyphen or underscore.
+
+    `meant` are other words for an option. A word that is none of them becomes `other`, if that is given: a label that
+    decides nothing must not cost the entry.
+    """
+    plain = {_plain(option): option for option in options} | {_plain(word): option for word, option in meant.items()}
 
     def fold(value: Any) -> Any:
-        return plain.get(_plain(value), value) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        return plain.get(_plain(value), other or value)
 
     return BeforeValidator(fold)
+
+
+def _words(value: Any) -> Any:
+    """A text where models give null, a list or a number."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return "; ".join(str(one) for one in value)
+    return value if isinstance(value, str | dict) else str(value)
+
+
+Words = Annotated[str, BeforeValidator(_words)]
+"""A text that decides nothing."""
 
 
 def _plain(text: str) -> str:
     return text.strip().casefold().replace("_", " ").replace("-", " ")
 
 
-Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3")]
+GRADES = {"critical": "P1", "blocker": "P1", "high": "P1", "major": "P2", "medium": "P2", "moderate": "P2"}
+GRADES |= {"low": "P3", "minor": "P3", "info": "P3", "trivial": "P3"}
+Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3", **GRADES)]
 Level = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
 
 
@@ -99,7 +121,7 @@ SameAs = Annotated[
 ]
 
 
-def sent_schema(schema: Mapping[str, Any], *, first: bool) -> dict[str, Any]:
+def sent_schema(schema: Mapping[str, Json], *, first: bool) -> dict[str, Json]:
     """The JSON schema of a form as a model gets it.
 
     Every key is required, so that a grammar that writes required keys first keeps their order: reasons before the

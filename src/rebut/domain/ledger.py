@@ -395,10 +395,13 @@ class Ledger:
         return now
 
     def severity(self, id: str) -> str:
-        """How severe a point is: as it was weighed last, else as it was raised."""
+        """How severe a point is: as it was weighed last, else as it was raised. A ruling walked back weighs nothing."""
         point = self.point(id)
-        weighed = [m.severity for m in self.moves if point and m.point == point.id and m.severity]
-        return weighed[-1] if weighed else point.severity if point else ""
+        if point is None:
+            return ""
+        walked = {(s.by, s.round) for s in self.slips if s.kind == "walked back" and self.issue_of(s.point) == point.id}
+        weighed = [m.severity for m in self.moves if m.point == point.id and (m.by, m.round) not in walked]
+        return next((severity for severity in reversed(weighed) if severity), point.severity)
 
     def final_status(self, id: str) -> Status:
         """The status at the end of a debate, when no more answers come."""

@@ -13,11 +13,14 @@ from rebut.domain import claims, ledger as ledgers
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger
 from rebut.domain.review_result import ReviewResult
+from rebut.domain.side_by_side import SideBySide
 from rebut.domain.worth import Worth
 from rebut.record.record import Spent
 
 REVIEW = "contract"
 """The key of a review's result in `Outcome.data`, on record since the first version."""
+ANSWERS = "side_by_side"
+"""The key of the answers that were compared in `Outcome.data`."""
 _UNRECORDED: Mapping[str, Mapping[str, str]] = {
     "tradeoff": {"label": "POSITION, CONTESTED", "unsettled": "contested"},
     "stopped": {"unsettled": "not decided"},
@@ -165,6 +168,15 @@ class Outcome:
 
     def with_review(self, result: ReviewResult) -> Outcome:
         return replace(self, data={**self.data, REVIEW: result.to_json()})
+
+    @property
+    def answers(self) -> SideBySide | None:
+        """The answers that were compared, if this was a question to several models."""
+        made = self.data.get(ANSWERS)
+        return SideBySide.from_json(made) if isinstance(made, dict) else None
+
+    def with_answers(self, answers: SideBySide) -> Outcome:
+        return replace(self, data={**self.data, ANSWERS: answers.to_json()})
 
     def filled(self, **changes: Any) -> Outcome:
         return replace(self, **changes)

@@ -19,6 +19,10 @@ CONTEXT = """These files are what you can read and cite, with their line numbers
 workspace before you can answer, list it under `need`."""
 
 
+USER_NOTE = """The person for whom this debate is held added a note while it was running. Every participant gets it. \
+Consider what it says; it changes neither the rules above nor the form of your reply."""
+
+
 def fill(template: str, **values: str) -> str:
     """Fill the `$slots` of a template in one pass: a `$` within a value stays as it is.
 

@@ -212,9 +212,11 @@ def section(heading: str, items: Iterable[str], none: str = "- none") -> str:
 
 LEADS = ("text", "argument", "position", "document", "question", "point", "summary", "reason", "reasoning")
 """Fields that hold what is said; the others describe it."""
-TAGS = {"about": "about", "same_as": "the same as", "raised_as": "raised as"} | dict.fromkeys(
-    ("severity", "category", "move", "ruling", "choice", "verdict", "strength", "confidence"), ""
-)
+TAGS = dict.fromkeys(("severity", "category", "move", "ruling", "choice", "verdict", "strength", "confidence"), "") | {
+    "about": "about",
+    "same_as": "the same as",
+    "raised_as": "raised as",
+}
 """Fields of a word or two, and what is written before them."""
 EMPTY: tuple[Any, ...] = (None, "", [], {}, False)
 
@@ -260,12 +262,16 @@ def _path(place: str) -> str:
     return re.sub(r"[:#]L?\d.*$", "", place.strip()).removeprefix("./")
 
 
+CONCLUSIONS = ("position", "verdict", "winner", "choice", "answer", "decision")
+
+
 def answer(value: Any, known: Known) -> Iterator[Row]:
     """A recorded answer as paragraphs, labels and items. Needs no code of the protocol."""
     if not isinstance(value, dict):
         yield Row("text", str(value))
         return
-    for name, item in value.items():
+    # Forms ask for reasons first; people read the conclusion first.
+    for name, item in sorted(value.items(), key=lambda one: one[0] not in CONCLUSIONS):
         label = name.replace("_", " ")
         if item in EMPTY and item is not False:
             continue
@@ -308,15 +314,16 @@ def _item(one: Any, known: Known) -> str:
     lead = next((k for k in LEADS if isinstance(fields.get(k), str)), "")
     said = squeeze(str(fields.pop(lead))) if lead else ""
     id = str(fields.pop("id", "")) or known.id_of(said)
-    tags, more, cited = list[str](), list[str](), ""
+    tags, more, cited = list[tuple[int, str]](), list[str](), ""
     for name, item in fields.items():
         if _are_citations(item):
             cited += known.evidence(item)
         elif isinstance(item, str) and name in TAGS:
-            tags.append(f"{TAGS[name]} {item}".strip())
+            tags.append((list(TAGS).index(name), f"{TAGS[name]} {item}".strip()))
         else:
             more.append(f"{name.replace('_', ' ')}: {_nested(item, known)}")
-    head = " ".join(part for part in (id, f"({', '.join(tags)})" if tags else "") if part)
+    named = ", ".join(tag for _, tag in sorted(tags))
+    head = " ".join(part for part in (id, f"({named})" if named else "") if part)
     body = ". ".join([*(part.rstrip(".") for part in (said, *more)[:-1] if part), (said, *more)[-1]])
     return ": ".join(part for part in (head, body) if part) + cited
 

@@ -32,9 +32,9 @@ Seen = Literal["", "fixed", "changed, not checked again", "not raised again"]
 FIXED: Seen = "fixed"
 """The final version differs, and the critic, the judge or a check looked at this very finding there: it is gone."""
 CHANGED: Seen = "changed, not checked again"
-"""The final version changes what the finding cites. Nobody looked at the finding in that version."""
+"""The final version changes what the finding cites. No seat looked at the finding in that version."""
 SILENT: Seen = "not raised again"
-"""The final version was reviewed. Nobody said whether it fixes the finding."""
+"""The final version was reviewed. No seat said whether it fixes the finding."""
 UNCHECKED = (CHANGED, SILENT)
 
 
@@ -341,17 +341,24 @@ def severity(ledger: Ledger, point: Point) -> str:
     return "P2" if weighed == "P1" and point.struck else weighed
 
 
+DECIDER = "decider"
+"""The seat of the user who decides in place of the judge."""
+
+
 def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
     """The judge's last ruling. A concession is binding (C12), and what another raised and the judge repeats is valid.
 
     What the judge alone raised is weighed by another seat.
     """
-    if point.voices == (judge,):
+    if point.voices == (judge,) and ledger.version > 1:
         weighed = [m.kind for m in ledger.moves if m.point == point.id and m.by != judge and m.kind in RULINGS]
         return RULINGS[weighed[-1]] if weighed else ""
     word = "valid" if judge in point.voices else ""
     own = [one for one in point.wordings if one.by == judge]
     for move in ledger.moves:
+        if move.point == point.id and move.by == DECIDER and move.kind in RULINGS:
+            word = RULINGS[move.kind]  # the user's own ruling counts, whatever the judge said
+            continue
         mine = move.point == point.id and move.by == judge and move.kind in RULINGS
         if not mine or Slip("walked back", point.id, judge, move.round) in ledger.slips:
             continue
@@ -365,7 +372,11 @@ def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
 
 def reason(ledger: Ledger, point: Point, judge: str = "judge") -> str:
     own = point.voices == (judge,)
-    said = [m.reason for m in ledger.moves if m.point == point.id and (m.by == judge) != own and m.reason]
+    said = [
+        m.reason
+        for m in ledger.moves
+        if m.point == point.id and ((m.by == judge) != own or m.by == DECIDER) and m.reason
+    ]
     return said[-1] if said else ""
 
 

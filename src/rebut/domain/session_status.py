@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebut.core.text import counted
+from rebut.core.text import counted, cut
 from rebut.core.types import ModelSpec
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, from_json, noun_in
 from rebut.domain.outcome import Outcome, Seated
+from rebut.domain.user_notes import notes_of, unheard
 from rebut.record.events import Asked
 from rebut.record.record import Record, seat_of
+
+LONGEST = 80
+"""Characters of an answer in a list."""
 
 
 def outcome_of(record: Record) -> Outcome | None:
@@ -24,15 +28,20 @@ def is_review(record: Record) -> bool:
 
 
 def headline_of(outcome: Outcome) -> str:
-    """Of a review: how many findings stand, and what ended it."""
+    """What follows the heading in a list: the answer to a question, the side that won, or the findings of a review."""
+    if outcome.answers:
+        return cut(outcome.decision, LONGEST) if outcome.verdict else ""
+    if outcome.verdict:
+        return outcome.verdict.winner
     return outcome.review.headline if outcome.review else ""
 
 
 def status(record: Record, running: str = "") -> str:
     """The status of a session in a few words; `running` is the process that works on it."""
     if outcome := outcome_of(record):
-        said = outcome.verdict.winner if outcome.verdict else headline_of(outcome)
-        return outcome.heading.lower() + (f": {said}" if said else "")
+        said = headline_of(outcome)
+        name, colon, words = outcome.heading.partition(": ")
+        return name.lower() + colon + words + (f": {said}" if said else "")
     if running:
         return f"running in process {running}, {counted(record.answers, 'answer')} so far"
     return f"open, {progress(record)}"
@@ -67,7 +76,12 @@ def seated(record: Record) -> tuple[Seated, ...]:
 
 def described(record: Record) -> list[str]:
     """Notes that follow from the record: fallbacks, remarks of providers, replies that broke the rules twice."""
-    notes = [*record.notes, *fallbacks(record)]
+    notes = [*record.notes]
+    late = unheard(record)
+    for note in notes_of(record):
+        what = "the user's note came too late for every seat" if note in late else "the user told the seats"
+        notes.append(f"{what}: {cut(note.text, 160)}")
+    notes += fallbacks(record)
     for call in record.calls.values():
         seat = seat_of(call.key)
         for attempt in call.attempts.values():

@@ -28,6 +28,8 @@ from rebut.record.record import Amount, Call
 REPAIRS = 1
 """How many replies that cannot be read are sent back."""
 ASK_LEFT = "`rebut resume ID --ask-left` asks it again, unless the debate has continued without it."
+PERSON = "human"
+"""The family of people."""
 FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
 """The failures after which a seat's next model is asked."""
 
@@ -165,7 +167,7 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
             problem = prompts.quote(runtime.fence_key, "what is wrong with it", str(error))
             followup = prompts.fill(prompts.REPAIR, problem=problem, reply=quoted)
             continue
-        complaints = await _complaints(q, value)
+        complaints = await _complaints(q, value, attempt)
         settled = Settled(value, complaints, attempt)
         needs = [str(n) for n in getattr(value, "need", ())]
         if needs and not served and runtime.view is not None:
@@ -195,7 +197,9 @@ def _read(q: Question, attempt: Attempt) -> Any:
     return text
 
 
-async def _complaints(q: Question, value: Any) -> tuple[str, ...]:
+async def _complaints(q: Question, value: Any, attempt: Attempt) -> tuple[str, ...]:
+    if attempt.family == PERSON and q.material.ballot:  # a ballot asks for everything that is needed
+        return ()
     found = q.check(value) if q.check else ()
     return tuple(await found if inspect.isawaitable(found) else found)
 
@@ -209,7 +213,7 @@ async def _best(q: Question, call: Call) -> Settled | None:
             value = _read(q, attempt)
         except UnreadableReply:
             continue
-        return Settled(value, await _complaints(q, value), attempt)
+        return Settled(value, await _complaints(q, value, attempt), attempt)
     return None
 
 

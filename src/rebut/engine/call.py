@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -13,6 +12,7 @@ from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import fingerprint, tokens, unescaped
 from rebut.core.types import LEFT, NO_MATERIAL, Material, ModelSpec, Participant, Request, ignore
+from rebut.core.working_time import clock
 from rebut.domain.answers import Check as Check
 from rebut.domain.limits import MAX_OUTPUT, flag, shown
 from rebut.engine.live_answer import listen
@@ -115,12 +115,12 @@ async def call_once(
         on_spawn=lambda pid: _spawned(runtime, q.key, number, pid),
         on_again=sending.again,
     )
-    began, worked = time.monotonic(), runtime.working_time.seconds()
+    worked = runtime.working_time.seconds()
     try:
         attempt = await _attempt(runtime, request, sending)
     finally:
         sending.over = True
-    took = time.monotonic() - began
+    took = runtime.working_time.seconds() - worked
     # A model may also give up by itself, or a tool by its own limit, long before the minutes are used up.
     shortened = request.timeout < runtime.limits.timeout and took >= 0.9 * request.timeout
     if attempt.outcome == "timeout" and (shortened or took >= request.patience):
@@ -144,7 +144,7 @@ class _Sending:
     worst: Amount
     kept: Amount
     """Reserved for the closing call, and not available to this one."""
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=clock)
     over: bool = False
     """Its result is on record. A backend that was cut off and still works must not send the request again."""
     held: bool = False
@@ -153,7 +153,7 @@ class _Sending:
 
     @property
     def ms(self) -> int:
-        return round((time.monotonic() - self.began) * 1000)
+        return round((clock() - self.began) * 1000)
 
     def failed(self, error: ParticipantFailed, *, again: bool = False) -> Attempt:
         usage = getattr(error, "usage", None)
@@ -184,7 +184,7 @@ class _Sending:
         runtime.write(self.failed(error, again=True))
         sent = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
         runtime.write(sent)
-        self.asked, self.began = sent, time.monotonic()
+        self.asked, self.began = sent, clock()
         await runtime.sync()
         return True
 

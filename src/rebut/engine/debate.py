@@ -14,7 +14,7 @@ from rebut.core.files import repository
 from rebut.core.json_value import Json
 from rebut.core.text import as_recorded, at_the_door, fingerprint
 from rebut.core.types import LEFT, NO_MATERIAL, Material, Participant
-from rebut.domain import ledger as ledgers, prompts
+from rebut.domain import ledger as ledgers, prompts, user_notes
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Same, Slip
 from rebut.domain.limits import MAX_OUTPUT, shown
@@ -188,7 +188,9 @@ class Debate:
             raise DuplicateKey(f"{key} is asked twice in one run", "Give the step another name, or a `part`.")
         self._runtime.keys.add(key)
         more = (ask.check, closing, ask.max_output, ask.material, ask.refused)
-        return Question(key, ask.who, ask.prompt, cast(Any, ask.schema), *more)
+        said = user_notes.heard(self._runtime.record, key)
+        prompt = user_notes.with_notes(ask.prompt, said, self._runtime.fence_key)
+        return Question(key, ask.who, prompt, cast(Any, ask.schema), *more)
 
     async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
         got = await settle(self._runtime, q)
@@ -506,6 +508,15 @@ class Debate:
         """The session's name for people: its alias if it has one. Not for prompts."""
         opened = self._runtime.record.opened
         return opened.aliases[0] if opened.aliases else opened.id
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The version of the protocol that opened this session, then that of the session it is forked from, if any.
+
+        For a protocol that must continue a session of an earlier version by the earlier rules.
+        """
+        records = [self._runtime.record, *([self._runtime.parent] if self._runtime.parent else [])]
+        return tuple(record.opened.protocol_version for record in records)
 
     @property
     def is_fork(self) -> bool:

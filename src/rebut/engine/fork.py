@@ -47,7 +47,7 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
             journal.write(Fact(key="folder", cls="input", value=files.path))
         if again:
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # resume reads it, too
-        for fact in decisions(old) if plan.decided else ():
+        for fact in decisions(old, rounds=plan.decided):
             journal.write(fact)
         for name in (
             "snapshot",
@@ -90,7 +90,7 @@ async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> ForkC
     runtime = runtime_of(record, plan, environment, view=view_of(old, parent, environment), parent=old)
     runtime.assumed = assumed = AssumedAnswers(old)
     runtime.write(opened(plan, parent, topic, parent=old.opened.id))
-    for fact in decisions(old) if plan.decided else ():
+    for fact in decisions(old, rounds=plan.decided):
         runtime.write(fact)
     known = True
     try:

@@ -93,6 +93,8 @@ class Plan:
     """What to do with the outcome, recorded for resume. The debate itself never reads it."""
     unread_ok: Sequence[str] = ()
     """Paths of the target that may stay unread without making the outcome inconclusive."""
+    started_in: str = ""
+    """The folder in which the command runs, if that is not the workspace: `last` finds the session there, too."""
     checked: bool = False
     """Whether the protocol has already checked the plan."""
     searched: bool = False
@@ -146,6 +148,7 @@ def opened(plan: Plan, folder: Path, topic: str, parent: str = "", alias: str = 
         forked_from=parent,
         one_model=dict(plan.one_model),
         ledger=VERSION,
+        started_in=plan.started_in,
     )
 
 

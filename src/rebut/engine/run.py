@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut.core.errors import Aborted, DeadlineReached, Interrupted, ParticipantFailed, ProtocolError, TooFewReplies
+from rebut.core.errors import (
+    Aborted,
+    DeadlineReached,
+    Interrupted,
+    ParticipantFailed,
+    ProtocolError,
+    RecordError,
+    TooFewReplies,
+)
 from rebut.core.text import cut
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import NOTHING_KEPT, Move
@@ -19,7 +28,8 @@ from rebut.engine.output_files import write_files
 from rebut.engine.plan import Environment, Plan
 from rebut.engine.protocol import Ended
 from rebut.engine.runtime import Runtime, runtime_of
-from rebut.engine.steering import as_decided, settled, steering_of
+from rebut.engine.steering import Steering, as_decided, settled, steering_of
+from rebut.record import inbox
 from rebut.record.events import Closed
 from rebut.record.record import Record
 from rebut.record.timings import Timings
@@ -43,13 +53,34 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
     async def publish() -> list[str]:
         return await _write_artifacts(runtime, plan, _unfinished(runtime, plan, debate))
 
+    async def take_notes() -> None:
+        with suppress(RecordError):  # a journal that cannot be written ends the debate itself
+            while True:
+                await _take_notes(runtime, steering, folder)
+                await asyncio.sleep(LOOK)
+
     runtime.publish = publish
     runtime.working_time.start()
+    await _take_notes(runtime, steering, folder)  # those that were left while no process ran the debate
+    looking = asyncio.ensure_future(take_notes())
     try:
-        return await _to_the_end(runtime, plan, debate)
+        return await _to_the_end(runtime, plan, debate, lambda: _take_notes(runtime, steering, folder))
     finally:
+        looking.cancel()
         runtime.working_time.stop()
         control.under_way.remove(steering)
+
+
+LOOK = 0.5
+"""Seconds between two looks into the session's inbox."""
+
+
+async def _take_notes(runtime: Runtime, steering: Steering, folder: Path) -> None:
+    """Record the notes that other processes left for this debate."""
+    for path, text in inbox.waiting(folder):
+        refused = steering.say(text)
+        await runtime.sync()
+        inbox.take(path, refused)
 
 
 async def replay(plan: Plan, environment: Environment, record: Record) -> Outcome:
@@ -62,7 +93,9 @@ async def replay(plan: Plan, environment: Environment, record: Record) -> Outcom
     return _filled(outcome, runtime, plan) if outcome.complete else outcome
 
 
-async def _to_the_end(runtime: Runtime, plan: Plan, debate: Debate) -> Outcome:
+async def _to_the_end(
+    runtime: Runtime, plan: Plan, debate: Debate, take_notes: Callable[[], Awaitable[None]]
+) -> Outcome:
     """Run the protocol, write its files and close the session. A deadline gives a partial outcome instead."""
     try:
         outcome = await plan.protocol.run(debate)
@@ -86,6 +119,7 @@ async def _to_the_end(runtime: Runtime, plan: Plan, debate: Debate) -> Outcome:
             f"the protocol {plan.protocol.name} returned {outcome!r:.60} instead of an Outcome",
             "Fix the protocol and resume.",
         )
+    await take_notes()  # too late for any seat, and reported as that
     outcome = _filled(outcome, runtime, plan)
     notes = await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, outcome=outcome))
     outcome = outcome.filled(notes=(*outcome.notes, *notes))

@@ -1,8 +1,8 @@
 """Steering a running debate from outside: deadline, draining, and the user's decisions.
 
 `Control` is what the caller holds. It bounds every call by the deadline, and passes the user's decisions on to the
-`Steering` of the running debate. A decision (end the rounds, one more round, skip a slow call) is recorded as a fact
-before it takes effect, so it also holds when the debate is resumed, forked or replayed.
+`Steering` of the running debate. A decision (end the rounds, one more round, skip a slow call) or a note to the seats
+is recorded as a fact before it takes effect, so it also holds when the debate is resumed, forked or replayed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from rebut.core.errors import DeadlineReached, Interrupted
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.domain import user_notes
 from rebut.domain.limits import shown
 from rebut.record.events import Fact
 from rebut.record.record import Amount, Record, seat_of, step_of
@@ -66,9 +67,10 @@ def left(runtime: Runtime, key: str, fp: str) -> str:
     return str(fact.value or "") if fact else ""
 
 
-def decisions(record: Record) -> list[Fact]:
-    """The decisions on rounds, for a fork to copy."""
-    return [record.facts[key] for key in (SETTLE, MORE) if key in record.facts]
+def decisions(record: Record, *, rounds: bool) -> list[Fact]:
+    """What the user said and, with `rounds`, decided about these, for a fork to copy."""
+    keys = [f"{user_notes.FACT}{note.number}" for note in user_notes.notes_of(record)]
+    return [record.facts[key] for key in (*((SETTLE, MORE) if rounds else ()), *keys) if key in record.facts]
 
 
 def as_decided(settings: Any, record: Record) -> Any:
@@ -153,6 +155,18 @@ class Steering:
         others = "the other" if len(siblings) == 1 else f"the {len(siblings)} others"
         why = f"by hand, after {took:.0f} s; {others} took {median(siblings):.0f} s"
         self._decide(key + LEFT_FACT, why, of=fp)
+        return ""
+
+    def say(self, text: str) -> str:
+        """Add a note of the user. Every question of the stages that have not begun yet has it."""
+        runtime = self.runtime
+        text, known = runtime.door(text).strip(), user_notes.notes_of(runtime.record)
+        if refused := user_notes.refused(text, len(known)):
+            return refused
+        # What this process has asked may not be on record yet, and what an earlier one asked not be asked again yet.
+        begun = user_notes.stages([*runtime.record.calls, *(key for key in runtime.keys if not key.startswith("#"))])
+        note = user_notes.UserNote(len(known) + 1, text, begun)
+        self._decide(f"{user_notes.FACT}{note.number}", note.to_json())
         return ""
 
     @property
@@ -242,8 +256,8 @@ class Cut(Exception):
 class Control:
     """Steers one debate, from the thread of its event loop.
 
-    `settle`, `more` and `skip` return why they refuse; empty if they did it. Several debates of one `Setup` share its
-    deadline; a decision is then for the one that began last.
+    `settle`, `more`, `skip` and `say` return why they refuse; empty if they did it. Several debates of one `Setup`
+    share its deadline; a decision is then for the one that began last.
     """
 
     deadline: float | None = None
@@ -419,6 +433,10 @@ class Control:
         return refused
 
     leave = skip  # its name in 0.1, kept for one release
+
+    def say(self, text: str) -> str:
+        """Add a note of the user: every seat gets it, quoted, from the next round on."""
+        return self.steering.say(text) if self.steering else NO_DEBATE
 
 
 async def end(task: asyncio.Task[Any]) -> None:

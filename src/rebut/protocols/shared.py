@@ -62,6 +62,17 @@ async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: 
     return got
 
 
+async def began_before(debate: Debate, version: int, fact: str) -> bool:
+    """Whether this debate, or the session that it is forked from, began under the rules of an earlier version.
+
+    Such a debate continues and replays by those rules. `fact` is the name under which a fork records it.
+    """
+    own, *parent = (int(one) < version for one in debate.versions)
+    if own or not debate.is_fork:
+        return own
+    return bool(await debate.once(fact, lambda: any(parent), cls="input"))
+
+
 # failures
 
 
@@ -140,7 +151,7 @@ SAID = {
 
 
 def misread(ledger: Ledger, text: str) -> list[str]:
-    """What a text says about points of the ledger that the record contradicts: `D1 was conceded`, if nobody did."""
+    """What a text says about points and the record contradicts: `D1 was conceded`, though no move says so."""
     ids = "|".join(sorted(ledger.point_ids, key=len, reverse=True))
     if not ids:
         return []

@@ -43,6 +43,8 @@ class Opened:
     """Models by name → the name under which each counts, where two names mean one model."""
     ledger: int = 1
     """The version of the rules by which its points become one issue."""
+    started_in: str = ""
+    """The folder in which the command ran, if the debate is about another one, as in the demo."""
 
 
 @frozen(kw_only=True)

@@ -111,13 +111,14 @@ def sessions(root: Path) -> list[FoundSession]:
 def of_workspace(root: Path, folder: Path) -> Iterator[FoundSession]:
     """The sessions that were started in this workspace, newest first: in the same repository, or the same folder."""
     here = repository(folder)
-    known = {str(folder): True}
+    known = {str(folder): True, "": False}
     for one in sessions(root):
-        there = one.opened.workspace
-        if there not in known:
-            known[there] = repository(Path(there)) == here
-        if known[there]:
-            yield one
+        for there in (one.opened.workspace, one.opened.started_in):
+            if there not in known:
+                known[there] = repository(Path(there)) == here
+            if known[there]:
+                yield one
+                break
 
 
 def find(root: Path, name: str, workspace: Path | None = None) -> Path:

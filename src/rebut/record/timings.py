@@ -20,6 +20,8 @@ from rebut.record.record import Record, name_of_step, seat_of
 NAME = "timings.jsonl"
 MOST_BYTES = 32_000
 """About five hundred calls. A file that grows beyond this is cut to its newer half."""
+SCRIPTED = "scripted:"
+"""How the spec of a seat begins whose answers come from a file: its pauses say nothing about models."""
 QUICKEST = 0.5
 """Seconds. A faster answer comes from a program or a script, and says nothing about how long another model takes."""
 
@@ -74,7 +76,7 @@ class History:
             every = dict(enumerate(self.took))
             here = {n: t for n, t in every.items() if (not step or t.step == step) and (not role or t.role == role)}
             mine = [n for n, t in here.items() if t.spec == spec] or [n for n, t in every.items() if t.spec == spec]
-            found = mine or [n for n, t in here.items() if t.seconds >= QUICKEST]
+            found = mine or [n for n, t in here.items() if t.seconds >= QUICKEST and not _is_scripted(t.spec)]
             middle = median([every[n].seconds for n in found]) if found else 0.0
             self._known[key] = Usual(middle, frozenset(found)) if found else None
         return self._known[key]
@@ -174,6 +176,10 @@ def _calls(record: Record) -> Iterator[Took]:
         answered = call.answered
         if asked and asked.spec and not asked.patient and answered and answered.ms and not answered.copied_from:
             yield Took(asked.spec, name_of_step(key), seat_of(key).partition(".")[0], answered.ms / 1000)
+
+
+def _is_scripted(spec: str) -> bool:
+    return spec.rpartition("=")[2].startswith(SCRIPTED)
 
 
 def _read(line: bytes) -> Took | None:

@@ -36,7 +36,7 @@ class ComparedSession:
     def of(cls, record: Record, outcome: Outcome | None) -> ComparedSession:
         if outcome is None:
             return cls(record.opened.id, status(record), "", "", (), record.spent())
-        won = outcome.verdict.winner if outcome.verdict else headline_of(outcome)
+        won = headline_of(outcome)
         told = outcome.worth.points if outcome.worth and outcome.worth.points else fates(outcome.ledger)
         return cls(record.opened.id, outcome.heading, won, outcome.decision, told, outcome.spent)
 

@@ -6,7 +6,8 @@ from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.domain import render
 from rebut.domain.ledger import ledger_to_json
-from rebut.domain.session_status import counted_ledger, ledger_of, outcome_of, status
+from rebut.domain.session_status import counted_ledger, headline_of, ledger_of, outcome_of, status
+from rebut.domain.user_notes import heard, unheard
 from rebut.record.events import Fact, to_json
 from rebut.record.record import Record, seat_of
 from rebut.reports.terminal import spent, worth_markdown
@@ -32,7 +33,7 @@ def markdown(record: Record) -> str:
         "",
         "## Outcome",
         "",
-        f"**{outcome.heading}{f': {outcome.verdict.winner}' if outcome.verdict else ''}**"
+        f"**{inline(outcome.heading)}{f': {inline(headline_of(outcome))}' if outcome.verdict else ''}**"
         if outcome
         else f"Still {status(record)}.",
         "",
@@ -42,7 +43,11 @@ def markdown(record: Record) -> str:
     if outcome and outcome.worth:
         rows += worth_markdown(outcome.worth)
     rows += ["## Answers", ""]
+    told = set[int]()
     for call in record.calls.values():
+        for note in heard(record, call.key):
+            rows += [] if note.number in told else ["### Note of the user to every seat", "", tame(note.text), ""]
+            told.add(note.number)
         if call.answered:
             rows += [
                 f"### {call.key} ({inline(call.answered.model) or 'unknown model'})",
@@ -53,6 +58,8 @@ def markdown(record: Record) -> str:
             rows += [f"> still breaks a rule after being sent back: {inline(c)}" for c in call.answered.complaints]
         elif call.failed:
             rows += [f"### {call.key}", "", f"No answer: {call.failed.failure}, {inline(call.failed.message)}", ""]
+    for note in unheard(record):
+        rows += ["### Note of the user, too late for every seat", "", tame(note.text), ""]
     final = counted_ledger(record)
     if final.points or final.claims:
         made = outcome.review if outcome else None

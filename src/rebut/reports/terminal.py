@@ -12,6 +12,7 @@ from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, noun
 from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ledger_of
+from rebut.domain.user_notes import FACT
 from rebut.domain.worth import Worth, fate_of
 from rebut.record.events import Answered, Fact, Opened
 from rebut.record.record import Record, Spent
@@ -147,7 +148,7 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
     points = [r for r in rows if r["entry"] == "point"]
     moves = [r for r in rows if r["entry"] == "move"]
     if moves:
-        words = ((RULINGS if m["by"] == "judge" else VERBS).get(m["kind"], m["kind"]) for m in moves)
+        words = ((RULINGS if m["by"] in ("judge", "decider") else VERBS).get(m["kind"], m["kind"]) for m in moves)
         parts.append(
             _tally(w if m["point"] in known else "about an unknown point" for m, w in zip(moves, words, strict=True))
         )
@@ -169,6 +170,8 @@ def decided(fact: Fact) -> str:
         return f"settled by hand in round {fact.value['round']}: no further rounds"
     if fact.key == "more" and isinstance(fact.value, int):
         return f"extended by hand: {counted(fact.value, 'more round')}"
+    if fact.key.startswith(FACT) and isinstance(fact.value, dict):
+        return f"note to every seat, from the next round on: {fact.value.get('text')}"
     if fact.key.endswith("#spared"):
         return f"skipped, since the answer could not change the outcome: {fact.value}"
     return ""
@@ -205,6 +208,10 @@ def ending(
     points: bool = True,
 ) -> str:
     """The outcome of a debate. `told` are notes that were shown already; without `points` the ledger is left out."""
+    if compared := outcome.answers:
+        from rebut.reports import answers  # here: it uses the rows of this module
+
+        return answers.ending(outcome, compared, width=width, short=short, told=told, points=points)
     made = outcome.review
     said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
     rows = hanging(f"  {outcome.heading}  {said}".rstrip(), width, 4)
@@ -221,6 +228,15 @@ def ending(
     rows += labelled("spent", spent(outcome.spent), width)
     if outcome.rows and outcome.rounds.calls and not outcome.worth:  # `worth it?` has that
         rows += labelled("of which", f"{spent(outcome.rounds)} in the rounds of debate", width)
+    rows += foot(outcome, width=width, short=short, told=told)
+    if made:
+        rows += ["", made.screen(width=width - 2, everything=everything)]
+    return "\n".join(rows)
+
+
+def foot(outcome: Outcome, *, width: int, short: str, told: Sequence[str]) -> list[str]:
+    """The last rows: seats that failed, notes that were not shown yet, and what to do next."""
+    rows = list[str]()
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
         rows += labelled("failed", ", ".join(missing), width)
@@ -230,13 +246,11 @@ def ending(
     if len(notes) > MOST_NOTES:
         rest = counted(len(notes) - MOST_NOTES, "more note")
         rows.append(f"  {'':<12}  … {rest} in `rebut export {short or outcome.session}`")
-    if made and made.patch:
+    if outcome.review and outcome.review.patch:
         rows += labelled("patch", f"rebut apply {short or outcome.session}", width)
     if short:
         rows += ["", *_next(outcome, short, width)]
-    if made:
-        rows += ["", made.screen(width=width - 2, everything=everything)]
-    return "\n".join(rows)
+    return rows
 
 
 def _label_of(outcome: Outcome) -> str:
@@ -263,9 +277,9 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         return []
     struck = [p for p in ledger.open if fate_of(ledger, p) == "struck"]
     groups: list[tuple[str, list[str]]] = [
-        ("agreed", [_point(p) for p in ledger.agreed]),
-        ("open", [_point(p) + _granted(ledger, p) for p in ledger.open if p not in struck]),
-        ("struck", [_point(p) for p in struck]),
+        ("agreed", [point_line(p) for p in ledger.agreed]),
+        ("open", [point_line(p) + _granted(ledger, p) for p in ledger.open if p not in struck]),
+        ("struck", [point_line(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
         ("absent", [f"{name} cites {e.place}: {e.note or 'not found'}" for name, e in _absent(ledger)]),
         (
@@ -298,7 +312,8 @@ def _granted(ledger: Ledger, point: Point) -> str:
     return f", {ledger.shown_status(point.id)}" if status == UNPROVEN or status in SETTLED else ""
 
 
-def _point(point: Point) -> str:
+def point_line(point: Point) -> str:
+    """A point with its first citation."""
     if not point.evidence:
         return f"{point.id} {point.words()}"
     first, *others = point.evidence

@@ -11,6 +11,7 @@ from rebut.domain import render
 from rebut.domain.amounts import duration, money, size
 from rebut.domain.ledger import Ledger
 from rebut.domain.render import Known
+from rebut.domain.user_notes import heard, unheard
 from rebut.record.record import Call, Record, seat_of
 from rebut.reports.terminal import hanging
 
@@ -33,16 +34,25 @@ def failures(record: Record) -> list[str]:
 
 def turns(record: Record, ledger: Ledger, width: int, *, prompts: bool = False, raw: bool = False) -> list[str]:
     """Every turn in its order. `prompts`: what was asked, too; `raw`: each reply as it came, too."""
-    rows, scope = list[str](), None
+    rows, scope, told = list[str](), None, set[int]()
     for call in record.calls.values():
         where = call.key.rpartition("/")[0]
         if where != scope:
             scope = where
             rows += [f"  {_stage(where, first=not rows)}", ""]
+        for note in heard(record, call.key):
+            rows += [] if note.number in told else _note(note.text, "note of the user to every seat", width)
+            told.add(note.number)
         rows += questions(call) if prompts else []
         rows += said(call, Known(ledger, seat_of(call.key)), width)
         rows += as_it_came(call) if raw else []
+    for note in unheard(record):
+        rows += _note(note.text, "note of the user, too late for every seat", width)
     return rows
+
+
+def _note(text: str, label: str, width: int) -> list[str]:
+    return [f"  {label}", *_paragraphs(text, width), ""]
 
 
 def _stage(scope: str, *, first: bool) -> str:

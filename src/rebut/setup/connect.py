@@ -90,14 +90,18 @@ def _human(spec: ModelSpec, workspace: Path) -> Connection:
 def _local(spec: ModelSpec, workspace: Path) -> Connection:
     from rebut.backends.embedded import weights
 
-    if spec.model:
-        raise UsageError(f"local is one model, {weights.SMOLLM2.name}", "Write local, or gguf:PATH for another file.")
-    if not weights.is_here():
+    model = weights.by_id(spec.model)
+    if model is None:
+        known = ", ".join(one.id for one in weights.LARGER)
+        raise UsageError(f"local has no model {spec.model!r}", f"Write local:NAME with {known}, or gguf:PATH.")
+    if not weights.is_here(model):
         first = "" if weights.has_runner() else "Run `pip install 'rebut[local]'`, then "
+        get = f"rebut models get {model.id}" if model.place else "rebut models get"
         raise UsageError(
-            "local has no model file yet", f"{first or 'Run '}`rebut models get`, which downloads its 98 MB, once."
+            f"{spec.identity} has no model file yet",
+            f"{first or 'Run '}`{get}`, which downloads its {model.size // 1_000_000:,} MB, once.",
         )
-    return _model_file(weights.path(), spec)
+    return _model_file(weights.path(model), spec)
 
 
 def _gguf(spec: ModelSpec, workspace: Path) -> Connection:
@@ -118,8 +122,9 @@ def _model_file(path: Path, spec: ModelSpec) -> Connection:
         raise UsageError(
             f"{spec.provider} needs xllamacpp, which is not installed", "Run `pip install 'rebut[local]'`."
         )
-    known = path.resolve().name == weights.SMOLLM2.file
-    backend = Local(path, name=weights.SMOLLM2.name if known else "", label=LABEL if known else "", effort=spec.effort)
+    known = next((one for one in (weights.SMOLLM2, *weights.LARGER) if path.resolve().name == one.file), None)
+    label = LABEL if known is weights.SMOLLM2 else ""
+    backend = Local(path, name=known.name if known else "", label=label, effort=spec.effort)
     place = f"model file {path.resolve()}"  # under any name, it answers one call at a time
     return Connection(Limited(Timed(backend), place, 1, called=spec.identity), free, family=backend.family)
 
@@ -183,7 +188,10 @@ def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Con
         )
     key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
     if provider.api_key_env and not key and not is_local(provider.base_url):
-        raise UsageError(f"{provider.name} needs a key: {provider.api_key_env} is not set", "Export it and try again.")
+        raise UsageError(
+            f"{provider.name} needs a key: {provider.api_key_env} is not set",
+            f"Run `export {provider.api_key_env}=KEY`, or name another model: `rebut providers` lists what is here.",
+        )
     wire: type[Wire] = getattr(import_module(f"rebut.backends.http.{provider.wire}"), WIRES[provider.wire])
     made = wire(
         base_url=provider.base_url,
@@ -213,5 +221,6 @@ BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {
 }
 PROGRAMS: dict[str, Callable[[ModelSpec, Config, Mapping[str, str]], Connection]] = {"lint": _lint, "rules": _rules}
 """Participants that are programs, not models."""
+PROGRAMS_DO = {"lint": "reads code changes", "rules": "weighs the findings of a code review"}
 WIRES = {"openai": "OpenAI", "responses": "Responses", "anthropic": "Anthropic", "google": "Google"}
 """Wire → its class, in the module of the same name, which is loaded at its first use."""

@@ -34,6 +34,11 @@ EMBEDDED = "local"
 TOOL_SECONDS = 30.0
 """For all questions to a tool about itself; some tools take ten seconds at their first start."""
 SERVER_SECONDS = 0.5
+RECOMMENDED = weights.RECOMMENDED
+GET_ONE = (
+    "Set OPENAI_API_KEY or ANTHROPIC_API_KEY, log in to claude or codex, start Ollama, or run "
+    f"`rebut models get {RECOMMENDED}` (1.1 GB, no key). All ways: `rebut providers`."
+)
 LOGGED_OUT = "not logged in, as far as can be seen without a call"
 PERHAPS_OUT = "probably not logged in: where it stores its login on this system is a guess"
 _LARGEST_LIST = 1_000_000
@@ -59,6 +64,8 @@ class FoundModel:
     """A tool without a visible login. rebut does not choose it; the user may name it."""
     unsure: bool = False
     """Whether there is a login is a guess."""
+    only_named: bool = False
+    """It works, but rebut does not choose it: the user may name it."""
     any_family: bool = False
     """A tool that uses the model that it is set to: its family is unknown before its first answer."""
     family: str = ""
@@ -207,7 +214,7 @@ def _update(tool: Tool) -> str:
 def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> FoundModel:
     name, variable = provider.name, provider.api_key_env
     if not env.get(variable, "").strip():
-        return FoundModel(name, "key", problem=f"{variable} is not set", advice=f"Export {variable}.")
+        return FoundModel(name, "key", problem=f"{variable} is not set", advice=f"export {variable}=KEY")
     if fault := config.faults.get(name):
         return FoundModel(name, "key", True, variable, (), fault.message, fault.hint)
     if not provider.model:
@@ -295,16 +302,19 @@ def _can_be_written(spec: ModelSpec) -> bool:
 
 
 def _embedded(env: Mapping[str, str]) -> FoundModel:
-    name = weights.SMOLLM2.name
+    """The models that run inside rebut. The smallest only shows how rebut works, so it is never chosen by itself."""
     if not weights.has_runner():
         return FoundModel(
             EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"
         )
+    if larger := weights.larger_here(env):
+        names, specs = larger[0].name, tuple(ModelSpec(EMBEDDED, one.id) for one in larger)
+        return FoundModel(EMBEDDED, "embedded", True, names, specs)
+    get = f"Run `rebut models get {RECOMMENDED}` (1.1 GB)."
     if not weights.is_here(env=env):
-        return FoundModel(
-            EMBEDDED, "embedded", problem="its weights are not downloaded", advice="Run `rebut models get`."
-        )
-    return FoundModel(EMBEDDED, "embedded", True, name, (ModelSpec(EMBEDDED),))
+        return FoundModel(EMBEDDED, "embedded", problem="no model file is downloaded", advice=get)
+    small = weights.SMOLLM2.name
+    return FoundModel(EMBEDDED, "embedded", True, small, (ModelSpec(EMBEDDED),), advice=get, only_named=True)
 
 
 async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[FoundModel]:
@@ -340,5 +350,5 @@ def programs(found: Sequence[FoundModel]) -> list[FoundModel]:
 
 
 def usable(found: Sequence[FoundModel]) -> list[tuple[ModelSpec, FoundModel]]:
-    """Every available model, in order."""
-    return [(spec, one) for one in found for spec in one.specs]
+    """Every model that rebut may choose, in order."""
+    return [(spec, one) for one in found if not one.only_named for spec in one.specs]

@@ -77,7 +77,8 @@ class Health:
     advice: str = ""
     usd: float | None = None
     checks: tuple[Check, ...] = ()
-    embedded: bool = False
+    only_shows: bool = False
+    """It shows how rebut works, and cannot argue."""
     withheld: tuple[str, ...] = ()
     """Variables that look like keys and are not passed to this tool."""
 
@@ -153,8 +154,8 @@ class DoctorTools:
 
 
 def families(healths: Sequence[Health]) -> list[str]:
-    """The families that can debate with each other, without the embedded model, which is for demonstration only."""
-    return list(dict.fromkeys(h.family for h in healths if h.can_debate and not h.embedded))
+    """The families that can debate with each other, without the one that only shows how rebut works."""
+    return list(dict.fromkeys(h.family for h in healths if h.can_debate and not h.only_shows))
 
 
 async def _one(one: FoundModel, tools: DoctorTools, offline: bool, deep: bool) -> Health:
@@ -169,7 +170,7 @@ async def _one(one: FoundModel, tools: DoctorTools, offline: bool, deep: bool) -
         context_file=tool.context_file if tool else "",
         problem=one.problem,
         advice=one.advice,
-        embedded=one.kind == "embedded",
+        only_shows=one.only_named,
         withheld=withheld(tool, tools.env) if tool else (),
     )
     if not one.specs:
@@ -214,7 +215,7 @@ async def _round_trip(health: Health, trial: Trial) -> Health:
     took = time.monotonic() - began
     login = "yes" if health.login == "?" else health.login
     health = replace(health, login=login, seconds=took, usd=reply.usd, family=reply.family or health.family)
-    if nonce not in reply.text and not health.embedded:
+    if nonce not in reply.text and not health.only_shows:
         problem = f"it answered, but not with the word that it was asked for: {_short(reply.text)}"
         return replace(health, problem=problem, advice="Try it by hand; another program may answer instead of it.")
     # It is logged in after all: the user may name it, but rebut does not choose it.

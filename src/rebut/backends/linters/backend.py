@@ -23,6 +23,7 @@ from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.json_value import Json
 from rebut.core.scratch import scratch_folder
 from rebut.core.types import Changed, Finding, Reply, Request, Usage
+from rebut.core.working_time import clock
 
 FAMILY = "rules"
 MOST = 60
@@ -206,13 +207,13 @@ async def analysed(
     readers = [analyser for analyser, _ in installed.values()]
     sides = {name: LintedSide(copy_files(base / name, change, readers, old=name == "old")) for name in ("old", "new")}
     turn = asyncio.Semaphore(AT_ONCE)
-    until = asyncio.get_running_loop().time() + seconds
+    until = clock() + seconds
 
     async def one(
         side: LintedSide, folder: Path, analyser: Analyser, path: Path, copies: Sequence[FileCopy], home: Path
     ) -> None:
         async with turn:
-            left = min(analyser.timeout, until - asyncio.get_running_loop().time())
+            left = min(analyser.timeout, until - clock())
             await _run(side, folder, analyser, path, copies, home, max(0.0, left), on_spawn)
 
     async with asyncio.TaskGroup() as group:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -15,6 +18,8 @@ LARGEST = 20_000_000
 BINARY = 8_000
 """Bytes at the start of a file; a zero byte among them means binary."""
 MOST = 200
+SLOW = 2.0
+"""Seconds after which a terminal shows what takes so long."""
 
 
 @click.command("check")
@@ -44,7 +49,8 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
     text, name, base = _text(file)
     workspace = (root or Path.cwd()).resolve()
     never = never_sent(workspace=repository(workspace), env=os.environ)
-    found = event_loop.run(look_up(clean(text), workspace, str, never, base))
+    with _said_if_slow(f"  checking the citations in {name} …", wanted=not as_json):
+        found = event_loop.run(look_up(clean(text), workspace, str, never, base))
     counts: dict[str, int] = {}
     for _, mark in found:
         counts[mark.mark] = counts.get(mark.mark, 0) + 1
@@ -68,6 +74,21 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
     if len(listed) > MOST:
         say(f"    … {len(listed) - MOST:,} more; --json has them all")
     return code
+
+
+@contextmanager
+def _said_if_slow(text: str, *, wanted: bool) -> Iterator[None]:
+    """Print a line at a terminal if the block takes longer than two seconds."""
+    from rebut.cli.output import say
+
+    timer = threading.Timer(SLOW, say, (text, sys.stderr))
+    timer.daemon = True
+    if wanted and sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _text(file: str) -> tuple[str, str, Path | None]:

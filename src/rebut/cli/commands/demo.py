@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,11 @@ from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.record import sessions
 
+if TYPE_CHECKING:
+    from rebut.domain.outcome import Outcome
+
+LONG = 70
+"""Lines of a screen that shows all of the demo's result."""
 LABEL = "scripted: the answers come from files, not from models"
 
 
@@ -39,19 +45,19 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     from rebut.cli.output import say, say_json
     from rebut.cli.runner import CommandRun
     from rebut.core.errors import RebutError
-    from rebut.domain.outcome import Outcome
     from rebut.engine.start import start
     from rebut.setup.config import Config
     from rebut.setup.connect import scripted
 
     shop = unpack(folder, os.environ)
+    started_in = str(Path.cwd().resolve())
     seats: dict[str, Any] = dict(demo_seats())
 
     async def act(setup: Setup) -> Outcome:
         setup = setup.at(shop.folder, Config())  # without the user's limits and lists: it calls no model
         plan = setup.plan("duel", TOPIC, context=list(CONTEXT), **seats)
         notes = [NOTE, *([f"edited: {', '.join(shop.edited)}"] if shop.edited else [])]
-        return await start(replace(plan, notes=(*plan.notes, *notes)), setup.environment)
+        return await start(replace(plan, notes=(*plan.notes, *notes), started_in=started_in), setup.environment)
 
     reach = scripted(shop.folder, pace=0.0 if fast or as_json else 1.5)
     run = CommandRun(as_json, quiet, None, {"scripted": reach}, label=LABEL)
@@ -62,7 +68,24 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     code = run.report(came)
     if not isinstance(came, RebutError):
         say("\n".join(_closing(shop)))
+        if sys.stdout.isatty() and os.get_terminal_size(sys.stdout.fileno()).lines < LONG:
+            say("\n".join(_result_again(came)), emphasis=True)
     return code
+
+
+def _result_again(outcome: Outcome) -> list[str]:
+    """The result in short, last on a screen that is too low for all of it."""
+    from rebut.cli.output import width
+    from rebut.core.text import wrapped
+
+    verdict, ledger = outcome.verdict, outcome.ledger
+    if verdict is None:
+        return []
+    absent = [(claim.id, cited) for claim in ledger.claims for cited in claim.evidence if cited.mark == "absent"]
+    false = [f"{id} cites {cited.place}, but {cited.note}" for id, cited in absent]
+    why = "; ".join([f"{len(ledger.agreed)} of {len(ledger.points)} points were agreed", *false])
+    rows = [*wrapped(verdict.recommendation, width(), indent="    "), *wrapped(f"{why}.", width(), indent="    ")]
+    return ["", f"  {outcome.heading}  {verdict.winner}", *rows]
 
 
 def _closing(shop: DemoRepository) -> list[str]:

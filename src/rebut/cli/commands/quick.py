@@ -25,7 +25,7 @@ FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
 """Limits of these commands, unless others are given."""
 A_PLAN = 120
 """Seconds per call for a text: with less, the review would be reported as short of time."""
-QUICK = {"timeout": 60, "calls": 6, "usd": 1}
+QUICK = {"timeout": 60, "calls": 10, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
 
 

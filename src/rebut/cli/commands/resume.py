@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebut.cli.changed_protocol import confirm_changed, yes_option
-from rebut.cli.options import PATH, SESSION, SPEC, deadline_option, gate_options, given_limits, limits, output, pairs
+from rebut.cli.options import (
+    PATH,
+    SESSION,
+    SPEC,
+    Brief,
+    deadline_option,
+    gate_options,
+    given_limits,
+    limits,
+    output,
+    pairs,
+)
 
 if TYPE_CHECKING:
     from rebut.api import Setup
@@ -20,7 +31,7 @@ if TYPE_CHECKING:
     from rebut.setup.connect import Custom
 
 
-@click.command("resume")
+@click.command("resume", cls=Brief)
 @click.argument("id", type=SESSION)
 @click.option("--ask-left", is_flag=True, help="Retry calls that were skipped by hand.")
 @yes_option
@@ -170,7 +181,7 @@ def _read(file: str) -> str:
     return text
 
 
-@click.command("fork")
+@click.command("fork", cls=Brief)
 @click.argument("id", type=SESSION)
 @click.option("--topic", metavar="TEXT", help="Another question.")
 @click.option("--proposer", type=SPEC, help="Another proposer.")

@@ -1,8 +1,9 @@
-"""Hotkeys while models answer, on a terminal: settle now, one more round, skip a slow model."""
+"""Hotkeys while models answer, on a terminal: settle now, one more round, skip a slow model, a note to every seat."""
 
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
 import signal
 import sys
@@ -10,10 +11,12 @@ import time
 from collections.abc import Callable
 
 from rebut.core.errors import RecordError
+from rebut.core.text import cut_start
 from rebut.engine.steering import Control
 from rebut.reports.terminal import duration
 
-SETTLE, MORE, SKIP = "s", "m", "l"
+SETTLE, MORE, SKIP, NOTE = "s", "m", "l", "n"
+ERASE, ERASE_ALL, ESCAPE = ("\x7f", "\b"), "\x15", "\x1b"
 SHOWN = 6.0
 """Seconds for which a refusal is shown."""
 
@@ -26,6 +29,9 @@ class Keys:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._before: list[object] | None = None
         self._said: tuple[str, float] = ("", 0.0)
+        self._note: str | None = None
+        """The note that the user is typing; None while single keys are read."""
+        self._typed = codecs.getincrementaldecoder("utf-8")("ignore")
 
     def open(self, around: Callable[[bool], None]) -> None:
         """Begin, in the running loop. `around` is called before the process stops for Ctrl-Z, and when it continues."""
@@ -46,7 +52,8 @@ class Keys:
 
     def look(self) -> None:
         """Switch keys on or off: a call has started or ended, or the process is in the foreground again."""
-        wanted = bool(self._control.flying) and not self._control.typing and not self._control.draining
+        busy = bool(self._control.flying) or self._note is not None  # a note is typed on between two calls
+        wanted = busy and not self._control.typing and not self._control.draining
         if wanted and self._before is None:
             self._on()
         elif not wanted:
@@ -103,23 +110,50 @@ class Keys:
         if not typed:  # the terminal is closed
             self._off()
             return
+        if self._note is not None:
+            self._write(self._typed.decode(typed))
+            return
         # Several different bytes are no hotkey: F4 ends in an S, and pasted text has any letter.
         if len(set(typed)) == 1:
             for key in typed.decode("ascii", "ignore").lower():
                 self._press(key)
 
-    def _press(self, key: str) -> None:
+    def _write(self, typed: str) -> None:
+        """Continue the note. Enter sends it, Escape drops it; the keys of an escape sequence are not text."""
+        if typed.startswith(ESCAPE):
+            self._note = None if typed == ESCAPE else self._note
+            return
+        for letter in typed:
+            if self._note is None:
+                return
+            if letter in "\r\n":
+                note, self._note = self._note.strip(), None
+                if note:
+                    self._press(NOTE, note)
+            elif letter in ERASE:
+                self._note = self._note[:-1]
+            elif letter == ERASE_ALL:
+                self._note = ""
+            elif letter.isprintable():
+                self._note += letter
+
+    def _press(self, key: str, note: str = "") -> None:
         try:
-            refused = self._decided(key)
+            refused = self._decided(key, note)
         except RecordError as error:  # a decision that cannot be recorded has no effect
             refused = error.message
         self._said = (f"no: {refused}", time.monotonic()) if refused else ("", 0.0)
 
-    def _decided(self, key: str) -> str:
+    def _decided(self, key: str, note: str = "") -> str:
         """Do what a key stands for; returns why not, if that is refused."""
         control = self._control
-        if control.draining and key in (SETTLE, MORE, SKIP):
+        if control.draining and key in (SETTLE, MORE, SKIP, NOTE):
             return "the debate is stopping; resume it to use keys"
+        if key == NOTE and not note:
+            self._note = ""
+            return ""
+        if key == NOTE:
+            return control.say(note)
         if key == SETTLE:
             return control.settle()
         if key == MORE:
@@ -139,13 +173,18 @@ class Keys:
             rows.append(f"    {said[0]}")
         if self._control.draining:  # a decision now would be for the resumed debate
             return [row[: width - 1] for row in rows]
+        if self._note is not None:
+            label = "    note to every seat: "
+            end = cut_start(self._note, max(10, width - len(label) - 3))
+            return [*(row[: width - 1] for row in rows), f"{label}{end}_", "    Enter sends it, Esc drops it"]
         for one in steering.slow_calls()[:1]:
             beside = f"{duration(one.took)}; others took {duration(one.usual)}"
             offer = f"    {SKIP} skip {one.seat}"
             rows.append(offer if len(offer) + len(beside) + 4 > width else f"{offer} ({beside})")
         keys = [f"{SETTLE} settle now"] if not steering.refuses_settling else []
         keys += [f"{MORE} one more round"] if not steering.refuses_more else []
-        rows += [f"    {'   '.join(keys)}"] if keys else []
+        keys.append(f"{NOTE} note to every seat")
+        rows.append(f"    {'   '.join(keys)}")
         return [row[: width - 1] for row in rows]
 
 

@@ -119,7 +119,8 @@ class Screen:
                 self.moving.held.append(e)
             case Fact(key=key) as e if decision := terminal.decided(e):
                 self._flush()
-                self._line(f"    {decision}")
+                for row in terminal.hanging(f"    {decision}", width(), 6):
+                    self._line(row)
             case Fact(key=key) as e if key.endswith("#ledger"):
                 self._brought(e, key.removesuffix("#ledger"))
             case Failed(key=key) as e if key not in self._gone or not e.reopened:

@@ -53,7 +53,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
 
 
 def inputs(record: Record) -> dict[int, str]:
-    """What was sent to the critic in each round, part by part."""
+    """What was sent to the critic in each round, part by part: as code, since a prompt quotes texts of others."""
     out: dict[int, list[str]] = {}
     for key, call in record.calls.items():
         scope, _, step = key.rpartition("/")
@@ -63,7 +63,8 @@ def inputs(record: Record) -> dict[int, str]:
         reused = call.answered.copied_from if call.answered else ""
         text = first.prompt if first else f"(reused from session {reused})" if reused else "(not asked)"
         part = step.partition("@")[0].partition(".")[2]
-        out.setdefault(int(scope[1:]), []).append(f"<!-- part: {part} -->\n\n{text}" if part else text)
+        shown = render.fenced(text, "text") if first else text
+        out.setdefault(int(scope[1:]), []).append(f"<!-- part: {part} -->\n\n{shown}" if part else shown)
     return {n: "\n\n".join(texts).rstrip() + "\n" for n, texts in out.items()}
 
 

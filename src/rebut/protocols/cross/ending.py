@@ -98,7 +98,8 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         doubts.append(Doubt("contradiction", "THE JUDGE CONTRADICTS ITSELF", state.contradiction))
     if state.unread:
         doubts.append(Doubt("part missing", "NOT ALL OF IT READ", "a part of the critique is missing"))
-    if wrong := [line for one in state.history if one.by == "judge" for line in misread(debate.ledger, one.reason)]:
+    reasons = [] if state.trusting else [one.reason for one in state.history if one.by == "judge"]
+    if wrong := [line for reason in reasons for line in misread(debate.ledger, reason)]:
         doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
     unweighed = [p.id for p in findings.unweighed(debate.ledger)] if state.history else []
     if unweighed:
@@ -173,7 +174,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         if (findings.is_open(ledger, p) or seen.get(p.id) in UNCHECKED) and not p.struck and p.id not in outside
     ]
     grave = [p for p in left if findings.is_grave(ledger, p)]
-    # What a later version changes and nobody checked there is listed as unresolved.
+    # What a later version changes without a check in that version is listed as unresolved.
     unresolved = [
         f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.words(), 300)}"
         + (f" [{seen[p.id]}]" if p.id in seen else "")

@@ -6,16 +6,16 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import ASKED, LATER, Cites, Form, Glance, Need, SameAs, Severity, cited, folded, no_items
+from rebut.domain.forms import ASKED, LATER, Cites, Form, Glance, Need, SameAs, Severity, Words, cited, folded, no_items
 from rebut.domain.ledger import MoveKind, Point
 from rebut.domain.review_result import MOVES
 
 CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
 Category = Annotated[
     Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"],
-    folded(*CATEGORIES),
+    folded(*CATEGORIES, other="other"),
 ]
-AsItStands = Annotated[str, StringConstraints(strip_whitespace=False)]
+AsItStands = Annotated[Words, StringConstraints(strip_whitespace=False)]
 """Lines of code: their indentation matters."""
 Choice = Annotated[Literal["A", "B", "C", "D", "E"], folded("A", "B", "C", "D", "E")]
 
@@ -30,7 +30,7 @@ class Raised(Form):
     text: str = Field(description="what is wrong and what its consequence is, in one or two sentences")
     category: Category
     severity: Severity = Field(description="P1 must not ship, P2 should be fixed before merging, P3 is minor")
-    action: str = Field(default="", description="what to do about it")
+    action: Words = Field(default="", description="what to do about it")
     fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
     same_as: SameAs
 
@@ -160,6 +160,8 @@ class Rebuttal(Form):
 
 
 class Chosen(Form):
-    """The choice of the seat that decides."""
+    """The choice of the seat that decides. Rulings of its own replace those of the judge."""
 
+    findings: list[Weighed] = Field(default_factory=no_items, description="findings that you rule on otherwise")
     choice: Choice
+    reason: str = Field(default="", description="why; may be empty")

@@ -157,4 +157,4 @@ CHOICES = {
     "D": "rebut",
     "E": "stop",
 }
-KEYS = "[A] keep  [B] accept critic's  [C] compromise  [D] rebut  [E] stop"
+SHORT = {"A": "keep", "B": "accept critic's", "C": "compromise", "D": "rebut", "E": "stop"}

@@ -7,14 +7,22 @@ from dataclasses import replace
 from typing import Any
 
 from rebut.core.errors import ParticipantFailed
-from rebut.core.text import tokens
+from rebut.core.text import counted, tokens
 from rebut.core.types import Changed, Material
 from rebut.domain import review_result
 from rebut.domain.ledger import Entry, Move, Slip
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Answers, Ask, Round
-from rebut.protocols.cross import findings as weighing, prompts, render, reply_checks, versions
-from rebut.protocols.cross.forms import Additions, Chosen, CodeCritique, Judgement, ProposalCritique, Rebuttal
+from rebut.protocols.cross import ballot, findings as weighing, prompts, render, reply_checks, versions
+from rebut.protocols.cross.forms import (
+    Additions,
+    Chosen,
+    CodeCritique,
+    Judgement,
+    ProposalCritique,
+    Rebuttal,
+    Weighed,
+)
 from rebut.protocols.cross.settings import DIFF_TOKENS
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import PROGRAMS, ArtifactVersion
@@ -70,7 +78,7 @@ def for_judge(r: Round, version: ArtifactVersion) -> str:
 async def critique(r: Round, state: CrossState) -> Answers[Any]:
     """All parts of the critique, in parallel."""
     target, version, critic = r.target, state.latest, r.seat("critic")
-    changed = [p for p in r.ledger.points if versions.differs(p, state.versions, r.n)]
+    changed = [p for p in r.ledger.points if not state.trusting and versions.differs(p, state.versions, r.n)]
     check, asks = reply_checks.critique(r.ledger, changed), list[Ask[Any]]()
     shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
     shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if r.ledger.points else ""}
@@ -115,7 +123,9 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
         said = looked.get(p.id)
         state_of, why = (said.state, said.reason) if said else ("", "")
         stands = review_result.ruling(r.ledger, p) == "valid"
-        if state_of == "fixed" and versions.differs(p, state.versions, r.n):
+        if state.trusting and state.changed:
+            entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.latest.n}"))
+        elif state_of == "fixed" and versions.differs(p, state.versions, r.n):
             entries.append(Move(p.id, "mend", "critic", r.n, why or f"fixed in version {state.latest.n}"))
         elif state_of == "still there":
             entries.append(Move(p.id, "maintain", "critic", r.n, why or "still there"))
@@ -146,9 +156,11 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
         rulings=prompts.RULINGS,
     )
     by_rule = r.seat("critic").spec.provider in PROGRAMS
-    material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule))
+    found = [f for f in review_result.findings_of(r.ledger) if any(p.id == f.id for p in fresh)]
+    shown = ballot.of_judge(found, _where(r, found))
+    material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule), shown)
     changed = {p.id for p in r.ledger.points if versions.differs(p, state.versions, r.n)}
-    check = reply_checks.judgement(r.ledger, r.n, changed, by_person=who.spec.provider == "human")
+    check = reply_checks.judgement(r.ledger, r.n, changed, unquestioned=state.trusting or who.spec.provider == "human")
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
     entries: list[Entry] = [
@@ -200,7 +212,7 @@ async def rebuttal(r: Round, state: CrossState, said: str) -> str:
     return (await r.ask(r.seat("judge"), "rebuttal", prompt, schema=Rebuttal)).value.text
 
 
-async def decide(r: Round, form: Judgement) -> tuple[str, str]:
+async def decide(r: Round, state: CrossState, form: Judgement) -> tuple[str, str]:
     """The choice, and the seat that made it: the decider if there is one, else the judge."""
     deciders = r.seats("decider")
     if not deciders:
@@ -215,7 +227,21 @@ async def decide(r: Round, form: Judgement) -> tuple[str, str]:
         choice=recommends,
         reason=r.quote("the judge's reason", form.reason),
     )
-    shown = f"judge recommends  {form.choice}  {prompts.CHOICES[form.choice]}: {form.reason}\n\n{prompts.KEYS}"
-    material = Material(table=render.table(findings), question=shown)
-    answer = await r.ask(deciders[0], "decision", prompt, schema=Chosen, material=material)
-    return answer.value.choice, deciders[0].seat
+    advice = f"judge recommends  {form.choice}  {prompts.CHOICES[form.choice]}: {form.reason}"
+    shown = ballot.of_decider(findings, _where(r, findings), advice)
+    answer = await r.ask(deciders[0], "decision", prompt, schema=Chosen, material=Material(ballot=shown))
+    chosen, seat = answer.value, deciders[0].seat
+    own = [w for w in chosen.findings if r.ledger.point(w.id)]
+    if own:  # a person may rule otherwise than the judge
+        await r.note("decision", [_weighed(w, seat, r.n) for w in own])
+    if chosen.reason:
+        state.notes.append(f"round {r.n}: the {seat} says: {chosen.reason}")
+    return chosen.choice, seat
+
+
+def _weighed(one: Weighed, by: str, n: int) -> Move:
+    return Move(one.id, one.move, by, n, one.reason, severity=one.severity)
+
+
+def _where(r: Round, findings: Sequence[review_result.ReviewFinding]) -> str:
+    return f"round {r.n} of {r.planned(r.settings.rounds)}, {counted(len(findings), 'finding')}"

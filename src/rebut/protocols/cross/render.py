@@ -20,6 +20,7 @@ LONGEST_LINE = 2_000
 WORDS = Vocabulary(
     moves_of={
         "judge": {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"},
+        "decider": {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"},
         "critic": {"maintain": "raised again", "mend": "fixed", "withdraw": "withdrawn"},
     }
 )
@@ -45,13 +46,13 @@ def artifact(target: Target) -> str:
         return target.given
     parts = [text.rstrip("\n")] if (text := target.given or target.text) else []
     if target.diff:
-        parts.append(_fenced(target.diff, "diff"))
+        parts.append(fenced(target.diff, "diff"))
     elif target.changes:
-        parts += [f"## {inline(c.path)}\n\n{_fenced(c.after)}" for c in target.changes if c.after is not None]
+        parts += [f"## {inline(c.path)}\n\n{fenced(c.after)}" for c in target.changes if c.after is not None]
     return "\n\n".join(parts) + "\n"
 
 
-def _fenced(text: str, kind: str = "") -> str:
+def fenced(text: str, kind: str = "") -> str:
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}{kind}\n{text.rstrip(chr(10))}\n{fence}"
 

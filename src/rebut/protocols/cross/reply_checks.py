@@ -42,9 +42,12 @@ def critique(ledger: Ledger, changed: Sequence[Point] = ()) -> Callable[[CodeCri
 
 
 def judgement(
-    ledger: Ledger, n: int, changed: Collection[str] = (), *, by_person: bool = False
+    ledger: Ledger, n: int, changed: Collection[str] = (), *, unquestioned: bool = False
 ) -> Callable[[Judgement], list[str]]:
-    """`changed` are the ids of findings that were raised against an earlier version than the one under review."""
+    """`changed` are the ids of findings that were raised against an earlier version than the one under review.
+
+    `unquestioned`: a person judges, or the session began before choices were checked against the rulings.
+    """
 
     def check(reply: Judgement) -> list[str]:
         named, known = {w.id for w in reply.findings}, ledger.point_ids
@@ -57,10 +60,10 @@ def judgement(
         for w in reply.findings:
             if w.ruling == "fixed" and w.id in known and ledger.issue_of(w.id) not in changed:
                 wrong.append(f"{w.id} cannot be fixed: there is no other version since it was raised")
-        wrong += misread(ledger, reply.reason)
+        wrong += [] if unquestioned else misread(ledger, reply.reason)
         if not reply.reason:
             wrong.append("the choice has no reason")
-        if reply.choice == "A" and not by_person and (left := _grave_and_valid(ledger, reply)):
+        if reply.choice == "A" and not unquestioned and (left := _grave_and_valid(ledger, reply)):
             wrong.append(f"the choice is A, but you call {', '.join(left)} valid at P1 or P2: it is one or the other")
         if reply.choice == "D" and not reply.rebuttal:
             wrong.append("the choice is D, but there is no rebuttal")

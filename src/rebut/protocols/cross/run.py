@@ -12,11 +12,15 @@ from rebut.protocols.cross import ending, findings, prompts, questions, render, 
 from rebut.protocols.cross.forms import CodeCritique
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import ArtifactVersion
-from rebut.protocols.shared import aborted, describe, ended_by
+from rebut.protocols.shared import aborted, began_before, describe, ended_by
+
+LOOKED = 4
+"""The first version in which a finding counts as fixed only if the critic or the judge looked at it again."""
 
 
 async def run(debate: Debate) -> Outcome:
     state = CrossState([ArtifactVersion(1, debate.target.text)])
+    state.trusting = await began_before(debate, LOOKED, "trusting")
     for r in debate.rounds(debate.settings.rounds):
         if cause := await one_round(r, state):
             return ending.ended(debate, state, cause)
@@ -51,11 +55,17 @@ async def one_round(r: Round, state: CrossState) -> str:
     except ParticipantFailed as error:
         return _without_judge(r, state, error)
     state.last = judged
-    await questions.weigh_additions(r, state)
+    if not state.trusting:
+        await questions.weigh_additions(r, state)
     keep_page()
-    choice, by = await questions.decide(r, judged)
+    choice, by = await questions.decide(r, state, judged)
     state.history.append(Recommended(r.n, judged.choice, judged.reason, choice, by))
-    if choice == "A" and r.seat(by).spec.provider != "human" and (left := _contradicted(r, state)):
+    if (
+        choice == "A"
+        and not state.trusting
+        and r.seat(by).spec.provider != "human"
+        and (left := _contradicted(r, state))
+    ):
         state.contradiction = f"the {by} keeps the original, although {', '.join(left)} {_is(left)} valid at P1 or P2"
         return "contradiction"
     state.rebuttal = state.unwritten = ""

@@ -29,6 +29,8 @@ class CrossState:
     """In which round the judge gave no answer, and why."""
     unwritten: str = ""
     """Why the version that was chosen last could not be written; empty if it was, or if the last choice needs none."""
+    trusting: bool = False
+    """The session began under earlier rules: what is not raised again is fixed, and a choice is never questioned."""
     contradiction: str = ""
     """How the last choice contradicts the rulings, if it does."""
     unread: bool = False

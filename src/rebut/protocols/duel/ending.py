@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rebut.core.ballot import Ballot
 from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, squeeze, tame
+from rebut.core.types import Material
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import UNPROVEN, Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
 from rebut.domain.prompts import FENCES, fill
 from rebut.domain.worth import TAKEN, Worth, fates, quoted
 from rebut.engine.debate import Debate
-from rebut.protocols.duel import prompts, render, reply_checks
+from rebut.protocols.duel import ballot, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Decision
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, aborted, misread, of_rounds
+from rebut.protocols.shared import UNCONTESTED, aborted, began_before, misread, of_rounds
+
+CHECKED = 5
+"""The first version in which what the judge says about the record is checked against it."""
 
 
 async def verdict(debate: Debate, state: DuelState) -> Outcome:
@@ -34,10 +39,12 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
         rounds=f"{rounds} of {planned} rounds were completed.",
     )
-    judge, check = debate.seat("judge"), reply_checks.decision(ledger)
+    trusting = await began_before(debate, CHECKED, "trusting")
+    judge, check = debate.seat("judge"), reply_checks.decision(ledger, trusting=trusting)
     data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": state.exchanges()}
     try:
-        answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True)
+        shown = Material(ballot=_ballot(debate, ledger))
+        answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True, material=shown)
     except ParticipantFailed as error:
         return no_verdict(debate, state, error, data)
     decision = answer.value
@@ -50,7 +57,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         doubts.append(Doubt("nothing raised", said="the challenger raised no point"))
     if state.summary_failed:
         doubts.append(Doubt("part missing", said="an earlier round could not be summed up for the judge"))
-    if wrong := misread(ledger, decision.reasoning):  # even after it was sent back
+    if not trusting and (wrong := misread(ledger, decision.reasoning)):  # even after it was sent back
         doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
     if baseless:
         doubts.append(Doubt("struck points", said="every point of the challenger cites something that is absent"))
@@ -73,6 +80,16 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             debate.answers, ledger, decision.winner, "" if rounds == planned else of_rounds(rounds, planned).lower()
         ),
     )
+
+
+def _ballot(debate: Debate, ledger: Ledger) -> Ballot:
+    """What a person who judges is shown: both sides in a sentence, and the points."""
+    answers = debate.answers
+    said = [_position(v) for k, v in answers.items() if k.endswith("@proposer")]
+    challenge = answers.get("r1/challenge@challenger")
+    others = challenge.get("alternatives") if isinstance(challenge, dict) else None
+    alternative = str(others[0]) if isinstance(others, list) and others else ""
+    return ballot.of_judge(debate.topic, ledger, next((p for p in reversed(said) if p), ""), alternative)
 
 
 def _heading(state: DuelState, ledger: Ledger, rounds: int, planned: int, baseless: bool) -> str:
@@ -184,29 +201,29 @@ def worth(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", caveat:
     )
 
 
-def moved(answers: Mapping[str, Json], ledger: Ledger, first: str) -> list[str]:
-    """Whether the proposer's position changed, and which points it accepted. A rewording alone is not a change."""
-    accepted = [p.id for p in ledger.points if _accepted(ledger, p.id)]
-    later = [_position(v) for k, v in answers.items() if k.endswith("/defense@proposer")]
+def moved(answers: Mapping[str, Json], ledger: Ledger, first: str, seat: str = "proposer") -> list[str]:
+    """Whether a seat's position changed, and which points it accepted. A rewording alone is not a change."""
+    accepted = [p.id for p in ledger.points if is_accepted(ledger, p.id, seat)]
+    later = [_position(v) for k, v in answers.items() if k.endswith(f"/defense@{seat}")]
     last = next((p for p in reversed(later) if p), first)
     if accepted and squeeze(last) != squeeze(first):
         return [f"position moved after {', '.join(accepted)}"]
     if accepted:
         return [f"{', '.join(accepted)} accepted, position kept"]
-    granted = [p.id for p in ledger.points if _last(ledger, p.id) == UNPROVEN]
+    granted = [p.id for p in ledger.points if _last(ledger, p.id, seat) == UNPROVEN]
     if granted and squeeze(last) != squeeze(first):
         return [f"position moved, with {', '.join(granted)} conceded without evidence"]
     return []
 
 
-def _accepted(ledger: Ledger, id: str) -> bool:
-    """Whether the proposer accepted a point, in part or as a whole, whatever the challenger ruled afterwards."""
-    return ledger.status(id) in TAKEN or _last(ledger, id) in TAKEN
+def is_accepted(ledger: Ledger, id: str, seat: str = "proposer") -> bool:
+    """Whether a seat accepted a point, in part or as a whole, whatever was ruled on it afterwards."""
+    return ledger.status(id) in TAKEN or _last(ledger, id, seat) in TAKEN
 
 
-def _last(ledger: Ledger, id: str) -> str:
-    """The status that the proposer's last answer to a point would give it."""
-    own = [move.after for move in ledger.moves if move.point == id and move.by == "proposer"]
+def _last(ledger: Ledger, id: str, seat: str) -> str:
+    """The status that a seat's last answer to a point would give it."""
+    own = [move.after for move in ledger.moves if move.point == id and move.by == seat]
     return own[-1] if own else ""
 
 

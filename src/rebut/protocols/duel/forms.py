@@ -11,7 +11,7 @@ from rebut.domain.ledger import Point
 
 Category = Annotated[
     Literal["correctness", "security", "developer experience", "other"],
-    folded("correctness", "security", "developer experience", "other"),
+    folded("correctness", "security", "developer experience", "other", other="other"),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain import render as ledgers
@@ -25,7 +25,7 @@ def opening(form: Opening, new: Sequence[Entry]) -> str:
     return f"{form.position}\n\n{ledgers.claims(new)}".strip()
 
 
-def challenge(form: Challenge, ledger: Ledger) -> str:
+def challenge(form: Challenge, ledger: Ledger, by: str = "challenger") -> str:
     looked = form.coverage
     covered = {
         "correctness": looked.correctness,
@@ -34,7 +34,7 @@ def challenge(form: Challenge, ledger: Ledger) -> str:
     }
     agreed = [f"{a.text} (risk that remains: {a.risk or 'none named'})" for a in form.agreements]
     parts = [
-        ledgers.raised_by(ledger, "challenger", 1, WORDS),
+        ledgers.raised_by(ledger, by, 1, WORDS),
         f"Claims without evidence: {', '.join(form.unsupported)}" if form.unsupported else "",
         bullets("Alternatives:", form.alternatives),
         bullets("Examined:", [f"{field}: {found}" for field, found in covered.items()]),
@@ -43,20 +43,22 @@ def challenge(form: Challenge, ledger: Ledger) -> str:
     return "\n\n".join(p for p in parts if p)
 
 
-def defense(form: Defense, ledger: Ledger, n: int) -> str:
-    moves = ledgers.moves((m for m in ledger.moves if m.by == "proposer" and m.round == n), WORDS)
-    new = ledgers.claims(c for c in ledger.claims if c.by == "proposer" and c.round == n)
+def defense(form: Defense, ledger: Ledger, n: int, by: str = "proposer", claims: Sequence[Entry] | None = None) -> str:
+    """`claims` are its new ones; without them, all that the seat made in this round."""
+    moves = ledgers.moves((m for m in ledger.moves if m.by == by and m.round == n), WORDS)
+    made = [c for c in ledger.claims if c.by == by and c.round == n] if claims is None else claims
+    new = ledgers.claims(made)
     return "\n\n".join(p for p in (moves, f"Position now: {form.position}", new) if p)
 
 
-def follow_up(ledger: Ledger, n: int) -> str:
-    moves = ledgers.moves((m for m in ledger.answers if m.by == "challenger" and m.round == n), WORDS)
-    return "\n\n".join(p for p in (moves, ledgers.raised_by(ledger, "challenger", n, WORDS)) if p)
+def follow_up(ledger: Ledger, n: int, by: str = "challenger") -> str:
+    moves = ledgers.moves((m for m in ledger.answers if m.by == by and m.round == n), WORDS)
+    return "\n\n".join(p for p in (moves, ledgers.raised_by(ledger, by, n, WORDS)) if p)
 
 
-def points(ledger: Ledger) -> str:
+def points(ledger: Ledger, name: Callable[[str], str] = str) -> str:
     """The ledger as the debaters and the judge see it. What was answered is in the turns that they read beside it."""
-    rows = [*ledgers.points(ledger, WORDS, answers="none"), *ledgers.unmatched(ledger)]
+    rows = [*ledgers.points(ledger, WORDS, name=name, answers="none"), *ledgers.unmatched(ledger, name)]
     return "\n".join(rows) or "none"
 
 
@@ -152,13 +154,13 @@ def _head(debate: Debate, ledger: Ledger, rounds: int) -> str:
     return "## Debate Summary\n\n" + "  \n".join(rows)
 
 
-def checked(ledger: Ledger) -> str:
+def checked(ledger: Ledger, name: Callable[[str], str] = "the {}".format) -> str:
     """What the program checked, in one sentence. It never says that a claim is true."""
     marks = ledger.marks()
     total = sum(marks.values())
     said = ", ".join(f"{n} {name}" for name, n in sorted(marks.items()))
     looked = f"{total - marks.get('uncheckable', 0)} of {total} citations checked ({said})"
-    slips = [f"{s.point} {s.kind} by the {s.by}" for s in ledger.slips]
+    slips = [f"{s.point} {s.kind} by {name(s.by)}" for s in ledger.slips]
     bare = sum(1 for p in ledger.points if not p.evidence)
     granted = [p.id for p in ledger.having(UNPROVEN)]
     unproven = f"{', '.join(granted)} conceded without evidence, which settles nothing; " if granted else ""

@@ -33,7 +33,9 @@ def opening(reply: Opening) -> list[str]:
     return wrong
 
 
-def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
+def challenge(ledger: Ledger, against: str = "proposer") -> Callable[[Challenge], list[str]]:
+    """`against` is the seat whose case is challenged."""
+
     def check(reply: Challenge) -> list[str]:
         wrong = []
         if not any(f.text for f in reply.flaws):
@@ -53,20 +55,20 @@ def challenge(ledger: Ledger) -> Callable[[Challenge], list[str]]:
         wrong += unknown(sorted(named), (c.id for c in ledger.claims), "claim")
         wrong += unsound(ledger, (f.point("challenger", 1) for f in reply.flaws))
         for claim in ledger.unsupported:
-            if claim.by == "proposer" and claim.id not in called:
+            if claim.by == against and claim.id not in called:
                 wrong.append(f"{claim.id} cites nothing and is not called out under `unsupported`")
         return wrong
 
     return check
 
 
-def defense(ledger: Ledger) -> Callable[[Defense], list[str]]:
+def defense(ledger: Ledger, by: str = "proposer") -> Callable[[Defense], list[str]]:
     def check(reply: Defense) -> list[str]:
         named = {r.id for r in reply.responses if r.argument}
         answered = {ledger.issue_of(id) for id in named}
         wrong = [f"{p.id} is not answered: concede, rebut or trade off" for p in ledger.open if p.id not in answered]
         wrong += unknown(sorted(named), ledger.point_ids)
-        wrong += joined_by_proposer(ledger, reply, 0)[1]
+        wrong += joined_by_defense(ledger, reply, 0, by)[1]
         for one in reply.responses:
             if one.move == "concede" and not cites(one.argument, one.evidence):
                 wrong.append(f"{one.id} is conceded without evidence: cite what shows that the challenger is right")
@@ -77,13 +79,13 @@ def defense(ledger: Ledger) -> Callable[[Defense], list[str]]:
     return check
 
 
-def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
+def follow_up(ledger: Ledger, by: str = "challenger") -> Callable[[FollowUp], list[str]]:
     def check(reply: FollowUp) -> list[str]:
         named = {r.id for r in reply.rulings}
         ruled = {ledger.issue_of(id) for id in named}
         wrong = [f"{p.id} is not ruled on" for p in ledger.open if p.id not in ruled]
         wrong += unknown(sorted(named), ledger.point_ids)
-        wrong += joined_by_challenger(ledger, reply, 0)[1]
+        wrong += joined_by_follow_up(ledger, reply, 0, by)[1]
         for ruling in reply.rulings:
             if ruling.ruling in GIVES_IN and not cites(ruling.reason, ruling.evidence):
                 wrong.append(f"{ruling.id} is called {ruling.ruling} without evidence: cite what convinced you")
@@ -97,13 +99,15 @@ def follow_up(ledger: Ledger) -> Callable[[FollowUp], list[str]]:
     return check
 
 
-def joined_by_proposer(ledger: Ledger, reply: Defense, n: int) -> tuple[list[Same], list[str]]:
-    """The points that the proposer joins to earlier ones, and what makes no sense of it."""
-    return called_same(ledger, "proposer", n, [(r.id, r.same_as, MOVES[r.move]) for r in reply.responses])
+def joined_by_defense(ledger: Ledger, reply: Defense, n: int, by: str = "proposer") -> tuple[list[Same], list[str]]:
+    """The points that a defense joins to earlier ones, and what makes no sense of it."""
+    return called_same(ledger, by, n, [(r.id, r.same_as, MOVES[r.move]) for r in reply.responses])
 
 
-def joined_by_challenger(ledger: Ledger, reply: FollowUp, n: int) -> tuple[list[Same], list[str]]:
-    return called_same(ledger, "challenger", n, [(r.id, r.same_as, RULINGS[r.ruling]) for r in reply.rulings])
+def joined_by_follow_up(
+    ledger: Ledger, reply: FollowUp, n: int, by: str = "challenger"
+) -> tuple[list[Same], list[str]]:
+    return called_same(ledger, by, n, [(r.id, r.same_as, RULINGS[r.ruling]) for r in reply.rulings])
 
 
 def cites(text: str, evidence: Sequence[Cite]) -> bool:
@@ -139,16 +143,23 @@ def plain(quote: str) -> str:
     return squeeze(quote).strip(" \"'“”")
 
 
-def decision(ledger: Ledger) -> Callable[[Decision], list[str]]:
+def decision(ledger: Ledger, *, trusting: bool = False) -> Callable[[Decision], list[str]]:
+    """`trusting`: the session began before what a judge says about the record was checked."""
+
     def check(reply: Decision) -> list[str]:
-        wrong = []
-        named = set(re.findall(r"\b[CD]\d+\b", reply.reasoning))
-        if ledger.ids() and not named & ledger.ids():
-            wrong.append("the reasoning names no claim or point by its id")
-        wrong += [f"the reasoning names {id}, which does not exist" for id in sorted(named - ledger.ids())]
-        wrong += misread(ledger, reply.reasoning)
+        wrong = reasoned(ledger, reply.reasoning, trusting=trusting)
         if not reply.recommendation:
             wrong.append("there is no recommendation: say what to do")
         return wrong
 
     return check
+
+
+def reasoned(ledger: Ledger, reasoning: str, *, trusting: bool = False) -> list[str]:
+    """What is wrong with the reasons of a judge: they name claims and points by ids that exist."""
+    wrong = []
+    named = set(re.findall(r"\b[CD]\d+\b", reasoning))
+    if ledger.ids() and not named & ledger.ids():
+        wrong.append("the reasoning names no claim or point by its id")
+    wrong += [f"the reasoning names {id}, which does not exist" for id in sorted(named - ledger.ids())]
+    return wrong if trusting else wrong + misread(ledger, reasoning)

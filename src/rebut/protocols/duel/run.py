@@ -107,7 +107,7 @@ async def defense(r: Round, before: str) -> Turn | Failure:
     for one in form.responses:
         proof, kind = cited(one.evidence), reply_checks.MOVES[one.move]
         entries.append(Move(one.id, kind, "proposer", r.n, one.argument, proof, proof=kind == "concede"))
-    entries += reply_checks.joined_by_proposer(r.ledger, form, r.n)[0]
+    entries += reply_checks.joined_by_defense(r.ledger, form, r.n)[0]
     entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
@@ -133,7 +133,7 @@ async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
         proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
         kind = reply_checks.RULINGS[one.ruling]
         entries.append(Move(one.id, kind, "challenger", r.n, one.reason, proof, proof=gives_in))
-    entries += reply_checks.joined_by_challenger(r.ledger, form, r.n)[0]
+    entries += reply_checks.joined_by_follow_up(r.ledger, form, r.n)[0]
     new = _flaws(form.flaws, r.n)
     ruled = {r.ledger.issue_of(one.id) for one in form.rulings} | {
         issue.id for flaw in new if (issue := r.ledger.repeated(flaw))

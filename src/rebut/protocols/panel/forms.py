@@ -14,7 +14,7 @@ SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"
 CATEGORIES = ("correctness", "design", "scaling", "operations", "security", "cost", "usability", "other")
 Category = Annotated[
     Literal["correctness", "design", "scaling", "operations", "security", "cost", "usability", "other"],
-    folded(*CATEGORIES),
+    folded(*CATEGORIES, other="other"),
 ]
 
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.json_value import Json
 from rebut.core.text import squeeze
+from rebut.core.types import Material
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Ask, Debate, Failure, Round
 from rebut.engine.preflight import Reach, reach
-from rebut.protocols.panel import ending, personas, prompts, render, reply_checks
+from rebut.protocols.panel import ballot, ending, personas, prompts, render, reply_checks
 from rebut.protocols.panel.forms import (
     Assumptions,
     Brief,
@@ -125,7 +126,8 @@ async def open_panel(debate: Debate, state: PanelState) -> None:
 async def _opening(scope: Debate) -> Opening:
     who, prompt = scope.seat("lead"), fill(prompts.OPENING, **prompt_head(scope, prompts.EVIDENCE_RULE))
     try:
-        answer = await scope.ask(who, "position", prompt, schema=Opening, check=reply_checks.opening)
+        shown, check = Material(ballot=ballot.of_opening(scope.topic)), reply_checks.opening
+        answer = await scope.ask(who, "position", prompt, schema=Opening, check=check, material=shown)
     except ParticipantFailed as error:
         raise lead_failed(scope, error, "did not open") from error
     return answer.value
@@ -202,7 +204,8 @@ async def confront(r: Round, state: PanelState) -> bool:
     )
     check = reply_checks.confrontation(r.ledger, points, before.text)
     try:
-        answer = await r.ask(r.seat("lead"), "confront", prompt, schema=Confrontation, check=check)
+        shown = Material(ballot=ballot.of_confrontation(r.topic, before.text, points, state.lens_of))
+        answer = await r.ask(r.seat("lead"), "confront", prompt, schema=Confrontation, check=check, material=shown)
     except ParticipantFailed as error:
         if error.kind == "budget":
             r.stop(error.message)
@@ -343,9 +346,9 @@ async def address(debate: Debate, state: PanelState) -> None:
         points=debate.quote("the remarks", render.points(debate.ledger, points, state.lens_of)),
         open=", ".join(p.id for p in points),
     )
-    answer = await scope.try_ask(
-        debate.seat("lead"), "address", prompt, schema=Brief, check=reply_checks.responses(debate.ledger, points)
-    )
+    shown, check = ballot.of_remarks(debate.topic, points, state.lens_of), reply_checks.responses(debate.ledger, points)
+    lead = debate.seat("lead")
+    answer = await scope.try_ask(lead, "address", prompt, schema=Brief, check=check, material=Material(ballot=shown))
     if isinstance(answer, Failure):
         state.notes.append(f"the lead did not answer the minor remarks ({answer.kind})")
         return

@@ -127,7 +127,10 @@ def heading(state: ReviseState, contested: bool) -> str:
 
 def no_synthesis(state: ReviseState, why: str) -> Outcome:
     """A limit left no room for the closing call: the result is both documents."""
-    texts = [f"# {state.files.names[n]}\n\n{versions[-1].text}" for n, versions in enumerate(state.versions)]
+    texts = [
+        f"# {state.files.names[n]}\n\n{sections.contained(versions[-1].text)}"
+        for n, versions in enumerate(state.versions)
+    ]
     return Outcome(
         kind="no synthesis",
         heading=f"NO SYNTHESIS, {of_rounds(state.complete, state.planned)}",
@@ -148,7 +151,8 @@ def one_sided(state: ReviseState) -> Outcome:
         heading=f"ONE-SIDED {word}, 1 OF 2 AUTHORS",
         doubts=(Doubt("seats missing", said="only one of two authors wrote"),),
         stopped=state.cut_short,
-        final=f"[WARN] Only one of two authors wrote a {state.stage.name}; it was not critiqued.\n\n{there.text}",
+        final=f"[WARN] Only one of two authors wrote a {state.stage.name}; it was not critiqued.\n\n"
+        f"{sections.contained(there.text)}",
         data=data(state),
         rows=_where(state),
         worth=Worth(caveat="only one of two authors wrote, so nothing was debated", keys=DRAFTS),
@@ -160,7 +164,7 @@ def single(state: ReviseState, notes: Sequence[str]) -> Outcome:
         kind="single",
         heading="SINGLE REVIEW, NOT DEBATED",
         doubts=_doubts(state, notes),
-        final=state.latest(0).text,
+        final=sections.contained(state.latest(0).text),
         data=data(state),
         notes=tuple(notes),
         rows=_where(state),

@@ -105,17 +105,17 @@ def _outcome(state: ReviseState, naming: LogNames) -> list[str]:
     show = naming.reasons or state.settled or not state.cut_short
     why = (state.cut_short if show else "an author failed") or early
     rows = ["### Outcome", f"- Rounds completed: {state.complete} of {state.planned}"]
-    rows.append(f"- Early termination: {f'yes — {squeeze(why)}' if why else 'no'}")
+    rows.append(f"- Early termination: {f'yes — {naming.said(why)}' if why else 'no'}")
     for author, name in enumerate(naming.authors):
         if author in state.missing:
             rows.append(f"- Final {name} version: none, {naming.failed(state.missing[author])}")
             continue
-        stale = f" (stale: {squeeze(state.stale[author])})" if author in state.stale else ""
+        stale = f" (stale: {naming.said(state.stale[author])})" if author in state.stale else ""
         rows.append(f"- Final {name} version: {naming.path(state.latest(author).path)}{stale}")
     for author, name in enumerate(naming.authors):
         claims = () if author in state.missing else state.latest(author).claims
         if any(one.mark == "absent" for one in places(claims)):
-            rows.append(f"- Note: the final {name} version cites {tally(claims)}")
+            rows.append(f"- Note: the final {name} version cites {naming.said(tally(claims))}")
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts
 from rebut.protocols.revise.forms import Critique, Objection, Plan, Revision, Verdict
-from rebut.protocols.revise.sections import parts as parts_of
+from rebut.protocols.revise.sections import contained, parts as parts_of
 from rebut.protocols.revise.state import ReviseState
 
 NONE = "None."
@@ -33,25 +33,17 @@ def critique(
     source: str,
     round: int,
     strengths: Sequence[Claim] = (),
+    said: Callable[[str], str] = squeeze,
 ) -> str:
-    """A critique as Markdown, with one line for each item."""
+    """A critique as Markdown, with one line for each item; `said` makes the words of others fit for it."""
     looked_up = {claim.text: claim.evidence for claim in strengths}
     strong = [f"{s.text}{ledgers.evidence(looked_up.get(s.text, cited(s.evidence)))}" for s in form.strengths if s.text]
-    parts = [
-        f"## Critique of {source} (Round {round})",
-        bullets("### Strengths", strong, NONE),
-        bullets("### Weaknesses", [_objection(o, *placed) for o, placed in _paired(form.weaknesses, weaknesses)], NONE),
-        bullets(
-            "### Disagreements",
-            [_objection(o, *placed) for o, placed in _paired(form.disagreements, disagreements)],
-            NONE,
-        ),
-        bullets(
-            "### Concessions",
-            [f"{f'{c.id}: ' if c.id else ''}{c.text}" for c in form.concessions if c.text or c.id],
-            NONE,
-        ),
-    ]
+    weak = [_objection(o, *placed) for o, placed in _paired(form.weaknesses, weaknesses)]
+    against = [_objection(o, *placed) for o, placed in _paired(form.disagreements, disagreements)]
+    given = [f"{f'{c.id}: ' if c.id else ''}{c.text}" for c in form.concessions if c.text or c.id]
+    lists = {"Strengths": strong, "Weaknesses": weak, "Disagreements": against, "Concessions": given}
+    parts = [f"## Critique of {source} (Round {round})"]
+    parts += [bullets(f"### {title}", map(said, items), NONE) for title, items in lists.items()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -79,20 +71,29 @@ def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
     return severity, ""
 
 
-def revision(form: Revision, number: int, known: Sequence[str], entered: Sequence[Entry] = ()) -> str:
-    """The comment, the Defense if anything is defended, then the document. `entered`: its checked moves."""
+def revision(
+    form: Revision, number: int, known: Sequence[str], entered: Sequence[Entry] = (), *, shown: bool = False
+) -> str:
+    """The comment, the Defense if anything is defended, then the document. `entered`: its checked moves.
+
+    `shown` is for the file: what the model wrote can then neither forge a part of it nor hide one.
+    """
+    one, whole = (inline, contained) if shown else (squeeze, str)
     marked = {m.point: m.evidence for m in entered if isinstance(m, Move) and m.kind == "defend"}
     inner = parts_of(form.document)
     addressed = [a.id for a in form.addressed if a.id in known]
     defended = [d for d in form.defended if d.id in known]
     listed = f"Addressed critique points [{', '.join(addressed)}]. Defended: [{', '.join(d.id for d in defended)}]."
     top = [f"<!-- Revision v{number}: {listed} -->"]
-    rows = [f"- {d.id}: {squeeze(d.reason)}{ledgers.evidence(marked.get(d.id, cited(d.evidence)))}" for d in defended]
+    rows = [
+        f"- {one(f'{d.id}: {squeeze(d.reason)}{ledgers.evidence(marked.get(d.id, cited(d.evidence)))}')}"
+        for d in defended
+    ]
     if inner.defense:
-        rows += ["", inner.defense]  # keep what the author wrote there
+        rows += ["", whole(inner.defense)]  # keep what the author wrote there
     if rows:
         top += ["", "### Defense", "", *rows]
-    return "\n".join([*top, "", inner.document.strip("\n"), ""])
+    return "\n".join([*top, "", whole(inner.document.strip("\n")), ""])
 
 
 def points(ledger: Ledger, who: Sequence[str], names: Sequence[str]) -> str:
@@ -128,10 +129,10 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
         ),
     ]
     if cites := tally(state.result):
-        notes.append(f"### Citations\n\nThe plan cites {cites}.")
+        notes.append(f"### Citations\n\nThe plan cites {inline(cites)}.")
     if left := [named(id) for id in texts if id not in ruled]:
         notes.append(section("### Not accounted for by the synthesizer", left))
-    return "\n\n".join([form.document.strip("\n"), *notes]) + "\n"
+    return "\n\n".join([contained(form.document.strip("\n")), *notes]) + "\n"
 
 
 def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: ReviseState) -> str:
@@ -172,7 +173,7 @@ def how_made(state: ReviseState) -> str:
     rounds = f"{done} of {budget} round{'' if budget == 1 else 's'}"
     if state.cut_short:
         stale = [f"the version of {state.files.names[a]} is stale" for a in state.stale]
-        return f"The debate was cut short after {rounds}: {'; '.join([squeeze(state.cut_short), *stale])}."
+        return f"The debate was cut short after {rounds}: {'; '.join([inline(state.cut_short), *stale])}."
     if state.converged:
         return f"Debated for {rounds}; converged: {state.converged}."
     return f"Debated for {rounds}; not converged."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rebut.core.errors import Aborted, TooFewReplies, UsageError
+from rebut.core.text import inline
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Slip
 from rebut.domain.limits import is_clamped
@@ -91,7 +92,8 @@ async def write_drafts(debate: Debate, state: ReviseState) -> None:
             state.missing[n] = describe(one)
             continue
         text = sections.parts(one.value.document).document.strip("\n") + "\n"
-        [path] = await r.write_files(Artifact(state.path(name), sections.signed(text, r.stood_in(one.key))))
+        written = sections.signed(sections.contained(text), r.stood_in(one.key))
+        [path] = await r.write_files(Artifact(state.path(name), written))
         state.versions[n].append(DocumentVersion(1, text, path, claims=await _cited(r, state, n, text)))
 
 
@@ -203,8 +205,10 @@ async def exchange_critiques(r: Round, state: ReviseState, played: RoundSoFar) -
         against = sum(1 for d in form.disagreements if d.text)
         points = placed[:weak], placed[weak : weak + against]
         strong = [entry for _, entry in placed if isinstance(entry, Claim)]
-        text = render.critique(form, *points, state.files.source(1 - by), r.n, strong)
-        written = render.signed_critique(text, r.stood_in(got.key))
+        source = state.files.source(1 - by)
+        text = render.critique(form, *points, source, r.n, strong)
+        shown = render.critique(form, *points, source, r.n, strong, inline)
+        written = render.signed_critique(shown, r.stood_in(got.key))
         [path] = await r.write_files(Artifact(state.path(state.files.critique(1 - by, r.n)), written))
         played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints, strong)
 
@@ -257,8 +261,10 @@ async def _add_revision(
     r.take_up({}, text)
     fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
     placed = await r.enter(f"revision@{seat}", [*revision_entries(got.value, seat, r.n), *fresh])
-    text = render.revision(got.value, number, known, [entry for _, entry in placed])
-    written = sections.signed(text, r.stood_in(got.key))
+    entered = [entry for _, entry in placed]
+    text = render.revision(got.value, number, known, entered)
+    shown = render.revision(got.value, number, known, entered, shown=True)
+    written = sections.signed(shown, r.stood_in(got.key))
     [path] = await r.write_files(Artifact(state.path(state.files.version(by, number)), written))
     version = DocumentVersion(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
     state.versions[by].append(version)

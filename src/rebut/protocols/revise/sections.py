@@ -5,10 +5,17 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rebut.core.frozen import frozen
-from rebut.core.text import squeeze
+from rebut.core.text import squeeze, tame
 
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+HIDING = re.compile(r"<(?=[!?]|/?(?i:script|pre|style|textarea|template|iframe|noscript|xmp|title)\b)")
+"""What opens HTML that may go on for many lines, or whose content is not shown."""
+MOST_LAYERS = 20
 COMMENT = re.compile(r"\s*<!--\s*Revision\b.*?-->[ \t]*\n?", re.S | re.I)
 
 
@@ -66,6 +73,37 @@ def sections(text: str) -> list[Section]:
         end = heads[n + 1][0] if n + 1 < len(heads) else len(lines)
         out.append(Section(level, title, "\n".join(lines[after:end]).strip(), at))
     return out
+
+
+def contained(document: str) -> str:
+    """A document of a model, so that nothing in it hides what stands below it or a part of itself.
+
+    Its Markdown stays. HTML that may hide lines becomes text, and a block of code that is never closed is closed.
+    """
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    for _ in range(MOST_LAYERS):
+        lines = document.split("\n")
+        odd = [one for one in parser.parse(document) if one.map and any(HIDING.search(html) for html in _html(one))]
+        for one in odd:
+            start, end = one.map or (0, 0)
+            lines[start:end] = [HIDING.sub(r"\\\g<0>", line) for line in lines[start:end]]
+        document = "\n".join(lines)
+        if not odd:
+            break
+    closed = (f"{document}\n{one.markup}" for one in reversed(parser.parse(document)) if one.type == "fence")
+    for text in (document, *closed):
+        below = parser.parse(f"{text}\n\n# below")
+        if [one.type for one in below[-3:]] == ["heading_open", "inline", "heading_close"]:
+            return text
+    return tame(document)
+
+
+def _html(token: Token) -> list[str]:
+    if token.type == "html_block":
+        return [token.content]
+    return [one.content for one in token.children or () if one.type == "html_inline"]
 
 
 def headings(text: str) -> list[str]:

@@ -116,7 +116,7 @@ class Critiqued:
     """Each with its id."""
     disagreements: Sequence[tuple[str, Entry]]
     text: str
-    """As in its file."""
+    """As in its file, without the backslashes that Markdown needs."""
     path: str = ""
     complaints: tuple[str, ...] = ()
     strengths: Sequence[Claim] = ()

@@ -223,7 +223,7 @@ async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: S
 
 
 def _nothing_read(left_out: Sequence[str]) -> NothingRead:
-    """Pictures, fonts, sound and film need no review; other files that nobody read are never a clean end."""
+    """Pictures, fonts, sound and film need no review; other files that were not read are never a clean end."""
     files = counted(len(left_out), "file of the change was", "files of the change were")
     hint = f"Not read: {'; '.join(left_out[:5])}{' …' if len(left_out) > 5 else ''}"
     if unread_files(left_out).doubtful:

@@ -1,0 +1,198 @@
+"""A person fills in a ballot: sees the case in short, and decides by one key each. What is left out is asked for."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Awaitable, Callable, Sequence
+
+from rebut.backends.human.terminal import columns, drawn, plain
+from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
+from rebut.core.json_value import Json
+
+EVERYTHING, REASON, EDIT = "?", "w", "e"
+SEVERITIES = (Option("1", "P1", "P1"), Option("2", "P2", "P2"), Option("3", "P3", "P3"))
+ENTER = ("", "\r", "\n")
+TIED = "\u00a0"
+"""Between words that stay on one line."""
+
+
+class Decisions:
+    """One ballot, filled in at the terminal."""
+
+    def __init__(
+        self,
+        ballot: Ballot,
+        *,
+        key: Callable[[], Awaitable[str]],
+        line: Callable[[str], Awaitable[str]],
+        write: Callable[[str], None],
+        everything: str,
+    ) -> None:
+        self._ballot = ballot
+        self._key, self._line, self._write = key, line, write
+        self._everything = everything
+        self._ruled: dict[str, dict[str, Json]] = {}
+        self._reason = ""
+
+    async def fill(self) -> dict[str, Json]:
+        """The form, as JSON."""
+        ballot = self._ballot
+        self._show()
+        if ballot.rulings:
+            await self._walk(ballot.rulings)
+        picked, first = dict[str, Json](), ""
+        for remark in ballot.remarks if ballot.remarks_first else ():
+            picked[remark.name] = await self._remark(remark, first)
+        for number, pick in enumerate(ballot.picks):
+            option = await self._pick(pick, first=number == 0)
+            first = first or option.key
+            picked[pick.name] = option.value
+        for remark in () if ballot.remarks_first else ballot.remarks:
+            picked[remark.name] = await self._remark(remark, first)
+        if ballot.aside:
+            picked[ballot.aside] = self._reason
+        if ballot.rulings:
+            picked[ballot.rulings.name] = [self._ruled[row.id] for row in ballot.rulings.rows if row.id in self._ruled]
+        return {**ballot.rest, **picked}
+
+    def _show(self) -> None:
+        for paragraph in self._ballot.case:
+            self._paragraph(paragraph)
+        if self._ballot.table:
+            self._write("\n" + drawn([[plain(cell) for cell in row] for row in self._ballot.table], columns()) + "\n")
+        self._write("\n")
+
+    def _paragraph(self, text: str, indent: str = "  ") -> None:
+        for line in plain(text).splitlines() or [""]:
+            lead = indent + " " * (len(line) - len(line.lstrip(" ")))
+            rows = textwrap.wrap(line.strip(), columns() - 2, initial_indent=lead, subsequent_indent=f"{lead}  ")
+            self._write("\n".join(rows or [""]).replace(TIED, " ") + "\n")
+
+    # one key each
+
+    async def _pick(self, pick: KeyChoice, *, first: bool) -> Option:
+        if offered := _side_by_side(pick.ask, *_named(pick.options)):
+            self._paragraph(offered)
+        rulings = self._ballot.rulings
+        if first:
+            hints = [f"a number changes the ruling on a {rulings.noun}"] if rulings and rulings.rows else []
+            hints += [f"{REASON} adds a reason"] if self._ballot.aside else []
+            self._paragraph(", ".join([*hints, f"{EVERYTHING} shows everything"]))
+        while True:
+            pressed = await self._pressed(pick.options)
+            if option := _chosen(pick.options, pressed):
+                return option
+            if pressed == EVERYTHING:
+                self._write(f"\n{self._everything}\n\n")
+            elif first and pressed.lower() == REASON and self._ballot.aside:
+                self._reason = (await self._line("  reason: ")).strip()
+            elif first and rulings and (row := await self._numbered(rulings, pressed)):
+                await self._rule(rulings, row)
+            else:
+                self._refuse(pick.options)
+
+    async def _numbered(self, rulings: Rulings, pressed: str) -> Listed | None:
+        """The row that a digit names. With ten rows or more, the number is completed and ended by Enter."""
+        if not pressed.isdecimal():
+            return None
+        if len(rulings.rows) > 9:
+            pressed += (await self._line("  number, then Enter: " + pressed)).strip()
+        number = int(pressed) if pressed.isascii() and pressed.isdecimal() else 0
+        return rulings.rows[number - 1] if 1 <= number <= len(rulings.rows) else None
+
+    async def _walk(self, rulings: Rulings) -> None:
+        """Every row on which the person must rule, one after the other."""
+        left = [row for row in rulings.rows if not row.stands]
+        for number, row in enumerate(left, 1):
+            more = f" ({number} of {len(left)}; a capital letter is for all that follow, too)" if len(left) > 1 else ""
+            pressed = await self._rule(rulings, row, more)
+            option = _chosen(rulings.options, pressed)
+            if pressed.isupper() and option:
+                for one in left[number:]:
+                    self._enter(rulings, one, option.value, one.severity, "")
+                return
+
+    async def _rule(self, rulings: Rulings, row: Listed, more: str = "") -> str:
+        """One ruling; returns the key that was pressed."""
+        self._write("\n")
+        self._paragraph(f"{row.title}{more}")
+        self._paragraph(row.text, "    ")
+        edit = (Option(EDIT, None, "edit its severity"),) if rulings.severity else ()
+        options = (*rulings.options, *edit)
+        leave = (f"[Enter] leave it: {row.stands}",) if row.stands else ()
+        self._paragraph(_side_by_side(*_named(options), *leave, f"[{EVERYTHING}] show everything"))
+        while True:
+            pressed = await self._pressed(options)
+            if pressed in ENTER and row.stands:
+                return ""
+            option = _chosen(options, pressed)
+            if pressed == EVERYTHING:
+                self._write(f"\n{self._everything}\n\n")
+            elif option is None:
+                self._refuse(options)
+            else:
+                break
+        severity, value = row.severity, option.value
+        if option.key == EDIT:
+            value = rulings.options[0].value
+            severity = str((await self._severity()).value)
+        why = "" if option == rulings.options[0] else await self._line("  reason (Enter for none): ")
+        self._enter(rulings, row, value, severity, why.strip())
+        return pressed
+
+    async def _severity(self) -> Option:
+        self._paragraph(_side_by_side("its severity", *_named(SEVERITIES)))
+        while True:
+            if option := _chosen(SEVERITIES, await self._pressed(SEVERITIES)):
+                return option
+            self._refuse(SEVERITIES)
+
+    def _enter(self, rulings: Rulings, row: Listed, value: Json, severity: str, why: str) -> None:
+        made: dict[str, Json] = {"id": row.id, rulings.ruling: value, rulings.reason: why}
+        self._ruled[row.id] = made | ({rulings.severity: severity} if rulings.severity else {})
+        self._write(f"  {row.id}: {plain(str(value))}{f', {severity}' if severity else ''}\n")
+
+    async def _pressed(self, options: Sequence[Option]) -> str:
+        self._write(f"  {'/'.join(one.key for one in options)} > ")
+        return (await self._key()).strip()
+
+    def _refuse(self, options: Sequence[Option]) -> None:
+        keys = ", ".join(one.key for one in options)
+        self._write(f"  Press one of {keys}. Ctrl-D stops here; nothing is lost.\n")
+
+    # texts
+
+    async def _lines(self, remark: Remark) -> Json:
+        """A list: an entry for each line, up to an empty one."""
+        self._write("\n")
+        self._paragraph(f"{remark.ask} (one a line; an empty line ends the list)")
+        out = list[Json]()
+        while said := (await self._line("  > ")).strip():
+            out.append({remark.many: said} if remark.many else said)
+        return out
+
+    async def _remark(self, remark: Remark, first: str) -> Json:
+        if remark.many is not None:
+            return await self._lines(remark)
+        usual = remark.usual.get(first, remark.usual.get("", ""))
+        offer = f"Enter: {usual}" if usual else "an answer is needed"
+        self._write("\n")
+        self._paragraph(f"{remark.ask} ({offer})")
+        while True:
+            said = (await self._line("  > ")).strip() or usual
+            if said:
+                return said
+            self._write("  An answer is needed.\n")
+
+
+def _named(options: Sequence[Option]) -> list[str]:
+    return [f"[{one.key}] {one.words}" for one in options if one.words]
+
+
+def _side_by_side(*parts: str) -> str:
+    """Some words in one row, each of which stays in one piece where the row is wrapped."""
+    return "   ".join(part.replace(" ", TIED) if part.startswith("[") else part for part in parts if part)
+
+
+def _chosen(options: Sequence[Option], pressed: str) -> Option | None:
+    return next((one for one in options if pressed and one.key.lower() == pressed.lower()), None)

@@ -1,0 +1,52 @@
+"""A debate that stopped because models did not answer: the cause once, and what the user can do about it."""
+
+from __future__ import annotations
+
+from rebut.core.frozen import frozen
+from rebut.record.events import Answered, Failed
+from rebut.record.record import Record
+
+FIXABLE = ("auth", "missing tool", "rate limit")
+"""Failures that asking again does not fix, but the user can."""
+
+
+@frozen
+class Unanswered:
+    """Why models did not answer, and what helps."""
+
+    why: str
+    helps: str
+    then: str
+    """The command that continues; {} stands for the session."""
+
+
+def unanswered(record: Record) -> Unanswered | None:
+    """What stopped the debate and what helps; None if some of the last failures have another cause."""
+    last: dict[str, Failed] = {}
+    for line in reversed(record.lines):
+        if isinstance(line.event, Answered):
+            break
+        if isinstance(line.event, Failed):
+            last.setdefault(line.event.key, line.event)
+    failed = list(reversed(last.values()))
+    if not failed or any(one.failure not in FIXABLE or not one.hint for one in failed):
+        return None
+    whys: dict[str, list[str]] = {}
+    for one in failed:
+        spec = _spec(record, one)
+        names = whys.setdefault(one.message.removeprefix(f"{spec}: "), [])
+        if (name := f"{spec} ({one.seat})") not in names:
+            names.append(name)
+    (why, who), *others = whys.items()
+    more = f"; {sum(len(names) for _, names in others)} more did not answer either" if others else ""
+    other = next((one.seat for one in failed if one.failure == "missing tool"), "")
+    return Unanswered(
+        f"{' and '.join(who)} did not answer: {why}{more}",
+        " ".join(dict.fromkeys(one.hint for one in failed)),
+        f"rebut fork {{}} --seat {other}=SPEC" if other else "rebut resume {}",
+    )
+
+
+def _spec(record: Record, failed: Failed) -> str:
+    asked = record.calls[failed.key].asked if failed.key in record.calls else {}
+    return asked[max(asked)].spec if asked else failed.seat

@@ -1,0 +1,268 @@
+"""How a question ends: with the answer that a judge prefers, with the answer that both gave, or without one."""
+
+from __future__ import annotations
+
+from rebut.core.errors import ParticipantFailed
+from rebut.core.json_value import Json
+from rebut.core.text import cut, inline, tame
+from rebut.core.types import Material
+from rebut.domain.claims import Doubt
+from rebut.domain.ledger import Ledger, baseless
+from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
+from rebut.domain.prompts import FENCES, fill
+from rebut.domain.render import section
+from rebut.domain.side_by_side import GivenAnswer, SideBySide
+from rebut.domain.worth import Worth, fates, quoted
+from rebut.engine.debate import Debate, Failure
+from rebut.protocols.ask import ballot, one_sided, prompts
+from rebut.protocols.ask.forms import Choice
+from rebut.protocols.ask.one_sided import BLIND
+from rebut.protocols.ask.state import PARTIES, AskState, against, author, title
+from rebut.protocols.duel import render, reply_checks
+from rebut.protocols.duel.ending import is_accepted, moved
+from rebut.protocols.duel.state import DuelState
+from rebut.protocols.shared import UNCONTESTED, aborted, misread, of_rounds
+
+LONGEST = 120
+"""Characters of an answer in a heading."""
+
+
+async def verdict(debate: Debate, state: AskState) -> Outcome:
+    planned = debate.planned(debate.settings.rounds)
+    ledger = debate.ledger.upto(state.rounds or 1)  # a later round that is incomplete does not count
+    turns = [turn for turn in state.turns if turn.round <= (state.rounds or 1)]
+    told = [(title(seat), state.answers[seat]) for seat in PARTIES] + [(turn.label, turn.text) for turn in turns]
+    prompt = fill(
+        prompts.VERDICT,
+        fences=FENCES,
+        topic=debate.quote("topic", debate.topic),
+        # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
+        rounds=f"{state.rounds} of {planned} rounds were completed.",
+        transcript="\n\n".join(debate.quote(label, text) for label, text in told),
+        points=debate.quote("the points at issue", render.points(ledger, author)),
+        checked=render.checked(ledger, author),
+    )
+
+    def check(reply: Choice) -> list[str]:
+        wrong = reply_checks.reasoned(ledger, reply.reasoning)
+        return wrong if reply.answer else [*wrong, "there is no answer for the reader: say what to do"]
+
+    judge = debate.seat("judge")
+    try:
+        shown = Material(ballot=ballot.of_verdict(debate.topic, state, ledger))
+        answer = await debate.ask(judge, "verdict", prompt, schema=Choice, check=check, closing=True, material=shown)
+    except ParticipantFailed as error:
+        return no_verdict(debate, state, error)
+    choice = answer.value
+    chosen = int(choice.better[-1])
+    made = _side_by_side(debate, state, chosen)
+    return Outcome(
+        kind="verdict",
+        heading=_heading(state, planned),
+        decision=choice.answer,
+        verdict=Verdict(choice.better, choice.reasoning, choice.answer, answer.model or judge.label),
+        doubts=tuple(_doubts(debate, state, ledger, PARTIES[chosen - 1], choice.reasoning)),
+        stopped=debate.stopped,
+        final=_report(debate, state, choice),
+        data={**_data(state), "decision": choice.model_dump(mode="json")},
+        decision_notes=DecisionNotes(alternatives=(f"{made.answers[2 - chosen].now}",)),
+        notes=(f"{state.closed}, so the debate ended early",) if state.closed else (),
+        rows=tuple(("unresolved", cut(question, 160)) for question in choice.unresolved[:3]),
+        worth=_worth(debate, state, ledger, f"judged for {choice.better}"),
+    ).with_answers(made)
+
+
+def _heading(state: AskState, planned: int) -> str:
+    if state.closed:
+        return f"VERDICT, NOTHING LEFT OPEN AFTER {of_rounds(state.rounds, planned)}"
+    return "VERDICT" if state.rounds in (0, planned) else f"VERDICT AFTER {of_rounds(state.rounds, planned)}"
+
+
+def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str, reasoning: str) -> list[Doubt]:
+    """What takes something away from a verdict: not both answers were challenged and defended, in every round."""
+    doubts = [Doubt("seats missing", missed.partition(" (")[0].upper(), missed) for missed in state.unequal]
+    if state.rounds != debate.planned(debate.settings.rounds) and not state.closed and not doubts:
+        doubts.append(Doubt("ended early", said=debate.stopped))
+    for seat in PARTIES:
+        if not against(ledger, seat).points and not any(title(seat) in doubt.said for doubt in doubts):
+            said = f"nothing was raised against {title(seat)}"
+            doubts.append(Doubt("nothing raised", said.upper(), said))
+    if wrong := misread(ledger, reasoning):  # even after it was sent back
+        doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
+    mine = [c.evidence for c in ledger.claims if c.by == winner] + [p.evidence for p in ledger.points if p.by == winner]
+    if mine and all(baseless(cited) for cited in mine):
+        said = f"every citation of {title(winner)} is absent"
+        doubts.append(Doubt("struck points", said.upper(), said))
+    return doubts
+
+
+def no_verdict(debate: Debate, state: AskState, error: ParticipantFailed) -> Outcome:
+    """If a limit leaves no room for the judge, there is no verdict. A judge that failed can be resumed."""
+    if error.kind != "budget":
+        hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
+        raise aborted(debate, debate.seat("judge"), "gave no verdict", error, hint, _data(state)) from error
+    text = "\n\n".join([f"## Answer\n\nNone: {inline(error.message)}.", *_pages(debate, state)]) + "\n"
+    return _undecided(debate, state, "NO VERDICT", error.message, text)
+
+
+def undebated(debate: Debate, state: AskState) -> Outcome:
+    """Two answers that differ, and no challenge of either: the user ended the debate, or both calls failed."""
+    text = "\n\n".join([prompts.UNDEBATED, *_pages(debate, state)]) + "\n"
+    return _undecided(debate, state, "NO VERDICT, THE ANSWERS DIFFER", debate.stopped, text)
+
+
+def _undecided(debate: Debate, state: AskState, heading: str, why: str, final: str) -> Outcome:
+    made = Outcome(
+        kind="no verdict",
+        heading=heading,
+        doubts=(Doubt("ended early" if state.turns else "undecided", said=why),),
+        stopped=why,
+        final=final,
+        data=_data(state),
+        worth=_worth(debate, state, debate.ledger, "no decision"),
+    )
+    return made.with_answers(_side_by_side(debate, state))
+
+
+# without a debate
+
+
+def agreed(debate: Debate, state: AskState) -> Outcome:
+    compared = state.compared
+    assert compared is not None
+    decision = compared.recommendation or compared.first
+    made = Outcome(
+        kind="uncontested",
+        unsettled=UNCONTESTED,
+        heading=f"BOTH AGREE: {cut(decision, LONGEST).rstrip('.')}",
+        decision=decision,
+        doubts=(Doubt("uncontested", said="both chose the same, and neither argued against it"),),
+        final="\n\n".join([prompts.AGREED, tame(compared.reason), *_pages(debate, state)]) + "\n",
+        data={"first": _first(state)},
+        worth=Worth(first=f"both chose {quoted(compared.first)}", same=True, keys=BLIND),
+    )
+    return made.with_answers(_side_by_side(debate, state))
+
+
+def one_answer(debate: Debate, state: AskState, lost: Failure) -> Outcome:
+    [(seat, text)] = state.answers.items()
+    position = state.first[seat]
+    made = Outcome(
+        kind="uncontested",
+        unsettled=UNCONTESTED,
+        heading="ONE ANSWER",
+        decision=position,
+        doubts=(Doubt("seats missing", said="one of two models did not answer"),),
+        stopped=f"the {lost.who.seat} ({debate.speaker(lost.who)}) did not answer: {lost.kind}, {lost.message}",
+        final=f"{prompts.ONE_ANSWER}\n\n## {debate.speaker(debate.seat(seat))}\n\n{text}\n",
+        data={"position": position},
+        worth=Worth(caveat="only one of two answered, so there is nothing to compare it with"),
+    )
+    return made.with_answers(_side_by_side(debate, state))
+
+
+def partial(debate: Debate) -> Outcome:
+    """The result at a deadline: the answers as they are by then. Neither of two is the decision."""
+    state = debate.state
+    if isinstance(state, DuelState):
+        return one_sided.partial(debate)
+    assert isinstance(state, AskState)
+    blind = {k.partition("@")[2]: v for k, v in debate.answers.items() if k.startswith("answer@")}
+    first = {seat: str(v.get("position", "")) for seat in PARTIES if isinstance(v := blind.get(seat), dict)}
+    positions = {seat: state.now.get(seat) or text for seat, text in first.items()}
+    counted = f"{len(positions)} OF {len(PARTIES)} ANSWERS"
+    planned = debate.planned(debate.settings.rounds)
+    made = Outcome(
+        kind="partial",
+        heading=f"NO VERDICT YET, {of_rounds(state.rounds, planned) if state.turns else counted}",
+        decision=f"Undecided: {'; or: '.join(positions.values())}"
+        if len(positions) > 1
+        else "".join(positions.values()),
+        basis=f"round {state.rounds}" if positions else "nothing yet",
+        final="\n\n".join(f"## {title(seat).capitalize()}\n\n{tame(text)}" for seat, text in positions.items()),
+        data={"first": {"answers": dict[str, Json](first)}, "rounds_completed": state.rounds},
+    )
+    state.first = first
+    return made.with_answers(_side_by_side(debate, state)) if first else made
+
+
+# what every ending carries
+
+
+def _side_by_side(debate: Debate, state: AskState, chosen: int = 0) -> SideBySide:
+    answers = []
+    for seat in PARTIES:
+        if seat not in state.first:
+            continue
+        points = [p.id for p in against(debate.ledger, seat).points]
+        answers.append(
+            GivenAnswer(
+                seat=seat,
+                model=debate.speaker(debate.seat(seat)),
+                first=state.first[seat],
+                final=state.now.get(seat, ""),
+                points=tuple(points),
+                accepted=tuple(id for id in points if is_accepted(debate.ledger, id, seat)),
+            )
+        )
+    compared = state.compared
+    return SideBySide(
+        answers=tuple(answers),
+        same=compared.same if compared else None,
+        differ=compared.reason if compared else "",
+        chosen=chosen,
+        rounds=state.rounds,
+        unequal=tuple(state.unequal),
+    )
+
+
+def _first(state: AskState) -> Json:
+    compared = state.compared
+    assert compared is not None
+    return {"same": compared.same, "reason": compared.reason, "answers": dict[str, Json](state.first)}
+
+
+def _data(state: AskState) -> dict[str, Json]:
+    return {"rounds_completed": state.rounds, "exchanges": state.exchanges(), "first": _first(state)}
+
+
+def _worth(debate: Debate, state: AskState, ledger: Ledger, decided: str) -> Worth:
+    """The answers differed, so the result is never what both said at first."""
+    compared, answers = state.compared, debate.answers
+    assert compared is not None
+    changed = [decided]
+    for seat in PARTIES:
+        changed += [f"{title(seat)}: {what}" for what in moved(answers, against(ledger, seat), state.first[seat], seat)]
+    return Worth(
+        first=f"one said {quoted(compared.first)}, the other {quoted(compared.second)}",
+        points=fates(ledger),
+        changed=tuple(changed),
+        same=None if decided == "no decision" else False,
+        keys=BLIND,
+    )
+
+
+def _report(debate: Debate, state: AskState, choice: Choice) -> str:
+    """The ending in full: the answer, why, and both answers with what was said about each."""
+    parts = [
+        f"## Answer\n\n{tame(choice.answer)}",
+        f"The judge prefers {choice.better} because: {tame(choice.reasoning)}",
+        *_pages(debate, state),
+        section("## Unresolved", choice.unresolved),
+        section("## Not done to both answers alike", state.unequal) if state.unequal else "",
+        f"## Checked by the program\n\n{inline(render.checked(debate.ledger, author))}",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _pages(debate: Debate, state: AskState) -> list[str]:
+    """Where the answers differ, then each of them with what was said about it."""
+    compared, parts = state.compared, list[str]()
+    if compared and not compared.same:
+        parts.append(f"## Where they differ\n\n{tame(compared.reason)}")
+    for seat in PARTIES:
+        who = inline(debate.speaker(debate.seat(seat)))
+        parts.append(f"## {title(seat).capitalize()} ({who})\n\n{tame(state.answers[seat])}")
+        turns = [turn for turn in state.turns if turn.of == seat]
+        parts += [f"### Round {turn.round}, {turn.step}\n\n{tame(turn.text)}" for turn in turns]
+    return parts

@@ -1,0 +1,227 @@
+"""A question: two blind answers, a comparison, and where they differ a debate in which both are treated alike.
+
+In each round both answers are challenged at the same time, each by the author of the other one, and then both are
+defended at the same time. The judge reads them as answer 1 and answer 2, and is not told which model wrote which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.core.types import Material
+from rebut.domain.forms import cited
+from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
+from rebut.domain.outcome import Outcome
+from rebut.domain.prompts import FENCES, fill
+from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
+from rebut.protocols.ask import ballot, ending, one_sided, prompts
+from rebut.protocols.ask.forms import Comparison
+from rebut.protocols.ask.state import PARTIES, AnswerTurn, AskState, against, title
+from rebut.protocols.duel import render, reply_checks
+from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening
+from rebut.protocols.duel.prompts import EVIDENCE_RULE
+from rebut.protocols.duel.reply_checks import MOVES, RULINGS
+from rebut.protocols.duel.run import claims
+from rebut.protocols.shared import aborted, describe, prompt_head
+
+
+async def run(debate: Debate) -> Outcome:
+    state = AskState()
+    debate.state = state
+    answers = await answer(debate, state)
+    if answers:
+        return ending.one_answer(debate, state, answers)
+    state.compared = await compare(debate, state)
+    if state.compared.same:
+        return ending.agreed(debate, state)
+    if await one_sided.applies(debate):
+        return await one_sided.contest(debate, state)
+    await argue(debate, state)
+    if not state.turns:
+        return ending.undebated(debate, state)
+    return await ending.verdict(debate, state)
+
+
+async def answer(debate: Debate, state: AskState) -> Failure | None:
+    """Both blind answers; the failure if there is only one. Raises `Aborted` if there is none."""
+    prompt = fill(prompts.ANSWER, **prompt_head(debate, EVIDENCE_RULE))
+    asks = [Ask(debate.seat(role), prompt, Opening, reply_checks.opening) for role in PARTIES]
+    try:
+        answers = await debate.ask_all("answer", asks)
+    except TooFewReplies as error:
+        raise Aborted(f"no model answered: {error.message}", "Resume when one of them can answer.") from error
+    for one in answers.answered:  # in seat order, which gives the claims their ids
+        seat = one.who.seat
+        new = await debate.note(f"answer.{seat}", claims(one.value, seat))
+        state.answers[seat] = render.opening(one.value, new)
+        state.first[seat] = one.value.position
+    return answers.failed[0] if answers.failed else None
+
+
+async def compare(debate: Debate, state: AskState) -> Comparison:
+    # The judge is not told who answered: first and second are only the order of the seats.
+    first, second = (state.answers[role] for role in PARTIES)
+    both = f"{debate.quote('the first answer', first)}\n\n{debate.quote('the second answer', second)}"
+    prompt = fill(prompts.COMPARE, fences=FENCES, topic=debate.quote("topic", debate.topic), answers=both)
+    who = debate.seat("judge")
+    try:
+        shown = Material(ballot=ballot.of_comparison(debate.topic, state))
+        got = await debate.ask(who, "comparison", prompt, schema=Comparison, material=shown)
+    except ParticipantFailed as error:
+        hint = "Both answers are kept. Resume when it can answer, or fork with another --judge."
+        raise aborted(debate, who, "did not compare the answers", error, hint) from error
+    return got.value
+
+
+# the debate
+
+
+async def argue(debate: Debate, state: AskState) -> None:
+    """All rounds. Both authors have answered before, so the user may end the debate before its first round."""
+    for r in debate.rounds(debate.settings.rounds, least=0):
+        if r.n > 1 and not r.ledger.open:
+            state.closed = f"no point was open after round {r.n - 1} of {debate.planned(debate.settings.rounds)}"
+            await r.skip("follow-up", f"{state.closed}, so there was nothing to argue about")
+            break
+        missed = await challenge(r, state)
+        r.keep_for_closing(state.size())
+        if not any(turn.round == r.n for turn in state.turns):
+            r.stop("; ".join(missed))
+            break
+        missed += await defend(r, state)
+        r.keep_for_closing(state.size())
+        if missed:
+            r.stop("; ".join(missed))
+            if r.n == 1:  # a later round that is incomplete does not count, so both were treated alike
+                state.unequal = missed
+            break
+        state.rounds = r.n
+
+
+async def challenge(r: Round, state: AskState) -> list[str]:
+    """Each author challenges the other's answer. Returns which answers were not challenged, and why."""
+    asks = [_challenge(r, state, seat) if r.n == 1 else _follow_up(r, state, seat) for seat in PARTIES]
+    got = await r.ask_all("challenge" if r.n == 1 else "follow-up", asks, need=0)
+    missed = []
+    for one in got:  # in seat order, which gives the points their ids
+        by, of = one.who.seat, state.other(one.who)
+        if isinstance(one, Failure):
+            missed.append(f"{title(of)} was not challenged ({_failed(r, one)})")
+            continue
+        await r.note(f"{_step(one)}.{by}", _raised(r, one.value, by, of))
+        form = one.value
+        text = (
+            render.challenge(form, r.ledger, by) if isinstance(form, Challenge) else render.follow_up(r.ledger, r.n, by)
+        )
+        state.turns.append(AnswerTurn(r.n, "challenge", of, text))
+    return missed
+
+
+def _challenge(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp]:
+    who, other = r.seat(seat), state.other(r.seat(seat))
+    prompt = fill(
+        prompts.CHALLENGE,
+        **prompt_head(r, EVIDENCE_RULE),
+        case=r.quote("the other answer", state.answers[other]),
+        own=r.quote("your own answer", state.answers[seat]),
+    )
+    return Ask(who, prompt, Challenge, reply_checks.challenge(against(r.ledger, other), other))
+
+
+def _follow_up(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp]:
+    who, other = r.seat(seat), state.other(r.seat(seat))
+    mine = against(r.ledger, other)
+    prompt = fill(
+        prompts.FOLLOW_UP,
+        **prompt_head(r, EVIDENCE_RULE),
+        round=str(r.n),
+        case=_case(r, state, seat, other),
+        points=r.quote("the points at issue", render.points(mine, _named(seat))),
+        open=", ".join(p.id for p in mine.open) or "none",
+    )
+    return Ask(who, prompt, FollowUp, reply_checks.follow_up(mine, seat))
+
+
+async def defend(r: Round, state: AskState) -> list[str]:
+    """Each author defends its answer, if a point against it is open. Returns which were not defended, and why."""
+    asks = [_defense(r, state, seat) for seat in PARTIES if against(r.ledger, seat).open]
+    missed = []
+    for one in await r.ask_all("defense", asks, need=0) if asks else ():
+        seat = one.who.seat
+        if isinstance(one, Failure):
+            missed.append(f"{title(seat)} was not defended ({_failed(r, one)})")
+            continue
+        form, entries = one.value, list[Entry]()
+        for response in form.responses:
+            proof, kind = cited(response.evidence), MOVES[response.move]
+            of = response.id if against(r.ledger, seat).point(response.id) else f"{response.id} of the other answer"
+            entries.append(Move(of, kind, seat, r.n, response.argument, proof, proof=kind == "concede"))
+        entries += reply_checks.joined_by_defense(against(r.ledger, seat), form, r.n, seat)[0]
+        entries += [Claim(c.text, seat, r.n, cited(c.evidence)) for c in form.claims if c.text]
+        new = await r.note(f"defense.{seat}", entries)
+        state.now[seat] = form.position
+        state.turns.append(AnswerTurn(r.n, "defense", seat, render.defense(form, r.ledger, r.n, seat, new)))
+    return missed
+
+
+def _defense(r: Round, state: AskState, seat: str) -> Ask[Defense]:
+    mine = against(r.ledger, seat)
+    other = state.other(r.seat(seat))
+    prompt = fill(
+        prompts.DEFENSE,
+        **prompt_head(r, EVIDENCE_RULE),
+        own=r.quote("your own answer", state.answers[seat]),
+        case=_case(r, state, seat, seat),
+        points=r.quote("the points at issue", render.points(mine, _named(seat))),
+        open=", ".join(p.id for p in mine.open) or "none",
+        other=r.quote("the other answer", state.now.get(other) or state.answers[other]),
+    )
+    return Ask(r.seat(seat), prompt, Defense, reply_checks.defense(mine, seat))
+
+
+def _case(r: Round, state: AskState, seat: str, of: str) -> str:
+    """What was said about the answer of a seat lately: the challenge that is to be answered, or the last defense."""
+    whose = "your own answer" if seat == of else "the other answer"
+    latest = [turn for turn in state.turns if turn.of == of and turn.round >= r.n - 1]
+    before = [r.quote(whose, state.answers[of])] if seat != of else []
+    quoted = [r.quote(f"round {turn.round}, {turn.step} of {whose}", turn.text) for turn in latest]
+    return "\n\n".join([*before, *quoted])
+
+
+def _raised(r: Round, form: Challenge | FollowUp, by: str, of: str) -> list[Entry]:
+    """What a challenge enters: rulings on earlier points, points that were dropped, and new points."""
+    mine, entries = against(r.ledger, of), list[Entry]()
+    new = [_point(flaw, by, of, r.n) for flaw in form.flaws if flaw.text]
+    if isinstance(form, FollowUp):
+        for one in form.rulings:
+            proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
+            id = one.id if mine.point(one.id) else f"{one.id} of the other answer"
+            entries.append(Move(id, RULINGS[one.ruling], by, r.n, one.reason, proof, proof=gives_in))
+        entries += reply_checks.joined_by_follow_up(mine, form, r.n, by)[0]
+        ruled = {mine.issue_of(one.id) for one in form.rulings}
+        ruled |= {issue.id for p in new if (issue := r.ledger.repeated(p))}
+        dropped = [p for p in mine.having("defended", "partly accepted", "unresolved") if p.id not in ruled]
+        entries += [Slip("dropped", p.id, by, r.n) for p in dropped]
+    return [*entries, *new]
+
+
+def _point(flaw: Flaw, by: str, of: str, n: int) -> Point:
+    """A point about the whole answer: the answers are different documents, whose points never join."""
+    return replace(flaw.point(by, n), about=title(of))
+
+
+def _named(seat: str) -> Callable[[str], str]:
+    """The words for seats and answers in the prompt of a seat."""
+    names = {one: "you" if one == seat else "the other author" for one in PARTIES}
+    titles = {title(one): "your own answer" if one == seat else "the other answer" for one in PARTIES}
+    return lambda name: (names | titles).get(name, name)
+
+
+def _step(one: Answer[Challenge | FollowUp]) -> str:
+    return "challenge" if isinstance(one.value, Challenge) else "follow-up"
+
+
+def _failed(r: Round, failure: Failure) -> str:
+    return f"{r.speaker(failure.who)} failed: {describe(failure)}" if failure.kind != "budget" else failure.message

@@ -1,0 +1,64 @@
+"""The inbox of a session: a folder in which another process leaves notes for the one that runs the debate.
+
+The journal belongs to the process that has the lock. Another process writes a file here; the one that runs the debate,
+or the next that resumes it, records the note and deletes the file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from rebut.core import files
+
+FOLDER = "inbox"
+REFUSED = ".refused"
+LARGEST = 100_000
+"""Bytes of a note that are read."""
+
+
+def leave(session: Path, text: str) -> Path:
+    """Leave a note. The file is there as a whole or not at all; names sort by time."""
+    folder = session / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / f"{time.time_ns():020d}-{os.getpid()}"
+    files.write(path, text.encode(errors="replace"), 0o600)
+    return path
+
+
+def waiting(session: Path) -> list[tuple[Path, str]]:
+    """The notes that were not taken yet, the oldest first."""
+    try:
+        names = os.listdir(session / FOLDER)  # noqa: PTH208  called often, and nearly always for no folder
+    except OSError:
+        return []
+    out = []
+    for name in sorted(names):
+        if not name.startswith(".") and not name.endswith(REFUSED):
+            with suppress(OSError):
+                path = session / FOLDER / name
+                out.append((path, files.read(path, LARGEST).decode(errors="replace")))
+    return out
+
+
+def take(path: Path, refused: str = "") -> None:
+    """The note is on record, or `refused` says why it is not."""
+    if refused:
+        with suppress(OSError):
+            files.write(path.with_name(path.name + REFUSED), refused.encode(errors="replace"), 0o600)
+    path.unlink(missing_ok=True)
+
+
+def answer(path: Path) -> str | None:
+    """What became of a note: None while it waits, empty if it is on record, else why it was refused."""
+    if path.exists():
+        return None
+    why = path.with_name(path.name + REFUSED)
+    try:
+        said = files.read(why, LARGEST).decode(errors="replace")
+    except OSError:
+        return ""
+    why.unlink(missing_ok=True)
+    return said

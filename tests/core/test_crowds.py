@@ -1,0 +1,85 @@
+"""Blocks with so many possible secrets that they are removed whole: what that bounds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections.abc import Iterator
+
+import pytest
+
+from rebut.core.crowds import BLOCK, LONG, MOST, Crowds
+from rebut.core.redaction import PLACEHOLDER, Redactor
+
+KEY = b"k" * 32
+DENSE = [
+    "curl -u a:",
+    "password='x1",
+    'password="',
+    "pwd={} ",
+    "PASSWORD=https://{}@h ",
+    "Cookie: a={}; ",
+    "-p{} mysql ",
+]
+
+
+def text_of(unit: str, size: int) -> str:
+    draw, parts = random.Random(unit), list[str]()
+    while sum(map(len, parts[-1:])) + len(parts) * len(unit) < size:
+        parts.append(unit.format("".join(draw.choices(string.ascii_letters + string.digits, k=10))))
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("unit", DENSE)
+def test_of_a_block_no_more_places_are_looked_at_than_the_limit(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # C8: this bounds the time for any text
+    looked_at: list[int] = []
+    places = Crowds.places
+
+    def counted(self: Crowds, *searched: object) -> Iterator[re.Match[str]]:
+        for m in places(self, *searched):  # type: ignore[arg-type]
+            looked_at.append(m.start() // BLOCK)
+            yield m
+
+    monkeypatch.setattr(Crowds, "places", counted)
+    text = text_of(unit, 3 * LONG)
+    done = Redactor(KEY).redact(text)
+    # Each pass looks at so many at most, and the second one has hardly anything left.
+    assert max(map(looked_at.count, set(looked_at)), default=0) <= 2 * MOST
+    assert Redactor(KEY).redact(done) == done
+
+
+@pytest.mark.parametrize("end", ["\n", " "])
+def test_a_crowd_goes_whole_and_no_line_moves(end: str) -> None:  # C8, C11
+    secrets = ["".join(random.Random(n).choices(string.ascii_letters, k=9)) + "7x" for n in range(3_000)]
+    text = "".join(f"password='{secret}'{end}" for secret in secrets)
+    plain = "a line without any\n" * BLOCK
+    done = Redactor(KEY).redact(f"{plain}{text}\n{plain}")
+    assert not [secret for secret in secrets if secret in done]
+    assert done.count("\n") == text.count("\n") + 1 + 2 * BLOCK
+    assert done.count("a line without any\n") > 2 * BLOCK - 3 * BLOCK // 19, "only the blocks of the crowd are gone"
+
+
+def test_a_secret_that_begins_in_a_crowd_goes_with_it() -> None:  # C8
+    long = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=3 * BLOCK))
+    crowd = "password='x1y2z3' " * (BLOCK // 18 * 5)
+    for at in range(-40, 40, 4):
+        text = crowd[: 4 * BLOCK + at] + f" api_key={long} end of it\n" + "plain words here\n" * 2_000
+        done = Redactor(KEY).redact(text)
+        assert not [n for n in range(0, len(long) - 24, 24) if long[n : n + 24] in done], at
+        assert done.count("plain words here") == 2_000
+
+
+@pytest.mark.parametrize("size", [LONG // 2, 8 * LONG])
+def test_where_secrets_are_not_crowded_everything_else_stays(size: int) -> None:  # C8
+    line = "    the setting of a service, with some words around it, and then its key on the next line\n"
+    rows = [f"{line * 2}password = '{n}aQ9z7W-{n}'\n" for n in range(size // 200)]
+    done = Redactor(KEY).redact("".join(rows))
+    assert done.count(line) == 2 * len(rows) and len(PLACEHOLDER.findall(done)) == len(rows)
+
+
+def test_in_a_short_text_each_secret_has_its_own_placeholder() -> None:  # C8
+    rows = [f"TOKEN_{n}=aQ9z7W{n}x8\n" for n in range(500)]
+    done = Redactor(KEY).redact("".join(rows))
+    assert len("".join(rows)) < LONG and len(set(PLACEHOLDER.findall(done))) == 500

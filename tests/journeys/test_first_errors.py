@@ -1,0 +1,106 @@
+"""What a newcomer meets: no key, a wrong key, an unknown model, no credit. Two lines: the cause, and what fixes it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from console import piped
+from fake_tool import fails, install
+
+from tests.loopback import Loopback
+
+DUEL = ("duel", "Redis?", "--proposer", "openai:gpt-5", "--challenger", "openai:gpt-5-mini", "--rounds", "1")
+
+
+def error_of(*words: str, env: Mapping[str, str], cwd: Path | None = None, code: int = 3) -> list[str]:
+    """The lines of the error, which is the last thing on standard error."""
+    done = piped(*words, env=env, cwd=cwd)
+    assert done.returncode == code, done.stdout + done.stderr
+    before, rebut, after = done.stderr.rpartition("rebut: ")
+    assert rebut and "Traceback" not in before
+    return after.rstrip("\n").split("\n")
+
+
+def keyed(server: Loopback) -> dict[str, str]:
+    return {"OPENAI_API_KEY": "sk-abcdefgh", "OPENAI_BASE_URL": server.url}
+
+
+def test_without_a_key_the_variable_is_named(tmp_path: Path) -> None:
+    why, helps = error_of(*DUEL, env={}, cwd=tmp_path, code=2)
+    assert why == "openai needs a key: OPENAI_API_KEY is not set"
+    assert "`export OPENAI_API_KEY=KEY`" in helps and "`rebut providers`" in helps
+
+
+def test_without_any_model_every_way_to_get_one_is_named(tmp_path: Path) -> None:
+    done = piped("ask", "Redis?", "--dry-run", cwd=tmp_path)  # a rehearsal looks for models as at a terminal
+    assert done.returncode == 2
+    [why, helps] = done.stderr.splitlines()[-2:]
+    assert why.startswith("rebut: `rebut ask` needs two models")
+    for way in ("OPENAI_API_KEY", "claude", "Ollama", "`rebut models get qwen2.5-coder-1.5b`", "`rebut providers`"):
+        assert way in helps
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "fixes", "then"),
+    [
+        (401, "Incorrect API key provided", "Check the key in OPENAI_API_KEY", "rebut resume"),
+        (404, "The model `gpt-5` does not exist", "`rebut doctor openai:MODEL`", "rebut fork"),
+        (400, "The model `gpt-5` does not exist", "`rebut doctor openai:MODEL`", "rebut fork"),
+        (429, "insufficient_quota", "Add credit to the account of OPENAI_API_KEY", "rebut resume"),
+        (402, "no balance", "Add credit to the account of OPENAI_API_KEY", "rebut resume"),
+    ],
+)
+def test_a_refusal_is_two_lines_with_what_fixes_it(
+    tmp_path: Path, status: int, message: str, fixes: str, then: str
+) -> None:
+    with Loopback(mode="status", status=status, message=message) as server:
+        why, helps = error_of(*DUEL, env=keyed(server), cwd=tmp_path)
+        assert why.startswith("openai:gpt-5 (proposer) did not answer: ") and f"answered {status}: {message}" in why
+        assert fixes in helps and f"Then: `{then} " in helps
+        shown = json.loads(piped(*DUEL, "--json", env=keyed(server), cwd=tmp_path).stdout)
+        assert fixes in shown["hint"] and message in shown["error"] and shown["exit"] == 3
+
+
+@pytest.mark.parametrize("words", ["ask Redis?", "panel Redis?", "plan PLAN.md", "plan PLAN.md --rewrite", "review"])
+def test_each_command_says_it_so(tmp_path: Path, words: str) -> None:
+    (tmp_path / "PLAN.md").write_text("# A plan\n")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    models = ["--with", "openai:gpt-5,openai:gpt-5-mini"]
+    if words.startswith("panel"):
+        models = ["--lead", "openai:gpt-5", "--challenger", "openai:gpt-5-mini"]
+    with Loopback(mode="status", status=401, message="Incorrect API key provided") as server:
+        why, helps = error_of(*words.split(), *models, env=keyed(server), cwd=tmp_path)
+    assert why.count("Incorrect API key provided") == 1 and why.count("openai:gpt-5 ") <= 1
+    assert "Check the key in OPENAI_API_KEY" in helps and "Then: `rebut resume " in helps
+
+
+def test_a_server_here_without_the_model_is_told_to_load_it(tmp_path: Path) -> None:
+    with Loopback(mode="status", status=404, message="model 'qwen3' not found") as server:
+        (tmp_path / "config.toml").write_text(
+            f'[providers.here]\nwire = "openai"\nbase_url = "{server.url}"\nmodel = "qwen3"\n'
+        )
+        words = ("duel", "Redis?", "--proposer", "here", "--challenger", "here:other", "--rounds", "1")
+        why, helps = error_of(*words, env={"REBUT_CONFIG": str(tmp_path / "config.toml")}, cwd=tmp_path)
+    assert "model 'qwen3' not found" in why and "`ollama pull qwen3`" in helps
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "fixes"),
+    [
+        (401, "Please run /login", "Run `claude`"),
+        (404, "It may not exist", "`rebut doctor claude:MODEL`"),
+        (402, "Credit balance is too low", "`rebut providers`"),
+    ],
+)
+def test_a_tool_that_is_refused_names_the_command(tmp_path: Path, status: int, message: str, fixes: str) -> None:
+    out, err, code = fails("claude", status, message)
+    path = install(tmp_path / "bin", "claude", "codex")
+    env = {"PATH": f"{path}:/usr/bin:/bin", "LC_FAKE_TOOL": json.dumps({"out": out, "err": err, "exit": code})}
+    words = ("duel", "Redis?", "--proposer", "claude", "--challenger", "codex", "--rounds", "1")
+    why, helps = error_of(*words, env=env, cwd=tmp_path)
+    assert why.startswith("claude (proposer) did not answer: ") and message in why
+    assert fixes in helps

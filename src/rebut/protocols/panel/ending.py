@@ -69,7 +69,7 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         label="POSITION, CONTESTED" if kind == "tradeoff" else "",
         unsettled="contested" if kind == "tradeoff" else "with objections dropped without a reason" if lost else "",
         decision_notes=decision_notes(state),
-        stopped=(debate.stopped or state.unsaid or state.unmapped) if state.dissenters else "",
+        stopped=(debate.stopped or state.unsaid) if state.dissenters else "",
         final=final,
         data={
             **state.to_json(),

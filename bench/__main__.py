@@ -17,7 +17,7 @@ from importlib import import_module
 from bench.table import Row, shown
 
 GROUPS = (
-    *("one", "many", "steps", "starting", "replaying", "growth", "prompts"),
+    *("one", "many", "steps", "starting", "replaying", "growth", "prompts", "careless"),
     *("panel", "analysing", "targets", "reviewing", "deadline", "secrets"),
 )
 

@@ -75,3 +75,19 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = repository(tmp_path / "work")
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A git repository with one commit and an uncommitted change of one file."""
+    import crosses
+
+    return crosses.repository(tmp_path / "work")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A git repository of three files and one commit."""
+    from repositories import small
+
+    return small(tmp_path)

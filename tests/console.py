@@ -9,7 +9,7 @@ import re
 import struct
 import subprocess
 import termios
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,19 +59,25 @@ def at_a_terminal(
     )
     os.close(follower)
     seen = b""
-    while True:
-        try:
-            piece = os.read(leader, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
+    for piece in pieces(leader):
         seen += piece
         if typed := keys(seen.decode(errors="replace")):
             os.write(leader, typed)
     code = child.wait()
     os.close(leader)
     return Seen(code, seen.decode(errors="replace"))
+
+
+def pieces(leader: int) -> Iterator[bytes]:
+    """What arrives at a terminal, until no program has it open any more."""
+    while True:
+        try:
+            piece = os.read(leader, 65536)
+        except OSError:
+            return
+        if not piece:
+            return
+        yield piece
 
 
 class Once:

@@ -18,7 +18,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from rebut.testing import _move_clock as another_day
 
 if TYPE_CHECKING:
     from rebut.core.types import Reply, Request
@@ -166,14 +167,10 @@ def repository(folder: Path) -> Path:
 
 
 def _cited(folder: Path) -> None:
-    from repositories import commit, git
+    from repositories import commit, new
 
-    (folder / "src").mkdir()
-    (folder / "src/session.py").write_text(
-        "import redis\nttl = 3600\n" + "".join(f"line_{n} = {n}\n" for n in range(3, 40))
-    )
-    git(folder, "init", "-q")
-    commit(folder)
+    lines = "".join(f"line_{n} = {n}\n" for n in range(3, 40))
+    commit(new(folder, {"src/session.py": f"import redis\nttl = 3600\n{lines}"}))
 
 
 def same(outcome: Mapping[str, Any]) -> dict[str, Any]:
@@ -383,23 +380,6 @@ def _in_a_fork(job: Job) -> Result:
         said = file.read()
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return Result(**json.loads(said)) if code == 0 else Result(code)
-
-
-def another_day(days: int) -> None:
-    """Move the clock that Python code sees; before anything that keeps a hold of it is imported."""
-    real_time, real_datetime = time.time, datetime.datetime
-
-    class Moved(real_datetime):  # type: ignore[misc, valid-type]
-        @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
-            return cls.fromtimestamp(time.time(), tz)
-
-        @classmethod
-        def today(cls) -> Any:
-            return cls.now()
-
-    time.time = lambda: real_time() + days * 86400
-    datetime.datetime = Moved  # type: ignore[misc]
 
 
 def warm_up(folder: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import duels
-from repositories import commit, copied, git
+from repositories import commit, copied, new
 
 import rebut
 from rebut.domain.outcome import Outcome
@@ -30,11 +30,7 @@ def repository(folder: Path) -> Path:
 
 
 def _committed(folder: Path) -> None:
-    (folder / "api").mkdir()
-    (folder / "api/orders.py").write_text(BEFORE)
-    (folder / "README.md").write_text("# Shop\n")
-    git(folder, "init", "-q")
-    commit(folder)
+    commit(new(folder, {"api/orders.py": BEFORE, "README.md": "# Shop\n"}))
 
 
 def raised(text: str = "It commits before it charges.", place: str = "api/orders.py:5", **changes: Any) -> Any:

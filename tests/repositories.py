@@ -10,8 +10,9 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from rebut.workspace.snapshot import Snapshot, take
 from rebut.workspace.tree import Read, Text, View
@@ -40,6 +41,24 @@ def commit(folder: Path, message: str = "one") -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
+def new(folder: Path, files: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """A new repository in this folder. The files are not committed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q")
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def submodule(repo: Path, files: Mapping[str, str]) -> Path:
+    """A repository with these files, and a commit of `repo` that has it as its submodule `inner`."""
+    inner = new(repo / "inner", files)
+    git(repo, "update-index", "--add", "--cacheinfo", f"160000,{commit(inner)},inner")
+    git(repo, "commit", "-q", "-m", "sub")
+    return inner
+
+
 def copied(build: Callable[[Path], object], folder: Path) -> Path:
     """The repository that a function builds in a folder: built once, copied from then on."""
     shutil.copytree(_built(build), folder, symlinks=True, dirs_exist_ok=True)
@@ -63,12 +82,8 @@ def small(tmp_path: Path) -> Path:
 
 
 def _small(folder: Path) -> None:
-    (folder / "src").mkdir()
-    (folder / "src/cache.py").write_text("import redis\n\ndef get(key):\n    return redis.get(key)\n")
-    (folder / "README.md").write_text("# Hello\n")
-    (folder / ".gitignore").write_text("build/\n*.log\n")
-    git(folder, "init", "-q")
-    commit(folder)
+    cache = "import redis\n\ndef get(key):\n    return redis.get(key)\n"
+    commit(new(folder, {"src/cache.py": cache, "README.md": "# Hello\n", ".gitignore": "build/\n*.log\n"}))
 
 
 def look(

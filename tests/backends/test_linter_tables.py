@@ -8,6 +8,7 @@ import tomllib
 from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from test_discover import NOWHERE
@@ -18,8 +19,10 @@ from rebut.backends.linters import tables as analysers
 from rebut.cli.app import enter
 from rebut.core.errors import ConfigError
 from rebut.core.types import ModelSpec
-from rebut.protocols.cross.forms import CATEGORIES
+from rebut.protocols.cross.forms import Category
 from rebut.setup import config, discover
+
+CATEGORIES = get_args(get_args(Category)[0])
 
 
 @pytest.fixture

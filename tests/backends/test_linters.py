@@ -9,15 +9,17 @@ import subprocess
 import sysconfig
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from rebut.backends.linters import tables
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.types import Changed
-from rebut.protocols.cross.forms import CATEGORIES, CodeCritique
+from rebut.protocols.cross.forms import Category, CodeCritique
 from tests.changes import asked, changed, critique, lines_of, mended, rules_of, with_rule
 
+CATEGORIES = get_args(get_args(Category)[0])
 BIN = Path(sysconfig.get_path("scripts"))
 WORKFLOW = ".github/workflows/ci.yml"
 DEFECTS = {

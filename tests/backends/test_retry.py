@@ -21,7 +21,7 @@ from rebut.backends.http.prices import price, worst_case
 from rebut.backends.wrappers import Limited, Retrying, Timed
 from rebut.core.errors import ParticipantFailed
 from rebut.core.network import is_loopback
-from rebut.core.types import ModelSpec, Participant, Reply, Request, Usage
+from rebut.core.types import Backend, ModelSpec, Participant, Reply, Request, Usage
 
 SEAT = Participant("seat", ModelSpec("openai", "m"))
 
@@ -233,30 +233,41 @@ def test_no_more_calls_run_at_once_than_the_provider_allows_and_others_are_not_h
     assert asyncio.run(run()) == {"a": 3, "b": 5}
 
 
+def clock_ahead() -> list[float]:
+    """By how many seconds the clock of the running loop is ahead; a test changes it."""
+    loop = asyncio.get_running_loop()
+    real, ahead = loop.time, [0.0]
+    loop.time = lambda: real() + ahead[0]  # type: ignore[method-assign]
+    return ahead
+
+
+class Holder:
+    """Has a place until it may go."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+
+    async def complete(self, request: Request) -> Reply:
+        await self.go.wait()
+        return Reply("yes")
+
+
+async def wait_for_place(backend: Backend, asked: Request) -> None:
+    """A call that gets its place after 200 seconds."""
+    ahead, holder = clock_ahead(), Holder()
+    holding = asyncio.create_task(Limited(holder, "p", 1).complete(request()))
+    await asyncio.sleep(0)
+    waiting = asyncio.create_task(Limited(backend, "p", 1).complete(asked))
+    await asyncio.sleep(0)
+    ahead[0] = 200.0
+    holder.go.set()
+    await asyncio.gather(holding, waiting)
+
+
 def test_waiting_for_a_place_takes_nothing_from_the_requests_time() -> None:
-    async def run() -> list[float]:
-        loop = asyncio.get_running_loop()
-        real, skipped, go = loop.time, [0.0], asyncio.Event()
-        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
-
-        class Holder:
-            async def complete(self, request: Request) -> Reply:
-                await go.wait()
-                return Reply("yes")
-
-        stub = Stub([HttpFailed("crashed", "lost", retryable=True)])
-        holding = asyncio.create_task(Limited(Holder(), "p", 1).complete(request()))
-        await asyncio.sleep(0)
-        waiting = asyncio.create_task(
-            Limited(Retrying(stub, wait=0.0, jitter=0.0), "p", 1).complete(request(timeout=240.0))
-        )
-        await asyncio.sleep(0)
-        skipped[0] = 200.0
-        go.set()
-        await asyncio.gather(holding, waiting)
-        return stub.seen
-
-    first, second = asyncio.run(run())  # C5
+    stub = Stub([HttpFailed("crashed", "lost", retryable=True)])
+    asyncio.run(wait_for_place(Retrying(stub, wait=0.0, jitter=0.0), request(timeout=240.0)))
+    first, second = stub.seen  # C5
     assert first == 240
     assert 200 < second <= 240
 
@@ -264,16 +275,7 @@ def test_waiting_for_a_place_takes_nothing_from_the_requests_time() -> None:
 def test_the_wait_for_a_place_ends_with_what_the_minutes_leave_and_is_told() -> None:
     # C4: the limits hold also for those who stand in line
     async def run() -> tuple[str, list[str]]:
-        loop = asyncio.get_running_loop()
-        real, skipped = loop.time, [0.0]
-        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
-        told: list[str] = []
-
-        class Holder:
-            async def complete(self, request: Request) -> Reply:
-                await asyncio.Event().wait()
-                raise AssertionError("never")
-
+        skipped, told = clock_ahead(), list[str]()
         holding = asyncio.create_task(Limited(Holder(), "p", 1).complete(request()))
         await asyncio.sleep(0)
         waiting = asyncio.create_task(
@@ -294,16 +296,7 @@ def test_the_wait_for_a_place_ends_with_what_the_minutes_leave_and_is_told() -> 
 
 def test_no_one_waits_longer_for_a_place_than_those_before_it_may_take() -> None:  # C4
     async def run(ahead: int, seconds: float) -> bool:
-        loop = asyncio.get_running_loop()
-        real, skipped = loop.time, [0.0]
-        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
-        holder, line = asyncio.Event(), []
-
-        class Holder:
-            async def complete(self, request: Request) -> Reply:
-                await holder.wait()
-                return Reply("yes")
-
+        skipped, line = clock_ahead(), []
         for _ in range(1 + ahead):  # one has the place, the others stand in line
             line.append(asyncio.create_task(Limited(Holder(), "p", 1).complete(request(timeout=9999.0))))
             await asyncio.sleep(0)
@@ -323,27 +316,9 @@ def test_no_one_waits_longer_for_a_place_than_those_before_it_may_take() -> None
 
 
 def test_what_the_wait_took_of_the_minutes_is_gone_for_the_call_too() -> None:  # C4
-    async def run() -> list[float]:
-        loop = asyncio.get_running_loop()
-        real, skipped, go = loop.time, [0.0], asyncio.Event()
-        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
-
-        class Holder:
-            async def complete(self, request: Request) -> Reply:
-                await go.wait()
-                return Reply("yes")
-
-        stub = Stub([])
-        holding = asyncio.create_task(Limited(Holder(), "p", 1).complete(request()))
-        await asyncio.sleep(0)
-        waiting = asyncio.create_task(Limited(stub, "p", 1).complete(request(timeout=240.0, patience=300.0)))
-        await asyncio.sleep(0)
-        skipped[0] = 200.0
-        go.set()
-        await asyncio.gather(holding, waiting)
-        return stub.seen
-
-    (left,) = asyncio.run(run())
+    stub = Stub([])
+    asyncio.run(wait_for_place(stub, request(timeout=240.0, patience=300.0)))
+    (left,) = stub.seen
     assert 90 < left <= 100
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from console import piped
-from repositories import commit, git
+from repositories import commit, git, new
 
 SHELL = "import subprocess\n\n\ndef run():\n    subprocess.call(input(), shell=True){}\n"
 WORKFLOW = ".github/workflows/ci.yml"
@@ -16,11 +16,7 @@ INJECTED = '      - run: echo "${{ github.event.head_commit.message }}"'
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    top = tmp_path / "work"
-    top.mkdir()
-    git(top, "init", "-q")
-    (top / "rebut.toml").write_text('[gate]\nfail_on = "P2"\n')
-    (top / "README.md").write_text("A program.\n")
+    top = new(tmp_path / "work", {"rebut.toml": '[gate]\nfail_on = "P2"\n', "README.md": "A program.\n"})
     commit(top, "base")
     return top
 

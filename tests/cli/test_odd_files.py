@@ -10,7 +10,7 @@ from pathlib import Path
 import duels
 import pytest
 from console import REBUT, piped
-from repositories import commit, git
+from repositories import commit, new
 
 from rebut.record import sessions
 
@@ -49,11 +49,7 @@ JSON = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    top = tmp_path / "repo"
-    top.mkdir()
-    git(top, "init", "-q")
-    (top / "PLAN.md").write_text('See a.py:1 "x = 1".\n')
-    (top / "a.py").write_text("x = 1\n")
+    top = new(tmp_path / "repo", {"PLAN.md": 'See a.py:1 "x = 1".\n', "a.py": "x = 1\n"})
     commit(top, "base")
     (top / "a.py").write_text("import os\nx = 1\n")
     return top

@@ -32,11 +32,6 @@ new file mode 100644
 """
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def company(folder: Path, answers: dict[str, Any], count: int) -> str:
     folder.mkdir(exist_ok=True)
     return ",".join(duels.script(folder / f"{n}.json", answers, model=f"m{n}") for n in range(count))

@@ -15,7 +15,7 @@ import crosses
 import duels
 import forkserver
 import pytest
-from console import at_a_terminal, piped
+from console import at_a_terminal, pieces, piped
 
 import rebut
 from rebut.record import sessions
@@ -151,13 +151,7 @@ def test_nobody_is_paged_without_a_terminal_on_both_sides(seats: dict[str, str],
         cwd=workspace,
     ) as child:
         os.close(follower)
-        screen = b""
-        while True:
-            try:
-                piece = os.read(leader, 65536)
-            except OSError:
-                break
-            screen += piece
+        screen = b"".join(pieces(leader))
         assert child.wait() == 0
     os.close(leader)
     assert b"CLOSING" in screen and not kept.exists()

@@ -16,11 +16,6 @@ from rebut.reports import adr, terminal
 from tests import voices
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def test_a_review_says_what_stands_and_who_stopped_it(shop: Path) -> None:  # J12
     there = [duels.cite("api/orders.py:6", "charge(order)")]
     second = crosses.raised("No note.", severity="P2", category="other", evidence=there)

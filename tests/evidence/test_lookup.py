@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from repositories import git, redact, small
+from repositories import commit, git, new, redact, small
 
 from rebut.core.citation_syntax import Citation
 from rebut.evidence import lookup
@@ -416,12 +416,8 @@ def test_a_path_is_read_from_where_the_debate_was_started_when_several_end_like_
 
 def test_a_large_file_is_searched_as_any_other(tmp_path: Path) -> None:
     # C11: aside, so that the debate goes on meanwhile
-    folder = tmp_path / "large"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
-    (folder / "big.py").write_text("".join(f"line_{n} = {n}\n" for n in range(1, 20_001)))
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "large")
+    folder = new(tmp_path / "large", {"big.py": "".join(f"line_{n} = {n}\n" for n in range(1, 20_001))})
+    commit(folder)
     assert mark(folder, "big.py:19999", "line_19999 = 19999").mark == "found"
     assert mark(folder, "big.py:5", "line_19999 = 19999").moved_to == "big.py:19999"
     assert mark(folder, "big.py:5", "line_20001 = 20001").mark == "absent"

@@ -9,7 +9,7 @@ from typing import Any
 import crosses
 import pytest
 from console import piped
-from repositories import git
+from repositories import git, new
 from test_own_words import pages, prompt, record_of
 
 PROSE = "# Design\n\nKeep sessions in a dict, see src/gone.py:3.\n\n(snippet-1.py)\n\nThen delete it."
@@ -53,9 +53,7 @@ def review(shop: Path, said: dict[str, Any], *words: str, given: str = "", code:
 
 def patched(folder: Path, name: str, text: bytes, patch: str) -> bytes:
     """What `git apply` makes of a file."""
-    folder.mkdir()
-    git(folder, "init", "-q")
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    new(folder, {name: ""})
     (folder / name).write_bytes(text)
     (folder / "final.patch").write_bytes(patch.encode())
     git(folder, "apply", "final.patch")

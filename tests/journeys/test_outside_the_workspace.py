@@ -10,7 +10,7 @@ from pathlib import Path
 import duels
 import pytest
 from console import piped
-from repositories import commit, git
+from repositories import commit, git, new
 
 from rebut.cli.app import enter
 
@@ -20,10 +20,7 @@ PRIVATE = "a private line of another repository"
 @pytest.fixture
 def private(tmp_path: Path) -> Path:
     """A repository of the user's that has nothing to do with the workspace."""
-    folder = tmp_path / "private"
-    folder.mkdir()
-    git(folder, "init", "-q")
-    (folder / "diary.txt").write_text(f"{PRIVATE}\n")
+    folder = new(tmp_path / "private", {"diary.txt": f"{PRIVATE}\n"})
     commit(folder)
     return folder
 
@@ -59,8 +56,7 @@ def test_a_worktree_and_a_submodule_are_read(
     git(private, "worktree", "add", "-q", "--detach", str(tree))
     (tree / "diary.txt").write_text("x = 1\n")
     assert review(monkeypatch, tree) != 2, capsys.readouterr().err
-    outer.mkdir()
-    git(outer, "init", "-q")
+    new(outer)
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(private), "inner")
     (outer / "inner/diary.txt").write_text("x = 2\n")
     assert review(monkeypatch, outer / "inner") != 2, capsys.readouterr().err
@@ -121,11 +117,8 @@ def test_a_linked_folder_for_a_state_file_gets_none(
 
 
 def test_a_linked_home_of_the_workspace_is_fine(tmp_path: Path) -> None:
-    real, link = tmp_path / "real", tmp_path / "link"
-    real.mkdir()
-    git(real, "init", "-q")
-    (real / "app.py").write_text("import os\n")
-    link.symlink_to(real)
+    link = tmp_path / "link"
+    link.symlink_to(new(tmp_path / "real", {"app.py": "import os\n"}))
     done = subprocess.run(
         [sys.executable, "-m", "rebut", "review", "--with", "lint,rules"], cwd=link, capture_output=True, text=True
     )

@@ -36,8 +36,8 @@ NODE = {
 ANSWERS = {
     **json.loads(FORMS),
     "Comparison": {
-        **{"first": "Use Redis.", "second": "Sign cookies.", "same": False},
-        **{"reason": "one has a store, the other has none", "recommendation": ""},
+        **{"first": "Use Redis.", "second": "Use Redis.", "same": True},
+        **{"reason": "they would do the same", "recommendation": "Use Redis."},
     },
     "ProposalCritique": crosses.proposal(crosses.raised(**NODE)),
     "Judgement": crosses.judgement("E"),

@@ -24,11 +24,6 @@ from tests.voices import time_is_up
 FOUND = {"r1/critique@critic": crosses.critique(crosses.raised())}
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def contract(outcome: Outcome) -> ReviewResult:
     data = outcome.data["contract"]
     assert isinstance(data, dict)

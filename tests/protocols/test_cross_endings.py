@@ -28,11 +28,6 @@ COMPROMISE = {
 BAD = crosses.patch("nothing that git would take")
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def second(severity: str = "P1") -> Any:
     cited = [duels.cite("api/orders.py:7", "return None")]
     return crosses.raised("It gives nothing back.", category="reliability", severity=severity, evidence=cited)

@@ -31,11 +31,6 @@ NEXT = {
 }
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def flags(shop: Path, said: dict[str, Any]) -> list[str]:
     sat = crosses.seats(shop.parent / "seats", said)
     return [f"--{role}={spec}" for role, spec in sat.items()]

@@ -13,7 +13,7 @@ import crosses
 import pytest
 import voices
 from markdown_it import MarkdownIt
-from repositories import commit, git
+from repositories import commit, git, new
 
 import rebut
 from rebut.domain.outcome import Outcome
@@ -27,11 +27,6 @@ FOUND = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement
 FILES = {
     *("artifact.md", "metadata.json", "decision.json", "summary.md", "round-1-input.md", "round-1-critique.md"),
 }
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
 
 
 def folder_of(outcome: Outcome) -> Path:
@@ -71,9 +66,7 @@ def test_a_worktree_uses_the_folder_that_all_of_them_share(shop: Path) -> None: 
 
 
 def test_a_submodule_uses_its_own_git_folder(shop: Path, tmp_path: Path) -> None:  # J6
-    outer = tmp_path / "outer"
-    outer.mkdir()
-    git(outer, "init", "-q")
+    outer = new(tmp_path / "outer")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(shop), "sub")
     (outer / "sub/api/orders.py").write_text(crosses.AFTER)
     folder = folder_of(crosses.review(outer / "sub", FOUND))

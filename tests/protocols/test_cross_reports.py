@@ -25,11 +25,6 @@ HANGS = {"hang": True}
 GONE = {"fail": "auth", "message": "log in first"}
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def review(shop: Path, said: dict[str, Any], *words: str) -> subprocess.CompletedProcess[str]:
     """The command in this process, with limits of less than a minute."""
     sat = [f"--{role}={spec}" for role, spec in crosses.seats(shop.parent / "seats", said).items()]

@@ -22,7 +22,7 @@ from rebut import Aborted, Outcome, TooFewReplies, UsageError
 from rebut.domain.prompts import quote
 from rebut.engine.protocol import NewSession
 from rebut.protocols.panel import Settings, settings
-from rebut.protocols.panel.personas import LENSES, assigned, built_in, distinct, file_names, text
+from rebut.protocols.panel.personas import assigned, built_in, distinct, file_names, lenses, text
 from rebut.reports.export import markdown
 from tests.voices import time_is_up
 
@@ -241,9 +241,9 @@ def test_lenses_go_by_tool_then_in_order() -> None:  # H2
 
 
 def test_the_built_in_personas_are_distinct() -> None:  # H2
-    titles = [lens.title for lens in LENSES]
+    titles = [lens.title for lens in lenses()]
     assert titles[:6] == ["Architect", "Operator", "Adversary", "User", "Economist", "Maintainer"]
-    assert distinct(titles)(built_in(LENSES, "any")) == []
+    assert distinct(titles)(built_in(lenses(), "any")) == []
 
 
 @pytest.mark.parametrize(

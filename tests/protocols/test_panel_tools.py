@@ -214,16 +214,16 @@ def test_trips_are_calls_like_any_other_on_record_and_within_the_limits(workspac
 
 
 def test_one_who_is_always_there_is_not_tried(workspace: Path) -> None:  # H3
-    voice = Voice(answer)
-    door.run(
-        "panel",
-        panels.TOPIC,
-        lead="one",
-        judge="two",
-        challenger="three",
-        backends=dict.fromkeys(("one", "two", "three"), voice),
-    )
+    voice = panel_of_one()
     assert not any("reach" in key for key in voice.keys)
+
+
+def panel_of_one() -> Voice:
+    """A panel in which one voice has every seat."""
+    voice = Voice(answer)
+    names = {"lead": "one", "judge": "two", "challenger": "three"}
+    door.run("panel", panels.TOPIC, **names, backends=dict.fromkeys(names.values(), voice))
+    return voice
 
 
 def answer(request: Any) -> str | Reply | ParticipantFailed:
@@ -241,15 +241,7 @@ def answer(request: Any) -> str | Reply | ParticipantFailed:
 
 
 def test_a_persona_leads_the_prompt_where_there_is_no_file(workspace: Path) -> None:  # H1
-    voice = Voice(answer)
-    door.run(
-        "panel",
-        panels.TOPIC,
-        lead="one",
-        judge="two",
-        challenger="three",
-        backends=dict.fromkeys(("one", "two", "three"), voice),
-    )
+    voice = panel_of_one()
     [asked] = [r for r in voice.asked if r.key == "r1/challenge@challenger.1"]
     assert asked.prompt.startswith("# The Architect\n") and asked.participant.persona == ""
     assert not record().calls[asked.key].asked[1].prompt.startswith("# The"), "the question itself is kept apart"

@@ -70,11 +70,6 @@ def both(shop: Path, patch: str = crosses.PATCH, scope: str = "uncommitted") -> 
     return tree(shop), final.read_bytes().decode("utf-8", "surrogateescape")
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def write(shop: Path, data: bytes) -> None:
     (shop / ORDERS).write_bytes(data)
 

@@ -8,17 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from repositories import commit, git, lines, look, redact, small
+from repositories import commit, git, lines, look, redact, submodule
 
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.snapshot import take
 from rebut.workspace.tree import LiveView, Text, UnreadableFile, View
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return small(tmp_path)
-
 
 HOOKS = (
     "pre-commit",
@@ -130,14 +124,7 @@ def test_a_repository_cannot_claim_a_folder_that_is_not_its_own(repo: Path, tmp_
 
 def test_nothing_that_a_submodule_configures_is_run(repo: Path, tmp_path: Path) -> None:
     # C11
-    marker, inner = tmp_path / "marker", repo / "inner"
-    inner.mkdir()
-    git(inner, "init", "-q")
-    (inner / "x.py").write_text("x\n")
-    (inner / ".gitattributes").write_text("* filter=evil\n")
-    head = commit(inner)
-    git(repo, "update-index", "--add", "--cacheinfo", f"160000,{head},inner")
-    git(repo, "commit", "-q", "-m", "sub")
+    marker, inner = tmp_path / "marker", submodule(repo, {"x.py": "x\n", ".gitattributes": "* filter=evil\n"})
     git(inner, "config", "filter.evil.clean", str(trap(tmp_path, marker)))
     git(repo, "config", "diff.ignoreSubmodules", "none")
     os.utime(inner / ".git/index", (1, 1))

@@ -118,11 +118,6 @@ def cross(shop: Path, *words: str, patch: str = crosses.PATCH) -> tuple[int, str
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
-
-
 def test_nothing_is_applied_unless_asked(shop: Path) -> None:  # J10
     assert cross(shop)[0] == 0
     assert (shop / "api/orders.py").read_text() == crosses.AFTER

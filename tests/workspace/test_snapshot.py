@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from repositories import commit, git, lines, look, redact, small
+from repositories import commit, git, lines, look, new, redact, submodule
 
 from rebut.core.errors import RecordError, UsageError
 from rebut.workspace import snapshot
@@ -17,11 +17,6 @@ from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, is_never
 from rebut.workspace.git import Git
 from rebut.workspace.snapshot import Snapshot, take
 from rebut.workspace.tree import LiveView, Missing, Read, Text, UnreadableFile, View
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return small(tmp_path)
 
 
 def test_a_clean_file_is_read_from_the_commit_and_a_dirty_one_from_its_copy(repo: Path, tmp_path: Path) -> None:
@@ -138,11 +133,7 @@ def test_a_file_staged_and_then_put_back_is_that_of_the_commit(repo: Path, tmp_p
 
 def test_an_unborn_head_has_only_copies(tmp_path: Path) -> None:
     # C11
-    folder = tmp_path / "work"
-    folder.mkdir()
-    git(folder, "init", "-q")
-    (folder / "a.txt").write_text("a\n")
-    (folder / "b.txt").write_text("b\n")
+    folder = new(tmp_path / "work", {"a.txt": "a\n", "b.txt": "b\n"})
     git(folder, "add", "a.txt")
     a, b, no = look(folder, tmp_path / "keep", "a.txt", "b.txt", "no.txt")
     assert (lines(a), lines(b)) == (("a",), ("b",))
@@ -162,17 +153,8 @@ def test_a_detached_head_and_a_linked_worktree_are_read_alike(repo: Path, tmp_pa
 
 def test_a_submodule_is_not_entered_and_counts_as_unreadable(repo: Path, tmp_path: Path) -> None:
     # C11
-    inner = repo / "inner"
-    inner.mkdir()
-    git(inner, "init", "-q")
-    (inner / "x.py").write_text("x\n")
-    head = commit(inner)
-    git(repo, "update-index", "--add", "--cacheinfo", f"160000,{head},inner")
-    git(repo, "commit", "-q", "-m", "sub")
-    loose = repo / "loose"
-    loose.mkdir()
-    git(loose, "init", "-q")
-    (loose / "y.py").write_text("y\n")
+    submodule(repo, {"x.py": "x\n"})
+    new(repo / "loose", {"y.py": "y\n"})
     sub, nested = look(repo, tmp_path / "keep", "inner/x.py", "loose/y.py")
     assert sub == UnreadableFile("inner/x.py", "in a submodule")
     assert nested == UnreadableFile("loose/y.py", "a repository of its own")

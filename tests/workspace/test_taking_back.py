@@ -7,14 +7,8 @@ import os
 import shutil
 from pathlib import Path
 
-import crosses
 import pytest
 from test_exact_patch import AFTER, ORDERS, tree
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return crosses.repository(tmp_path / "work")
 
 
 def test_what_git_could_not_finish_is_taken_back(shop: Path, tmp_path: Path) -> None:  # J10

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import crosses
 import pytest
-from repositories import commit, git, small
+from repositories import commit, git, new, submodule
 from targeting import applies, changed, paths, refused, target
 
 import rebut
@@ -20,26 +20,10 @@ from rebut.workspace.targets.git_change import BETWEEN, redact_all
 from rebut.workspace.targets.target import Wanted
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return small(tmp_path)
-
-
 def put(repo: Path, name: str, data: str | bytes = "x = 1\n") -> None:
     place = repo / name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(data if isinstance(data, bytes) else data.encode())
-
-
-def inner_repository(repo: Path) -> Path:
-    inner = repo / "inner"
-    inner.mkdir()
-    git(inner, "init", "-q")
-    put(inner, "x.py")
-    head = commit(inner)
-    git(repo, "update-index", "--add", "--cacheinfo", f"160000,{head},inner")
-    git(repo, "commit", "-q", "-m", "sub")
-    return inner
 
 
 def test_a_binary_file_is_named_and_its_bytes_are_not_shown(repo: Path) -> None:
@@ -68,7 +52,7 @@ def test_only_binary_files_are_a_target_without_text(repo: Path) -> None:
 
 def test_a_submodule_is_told_and_never_entered(repo: Path) -> None:
     # J2
-    inner = inner_repository(repo)
+    inner = submodule(repo, {"x.py": "x = 1\n"})
     old = git(inner, "rev-parse", "HEAD")
     put(inner, "x.py", "y = 2\n")
     assert "no change" in refused(repo, "uncommitted")  # what is dirty inside is the submodule's own affair
@@ -82,10 +66,7 @@ def test_a_submodule_is_told_and_never_entered(repo: Path) -> None:
 
 def test_a_repository_inside_that_is_no_submodule_is_named(repo: Path) -> None:
     # J2
-    loose = repo / "loose"
-    loose.mkdir()
-    git(loose, "init", "-q")
-    put(loose, "y.py")
+    new(repo / "loose", {"y.py": "y = 1\n"})
     put(repo, "a.py")
     found = target(repo, "uncommitted")
     assert found.left_out == ("loose/: a repository of its own",) and paths(found) == ["a.py"]

@@ -7,15 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from repositories import commit, git, small
+from repositories import commit, git
 from targeting import applies, changed, paths, refused, target
 
 from rebut.workspace.diff import BothTexts
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return small(tmp_path)
 
 
 def edit(repo: Path, name: str = "README.md", text: str = "# Hello\n\nworld\n") -> None:

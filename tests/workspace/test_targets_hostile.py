@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import voices
-from repositories import commit, git, small
+from repositories import commit, git, new, small
 from targeting import paths, refused, target
 
 from rebut.ci import apply
@@ -29,11 +29,7 @@ def arm(repo: Path, tmp_path: Path) -> Path:
     program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{marker}'\ncat\n")
     program.chmod(0o755)
     (tmp_path / "outside.txt").write_text(f"{OUTSIDE}\n")
-    inner = repo / "inner"
-    inner.mkdir()
-    git(inner, "init", "-q")
-    (inner / ".gitattributes").write_text("* filter=deep diff=deep\n")
-    (inner / "x.py").write_text("x\n")
+    inner = new(repo / "inner", {".gitattributes": "* filter=deep diff=deep\n", "x.py": "x\n"})
     head = commit(inner)
     (repo / ".gitattributes").write_text(
         "*.py filter=evil diff=evil\n*.md filter=e=v.il diff=evil\n*.txt filter=proc diff=evil merge=evil\n"

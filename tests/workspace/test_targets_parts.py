@@ -15,7 +15,7 @@ from rebut.core.errors import RecordError
 from rebut.core.text import canonical, tokens
 from rebut.core.types import Changed
 from rebut.workspace.diff import BothTexts, added, hunk_range, section
-from rebut.workspace.targets.split import split, told
+from rebut.workspace.targets.split import split, split_notice
 from rebut.workspace.targets.target import Target, whole_files
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -121,7 +121,7 @@ def large(tmp_path: Path) -> Target:
 
 def test_a_target_that_fits_is_not_split(large: Target) -> None:
     # J7
-    assert split(large, 100_000) == (large,) and told(split(large, 100_000)) == ""
+    assert split(large, 100_000) == (large,) and split_notice(split(large, 100_000)) == ""
 
 
 @pytest.mark.parametrize("budget", [200, 400, 1_000, 2_500])
@@ -142,7 +142,7 @@ def test_a_large_target_is_split_by_file_and_nothing_is_lost(large: Target, budg
         assert f"part {n} of {len(parts)} of a change" in " ".join(part.notes)
         assert {c.path for c in part.changes} == set(re.findall(r"^diff --git a/(\S+) ", part.diff, re.M))
         assert (part.base, part.new, part.scope) == (large.base, large.new, large.scope)
-    line = told(parts)
+    line = split_notice(parts)
     assert f"{len(parts)} run side by side" in line and "12 files" in line and "\n" not in line
     assert ("long.py" in line) == (budget < 2_500)
 

@@ -6,16 +6,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from repositories import commit, lines, look, redact, small
+from repositories import commit, lines, look, redact
 
 from rebut.workspace.file_reader import confine
 from rebut.workspace.snapshot import Snapshot, take
 from rebut.workspace.tree import IsFolder, LiveView, Missing, Read, Text, UnreadableFile, View
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return small(tmp_path)
 
 
 def test_links_are_followed_inside_the_workspace_only(repo: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rebut.backends.cli_tools.tables import Pick
 from rebut.core.json_value import Json
+from rebut.core.text import decoded
 
 _LOOKED_AT = 200
 
@@ -118,15 +119,6 @@ def _lines(text: str) -> list[Json]:
 
 def _text(text: str) -> list[Json]:
     return [text.strip()]
-
-
-def decoded(text: str) -> Json:
-    """The JSON value of a text; None if it is not JSON."""
-    try:
-        value: Json = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 _FORMS: dict[str, Callable[[str], list[Json]]] = {"json": _json, "lines": _lines, "text": _text}

@@ -38,6 +38,7 @@ from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.reports import review, terminal
 from rebut.reports.terminal import labelled
+from rebut.workspace.targets.git_change import is_sarif
 from rebut.workspace.targets.target import Target, text_target
 
 UNDECIDED = (Aborted, NothingRead, ParticipantFailed, TooFewReplies)
@@ -218,10 +219,9 @@ def writable(file: Path) -> None:
 
 def _is_own(file: Path) -> bool:
     try:
-        name: object = json.loads(files.read(file))["runs"][0]["tool"]["driver"]["name"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return is_sarif(files.read(file))
+    except OSError:
         return False
-    return name == "rebut"
 
 
 def save(file: Path, found: GatedReview) -> None:

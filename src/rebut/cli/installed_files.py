@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
 from rebut.core.errors import UsageError
-from rebut.core.files import write
+from rebut.core.files import PACKAGE, write
 from rebut.core.frozen import frozen
 
 LIST = ".rebut-laid.json"
@@ -28,20 +26,14 @@ class InstalledFile:
 
 def place(name: str) -> Path:
     """The path of a shipped folder in this installation."""
-    return Path(str(files("rebut").joinpath("shipped", *name.split("/"))))
+    return PACKAGE / "shipped" / name
 
 
 def shipped(name: str) -> dict[str, str]:
     """The files of a shipped folder: path below it → text."""
-    return dict(sorted(_below(files("rebut").joinpath("shipped", *name.split("/")), "")))
-
-
-def _below(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
-    out = []
-    for one in folder.iterdir():
-        path = f"{prefix}{one.name}"
-        out += _below(one, f"{path}/") if one.is_dir() else [(path, one.read_text("utf-8"))]
-    return out
+    folder = place(name)
+    files = {one.relative_to(folder).as_posix(): one for one in folder.rglob("*") if one.is_file()}
+    return {path: file.read_text("utf-8") for path, file in sorted(files.items())}
 
 
 def install(texts: Mapping[str, str], folder: Path) -> list[InstalledFile]:

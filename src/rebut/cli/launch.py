@@ -56,6 +56,8 @@ def launch(
 ) -> int:
     named = dict(named)
     again = repeated(named)
+    if gating:
+        gating.quiet = quiet or as_json
     wanted = settled(wanted) if wanted is not None else None
 
     async def plan(setup: Setup, **changes: Any) -> Plan:

@@ -168,26 +168,30 @@ deadline_option = click.option(
 )
 
 
-def limits(f: F) -> F:
-    """The limits of a debate."""
-    for option in reversed(
-        [
-            deadline_option,
-            click.option("--timeout", type=float, metavar="S", help="Seconds per call, retries included. [240]"),
-            click.option(
-                "--budget-minutes",
-                "minutes",
-                type=float,
-                metavar="M",
-                help="Minutes in total, without waiting for people.",
-            ),
-            click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars in total."),
-            click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens in total, input and output."),
-            click.option("--max-calls", "calls", type=int, metavar="N", help="Calls in total."),
-        ]
-    ):
+def with_options(f: F, *options: Callable[[F], F]) -> F:
+    """A command with these options, which its help lists in this order."""
+    for option in reversed(options):
         f = option(f)
     return f
+
+
+def limits(f: F) -> F:
+    """The limits of a debate."""
+    return with_options(
+        f,
+        deadline_option,
+        click.option("--timeout", type=float, metavar="S", help="Seconds per call, retries included. [240]"),
+        click.option(
+            "--budget-minutes",
+            "minutes",
+            type=float,
+            metavar="M",
+            help="Minutes in total, without waiting for people.",
+        ),
+        click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars in total."),
+        click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens in total, input and output."),
+        click.option("--max-calls", "calls", type=int, metavar="N", help="Calls in total."),
+    )
 
 
 def output(f: F) -> F:
@@ -197,35 +201,27 @@ def output(f: F) -> F:
 
 def common(f: F) -> F:
     """The options of every command that starts a debate."""
-    f = limits(f)
-    for option in reversed(
-        [
-            click.option(
-                "--context",
-                type=PATH,
-                multiple=True,
-                metavar="PATH…",
-                help="Files and folders that the models may read and cite.",
-            ),
-            click.option(
-                "--dry-run", is_flag=True, help="Show what each provider would get, and the cost; call no model."
-            ),
-            click.option(
-                "--fallback", multiple=True, metavar="SEAT=SPEC", help="The model that takes over if a seat fails."
-            ),
-            click.option("--allow-same-model", is_flag=True, help="Allow the same model in two seats (a self-debate)."),
-            click.option(
-                "--temperature",
-                type=float,
-                metavar="0–2",
-                help="Sampling temperature (if the provider supports it).",
-            ),
-            click.option("--seed", type=int, metavar="N", help="Sampling seed (if the provider supports it)."),
-            click.option("--repeat", type=int, metavar="N", help="Run the same debate N times; one line of JSON each."),
-            click.option("--out", type=PATH, metavar="FILE", help="With --repeat: write the lines to FILE. [stdout]"),
-        ]
-    ):
-        f = option(f)
+    f = with_options(
+        limits(f),
+        click.option(
+            "--context",
+            type=PATH,
+            multiple=True,
+            metavar="PATH…",
+            help="Files and folders that the models may read and cite.",
+        ),
+        click.option("--dry-run", is_flag=True, help="Show what each provider would get, and the cost; call no model."),
+        click.option(
+            "--fallback", multiple=True, metavar="SEAT=SPEC", help="The model that takes over if a seat fails."
+        ),
+        click.option("--allow-same-model", is_flag=True, help="Allow the same model in two seats (a self-debate)."),
+        click.option(
+            "--temperature", type=float, metavar="0–2", help="Sampling temperature (if the provider supports it)."
+        ),
+        click.option("--seed", type=int, metavar="N", help="Sampling seed (if the provider supports it)."),
+        click.option("--repeat", type=int, metavar="N", help="Run the same debate N times; one line of JSON each."),
+        click.option("--out", type=PATH, metavar="FILE", help="With --repeat: write the lines to FILE. [stdout]"),
+    )
     return output(f)
 
 
@@ -242,29 +238,24 @@ def gate_options(f: F) -> F:
 
 def review_options(f: F) -> F:
     """What a command does with the result of a review: show it, judge it, write it, apply it."""
-    for option in reversed(
-        [
-            click.option(
-                "--apply",
-                "apply_patch",
-                is_flag=True,
-                help="Apply the final patch if no reviewed file has changed since.",
-            ),
-            click.option(
-                "--apply-also", multiple=True, metavar="PATH", help="With --apply: the patch may change this file, too."
-            ),
-            click.option("--force", is_flag=True, help="With --apply: also if the review is inconclusive."),
-            click.option(
-                "--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones."
-            ),
-            gate_options,
-            click.option("--again", is_flag=True, help="Review again, even if the same review is on record."),
-            click.option("--sarif", type=PATH, metavar="FILE", help="Also write the findings to this file, as SARIF."),
-            click.option("--github", is_flag=True, help="Also print the findings as GitHub annotations."),
-        ]
-    ):
-        f = option(f)
-    return f
+    return with_options(
+        f,
+        click.option(
+            "--apply",
+            "apply_patch",
+            is_flag=True,
+            help="Apply the final patch if no reviewed file has changed since.",
+        ),
+        click.option(
+            "--apply-also", multiple=True, metavar="PATH", help="With --apply: the patch may change this file, too."
+        ),
+        click.option("--force", is_flag=True, help="With --apply: also if the review is inconclusive."),
+        click.option("--all", "everything", is_flag=True, help="Show every finding, also P3, struck and invalid ones."),
+        gate_options,
+        click.option("--again", is_flag=True, help="Review again, even if the same review is on record."),
+        click.option("--sarif", type=PATH, metavar="FILE", help="Also write the findings to this file, as SARIF."),
+        click.option("--github", is_flag=True, help="Also print the findings as GitHub annotations."),
+    )
 
 
 def gating_of(named: dict[str, Any], how: Mapping[str, Any], verb: str = "") -> Gating:
@@ -283,7 +274,6 @@ def gating_of(named: dict[str, Any], how: Mapping[str, Any], verb: str = "") -> 
         taken["apply_patch"],
         taken["force"],
         taken["apply_also"],
-        quiet=how["quiet"] or how["as_json"],
         verb=verb,
     )
 

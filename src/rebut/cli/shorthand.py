@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut.cli.output import say
-from rebut.core import event_loop
+from rebut.core import event_loop, files
 from rebut.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ async def _present(root: Path) -> str:
         if changes.changed or changes.untracked or not changes.head:
             return "uncommitted"
         for branch in ("refs/remotes/origin/HEAD", "main", "master"):
-            found = await git.run("rev-parse", "--verify", "--quiet", f"{branch}^{{commit}}", codes=(0, 1, 128))
-            if found.strip() and found.decode().strip() != changes.head:
+            if (found := await git.commit(branch)) and found != changes.head:
                 return f"base:{branch}"
     finally:
         await git.close()
@@ -145,8 +144,7 @@ def _is_diff(text: str) -> bool:
 
 def _beginning(file: str) -> str:
     try:
-        with Path(file).open("rb") as opened:
-            return opened.read(100_000).decode(errors="replace")
+        return files.read(file, 100_000).decode(errors="replace")
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
 

@@ -122,7 +122,7 @@ def _near(flag: str, flags: Collection[str]) -> str:
 def _wanted(param: click.Parameter) -> str:
     if isinstance(param.type, click.Choice):
         return _or(param.type.choices)
-    name = param.make_metavar(click.Context(click.Command(""))).strip("[]").rstrip("….")
+    name = _metavar(param).strip("[]").rstrip("….")
     return f"{'an' if name[:1] in 'AEIO' else 'a'} {name}"
 
 

@@ -10,6 +10,11 @@ T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
+def objects(value: object) -> list[dict[str, Json]]:
+    """The objects in a JSON list; none if the value is not a list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 def as_row(value: Any) -> Any:
     """A value as plain JSON: the fields of a dataclass in their order, tuples as lists. `remade` reads it back."""
     if hasattr(value, "__dataclass_fields__"):

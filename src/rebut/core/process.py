@@ -228,9 +228,13 @@ async def stop(process: asyncio.subprocess.Process) -> None:
 def end_all() -> None:
     """End every group at once, and the orphans, from any thread: for a process that has no time to wait."""
     for pid in tuple(_living):
-        _signalled(pid, signal.SIGKILL)
+        kill_group(pid)
     _living.clear()  # the orphans of a group are adopted when its leader is gone
     end_adopted()
+
+
+def kill_group(pid: int) -> None:
+    _signalled(pid, signal.SIGKILL)
 
 
 async def end_group(pid: int) -> None:

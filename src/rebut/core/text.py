@@ -59,6 +59,23 @@ def as_recorded(value: Json) -> Json:
     return found
 
 
+def decoded(text: str | bytes) -> Json:
+    """The JSON value of a text; None if it is not JSON."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def file_bytes(text: str) -> bytes:
+    """The text as UTF-8; a lone surrogate becomes the byte that it represents, if it does, as in `surrogateescape`."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
 def tokens(text: str) -> int:
     """A high estimate of the tokens in a text, for reserving: a third of its UTF-8 bytes."""
     return len(text.encode(errors="replace")) // 3 + 8
@@ -163,6 +180,17 @@ def cut(text: str, limit: int) -> str:
     """The beginning of a text in one line of at most `limit` characters; an ellipsis replaces the rest."""
     line = squeeze(text)
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def printable(text: str, limit: int) -> str:
+    """The beginning of a program's output in one line of at most `limit` characters, without control characters."""
+    line = squeeze("".join(c if c.isprintable() else " " for c in text[: 4 * limit]))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def last_line(text: str) -> str:
+    """The last line that is not blank; empty if there is none."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 NARROW = 72

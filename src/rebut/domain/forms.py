@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_before_validator_function
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
@@ -39,20 +41,28 @@ def no_items() -> list[Any]:
     return []
 
 
-def folded(*options: str, other: str = "", **meant: str) -> BeforeValidator:
-    """Accept a choice whatever its case and whether its words are joined by space, hyphen or underscore.
+class Folded:
+    """Beside a `Literal`: accepts a choice whatever its case, its words joined by space, hyphen or underscore.
 
     `meant` are other words for an option. A word that is none of them becomes `other`, if that is given: a label that
     decides nothing must not cost the entry.
     """
-    plain = {_plain(option): option for option in options} | {_plain(word): option for word, option in meant.items()}
 
-    def fold(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        return plain.get(_plain(value), other or value)
+    def __init__(self, *, other: str = "", **meant: str) -> None:
+        self._other, self._meant = other, meant
 
-    return BeforeValidator(fold)
+    def __get_pydantic_core_schema__(self, choice: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        plain = {_plain(option): option for option in get_args(choice)} | self._meant
+
+        def fold(value: Any) -> Any:
+            return plain.get(_plain(value), self._other or value) if isinstance(value, str) else value
+
+        return no_info_before_validator_function(fold, handler(choice))
+
+
+FOLDED = Folded()
+OTHERWISE = Folded(other="other")
+"""For a category: a word that is not among them is `other`."""
 
 
 def _words(value: Any) -> Any:
@@ -64,7 +74,8 @@ def _words(value: Any) -> Any:
     return value if isinstance(value, str | dict) else str(value)
 
 
-Words = Annotated[str, BeforeValidator(_words)]
+AS_WORDS = BeforeValidator(_words)
+Words = Annotated[str, AS_WORDS]
 """A text that decides nothing."""
 
 
@@ -74,8 +85,8 @@ def _plain(text: str) -> str:
 
 GRADES = {"critical": "P1", "blocker": "P1", "high": "P1", "major": "P2", "medium": "P2", "moderate": "P2"}
 GRADES |= {"low": "P3", "minor": "P3", "info": "P3", "trivial": "P3"}
-Severity = Annotated[Literal["P1", "P2", "P3"], folded("P1", "P2", "P3", **GRADES)]
-Level = Annotated[Literal["high", "medium", "low"], folded("high", "medium", "low")]
+Severity = Annotated[Literal["P1", "P2", "P3"], Folded(**GRADES)]
+Level = Annotated[Literal["high", "medium", "low"], FOLDED]
 
 
 class Cite(Form):

@@ -98,20 +98,10 @@ class Debate:
         self, who: Participant, step: str, prompt: str, *, schema: None = None, **options: Unpack[AskOptions]
     ) -> Answer[str]: ...
     async def ask(
-        self,
-        who: Participant,
-        step: str,
-        prompt: str,
-        *,
-        schema: type[Any] | None = None,
-        check: Check | None = None,
-        closing: bool = False,
-        material: Material = NO_MATERIAL,
-        max_output: int = MAX_OUTPUT,
+        self, who: Participant, step: str, prompt: str, *, schema: Any = None, **options: Unpack[AskOptions]
     ) -> Answer[Any]:
         """Ask one participant. Raises `ParticipantFailed`; resume then asks the question again."""
-        ask = Ask(who, prompt, schema, check, "", material, max_output)
-        got = await self._one(self._question(ask, step, closing), reopen=True)
+        got = await self._ask(who, step, prompt, schema, reopen=True, **options)
         if isinstance(got, Failure):
             raise ParticipantFailed(got.kind, got.message, got.hint)
         return got
@@ -125,20 +115,26 @@ class Debate:
         self, who: Participant, step: str, prompt: str, *, schema: None = None, **options: Unpack[AskOptions]
     ) -> Answer[str] | Failure: ...
     async def try_ask(
+        self, who: Participant, step: str, prompt: str, *, schema: Any = None, **options: Unpack[AskOptions]
+    ) -> Answer[Any] | Failure:
+        """Ask one participant. A failure is returned as a value and recorded; resume does not ask again."""
+        return await self._ask(who, step, prompt, schema, reopen=False, **options)
+
+    async def _ask(
         self,
         who: Participant,
         step: str,
         prompt: str,
+        schema: Any,
         *,
-        schema: type[Any] | None = None,
+        reopen: bool,
         check: Check | None = None,
         closing: bool = False,
         material: Material = NO_MATERIAL,
         max_output: int = MAX_OUTPUT,
     ) -> Answer[Any] | Failure:
-        """Ask one participant. A failure is returned as a value and recorded; resume does not ask again."""
-        ask = Ask(who, prompt, schema, check, "", material, max_output)
-        return await self._one(self._question(ask, step, closing), reopen=False)
+        ask = Ask(who, prompt, schema, check, material=material, max_output=max_output)
+        return await self._one(self._question(ask, step, closing), reopen=reopen)
 
     async def ask_all(
         self, step: str, asks: Sequence[Ask[V]], *, need: int = 1, unreadable: bool = False

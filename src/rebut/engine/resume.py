@@ -5,16 +5,13 @@ Before that, resume ends tools that a dead process left running, changes limits,
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from rebut import __version__
 from rebut.core.errors import RecordError, UsageError
-from rebut.core.process import end_orphan
+from rebut.core.process import end_orphan, kill_group
 from rebut.core.process_identity import started
 from rebut.core.types import LEFT
 from rebut.domain.outcome import Outcome
@@ -86,8 +83,7 @@ def kill_all(record: Record) -> None:
     """Kill every tool that the debate started and that has not returned, for a process that must exit at once."""
     for _, pid, since in list(_unfinished(record)):
         if pid > 1 and started(pid) == since:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
+            kill_group(pid)
 
 
 def _unfinished(record: Record) -> Iterator[tuple[str, int, str]]:

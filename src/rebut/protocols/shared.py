@@ -19,6 +19,8 @@ from rebut.engine.protocol import Preparation
 V = TypeVar("V")
 UNCONTESTED = "uncontested: the models that answered chose the same, and none argued against it"
 """Why such an outcome is not an accepted decision."""
+OWN = "-"
+"""As the place of a protocol's files: the session's own folder."""
 LONG = 8192
 """Tokens for a whole document."""
 
@@ -42,7 +44,7 @@ def chosen_folder(asked: Preparation, setting: str) -> str | None:
     None where the user named none. A relative folder is relative to the workspace.
     """
     chosen = asked.named.get(setting)
-    if chosen == "-":
+    if chosen == OWN:
         return ""
     return str(real(asked.workspace / Path(str(chosen)).expanduser())) if chosen else None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from rebut.core import files
 from rebut.core.errors import RecordError
 from rebut.core.frozen import frozen
+from rebut.core.text import file_bytes
 from rebut.record import sessions
 from rebut.record.events import Wrote
 from rebut.record.record import Record
@@ -27,14 +28,7 @@ class Artifact:
 
 
 def sha(text: str) -> str:
-    return hashlib.sha256(_bytes(text)).hexdigest()
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that represents no byte
-        return text.encode("utf-8", "replace")
+    return hashlib.sha256(file_bytes(text)).hexdigest()
 
 
 def place(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> Path:
@@ -59,7 +53,7 @@ def save(path: Path, text: str, fresh: bool = False) -> bool:
     """Write `text` to `path`, atomically. With `fresh`, False if a file has appeared there meanwhile: it stays."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return files.write(path, _bytes(text), 0o600, replace=not fresh)
+        return files.write(path, file_bytes(text), 0o600, replace=not fresh)
     except OSError as error:
         raise RecordError(f"{path} could not be written: {error.strerror}", "The debate itself is kept.") from error
 

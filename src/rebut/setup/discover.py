@@ -20,7 +20,7 @@ from rebut.core.errors import UsageError
 from rebut.core.files import on_path, shipped
 from rebut.core.frozen import frozen
 from rebut.core.network import is_local
-from rebut.core.text import cut
+from rebut.core.text import last_line, printable
 from rebut.core.types import ModelSpec
 from rebut.setup.config import Config, LazyTables, Provider
 
@@ -201,9 +201,9 @@ def _broken(tool: Tool, ended: ProcessResult) -> tuple[str, str]:
     command = f"`{tool.command} {' '.join(tool.version_args)}`"
     if ended.code == 0:
         return f"{command} reports no version", _update(tool)
-    words = next((line.strip() for line in reversed(f"{ended.out}\n{ended.err}".splitlines()) if line.strip()), "")
+    words = last_line(f"{ended.out}\n{ended.err}")
     hint = next((m.hint for m in tool.markers if m.hint and ended.code in m.exits and re.search(m.match, words)), "")
-    words = cut("".join(c if c.isprintable() else " " for c in words), 120)
+    words = printable(words, 120)
     return f"{command} ends with code {ended.code}" + (f": {words}" if words else ""), hint or _update(tool)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import secrets
@@ -18,6 +17,7 @@ from rebut.backends.cli_tools.tables import Tool, find_executable, withheld
 from rebut.core.errors import ParticipantFailed, Paused, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.core.text import decoded, printable
 from rebut.core.types import EFFORTS, ModelSpec, Participant, Reply, Request
 from rebut.engine.runtime import Connection
 from rebut.setup.config import Config, Provider, load
@@ -216,7 +216,7 @@ async def _round_trip(health: Health, trial: Trial) -> Health:
     login = "yes" if health.login == "?" else health.login
     health = replace(health, login=login, seconds=took, usd=reply.usd, family=reply.family or health.family)
     if nonce not in reply.text and not health.only_shows:
-        problem = f"it answered, but not with the word that it was asked for: {_short(reply.text)}"
+        problem = f"it answered, but not with the word that it was asked for: {printable(reply.text, 80)!r}"
         return replace(health, problem=problem, advice="Try it by hand; another program may answer instead of it.")
     # It is logged in after all: the user may name it, but rebut does not choose it.
     odd = "it answers, but has no visible login, so rebut does not choose it itself" if health.problem else ""
@@ -307,23 +307,13 @@ class Trial:
             reply = await self.ask(prompt, schema)
         except (ParticipantFailed, Paused) as error:
             return Check(name, False, error.message)
-        return (
-            Check(name, True) if holds(reply.text) else Check(name, False, f"{name}: it answered {_short(reply.text)}")
-        )
+        passed = holds(reply.text)
+        return Check(name, passed, "" if passed else f"{name}: it answered {printable(reply.text, 80)!r}")
 
 
 def _fits(text: str, word: str) -> bool:
-    start, end = text.find("{"), text.rfind("}")
-    try:
-        found = json.loads(text[start : end + 1])
-    except (ValueError, RecursionError):
-        return False
+    found = decoded(text[text.find("{") : text.rfind("}") + 1])
     return isinstance(found, dict) and found.get("word") == word and found.get("count") == 3
-
-
-def _short(text: str) -> str:
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[:400]).split())
-    return repr(line if len(line) <= 80 else line[:79] + "…")
 
 
 # `rebut providers check`: the tables of a file.

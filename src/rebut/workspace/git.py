@@ -363,16 +363,15 @@ async def refusal(folder: Path) -> tuple[str, str]:
     found = find_repository(folder)
     if found is None:
         return "", ""
+    trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(found))}"
     try:
         await Git(folder, exe, off()).run("rev-parse", "--show-toplevel")
     except GitFailed as error:
         owned = "dubious ownership" in error.said
         said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
-        trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(found))}"
         return f"git does not read {found}: {said}", trust if owned else f"Look at {found / '.git'}."
     place = os.fsdecode((await Git(folder, exe, off()).run("rev-parse", "--absolute-git-dir")).strip())
     if not belongs(Path(place), found):
-        trust = f"If you trust it: git config --global --add safe.directory {shlex.quote(str(found))}"
         return f"{found / '.git'} leads to {place}, which does not name {found} as its working tree", trust
     return f"{found / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
 

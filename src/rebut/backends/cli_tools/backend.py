@@ -15,12 +15,14 @@ from pathlib import Path
 from rebut.backends.cli_tools import tables
 from rebut.backends.cli_tools.tables import CommandPart, Marker, Output, Tool
 from rebut.backends.families import family_of
-from rebut.backends.json_path import Extract, decoded, picked
+from rebut.backends.json_path import Extract, picked
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
+from rebut.core.files import read
 from rebut.core.json_value import Json
 from rebut.core.process import ProcessResult
 from rebut.core.scratch import scratch_folder
+from rebut.core.text import decoded, last_line, printable
 from rebut.core.types import FailureKind, Reply, Request, Usage
 from rebut.core.working_time import clock
 
@@ -229,7 +231,7 @@ class Command:
         usage = Usage(found.count(shape.input), found.count(shape.output), found.count(shape.cached))
         usd = found.number(shape.usd)
         if ended.cut == "time":
-            last = _short(_last_line(ended.err))
+            last = printable(last_line(ended.err), _QUOTED)
             message = f"{tool.name}: no answer within {limit:g} s" + (f"; its last output: {last}" if last else "")
             raise ToolFailed("timeout", message, self._hint("timeout"), usage, usd)
         if ended.cut:
@@ -254,9 +256,9 @@ class Command:
         marker = next(
             (m for text in (error, everything) for m in tool.markers if text and _matches(m, text, code)), None
         )
-        last = error or _last_line(ended.err) or _last_line(ended.out)
+        last = error or last_line(ended.err) or last_line(ended.out)
         how = f"exit {code}" if code >= 0 else f"ended by signal {-code}"
-        message = f"{tool.name}: {'no answer' if not code else how}" + (f": {_short(last)}" if last else "")
+        message = f"{tool.name}: {'no answer' if not code else how}" + (f": {printable(last, _QUOTED)}" if last else "")
         if status in _STATUS and not (marker and marker.exits):
             hint = NO_MODEL.format(tool.name) if status == 404 else self._hint(_STATUS[status])
             return ToolFailed(_STATUS[status], f"{message} ({status})", hint)
@@ -270,7 +272,7 @@ class Command:
         """A notice instead of an answer, such as a request to log in: short, and with a known beginning."""
         for marker in self._tool.markers:
             if marker.notice and len(text) <= _NOTICE and re.match(marker.match, text, re.IGNORECASE):
-                message = f"{self._tool.name}: a notice instead of an answer: {_short(text)}"
+                message = f"{self._tool.name}: a notice instead of an answer: {printable(text, _QUOTED)}"
                 return ToolFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
         return None
 
@@ -301,20 +303,9 @@ def _get(tool: Tool) -> str:
 
 def _file(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return file.read(_LARGEST_FILE).decode("utf-8", "replace")
+        return read(path, _LARGEST_FILE).decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
-
-
-def _short(text: str) -> str:
-    """A tool's output on one line, without control characters."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _QUOTED]).split())
-    return text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
 
 
 HINTS = {

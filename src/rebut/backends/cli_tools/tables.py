@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 
 from rebut.core import process
 from rebut.core.errors import ConfigError
-from rebut.core.files import on_path, shipped as shipped_tables
+from rebut.core.files import on_path, read, shipped as shipped_tables
 from rebut.core.frozen import frozen
 from rebut.core.process import ProcessResult
 from rebut.core.scratch import scratch_folder
@@ -349,8 +349,7 @@ async def login(tool: Tool, env: Mapping[str, str]) -> Login:
 
 def _shows(file: Path, match: str) -> bool:
     try:
-        with file.open("rb") as opened:
-            text = opened.read(_LARGEST_SIGN).decode("utf-8", "replace")
+        text = read(file, _LARGEST_SIGN).decode("utf-8", "replace")
     except OSError:
         return False
     return bool(text.strip()) and bool(re.search(match, text))

@@ -8,7 +8,6 @@ the complaints name are asked for again.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from rebut.backends.embedded.quotes import first_quoted, unquoted
 from rebut.core.errors import ParticipantFailed
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.core.text import decoded
 
 SENTENCES, LISTED = 60, 90
 """Tokens for a field of a few sentences, and for a list of them."""
@@ -254,10 +254,7 @@ def _spaced(name: str) -> str:
 
 
 def _object_in(text: str) -> dict[str, Json]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
+    found = decoded(text)
     return found if isinstance(found, dict) else {}
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.network import is_loopback
+from rebut.core.text import printable
 from rebut.core.types import FailureKind, Usage
 
 if TYPE_CHECKING:
@@ -117,8 +118,7 @@ class Address:
         """A server's message, short, on one line, without control characters and without the key."""
         if self.key:
             text = text.replace(self.key, "[key]")
-        text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _QUOTED]).split())
-        return text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
+        return printable(text, _QUOTED)
 
 
 class HttpClient:

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from rebut.core import process
+from rebut.core.files import read
 
 # Whole colour and cursor sequences are removed. Of longer sequences (titles, links) only the control characters are
 # removed, so that a model cannot hide text by opening a sequence and never closing it.
@@ -215,8 +216,7 @@ async def _run(command: Sequence[str]) -> int:
 def _answer(file: Path, question: str) -> str:
     """The text above the line. If the line was deleted, the question is removed all the same."""
     try:
-        with file.open("rb") as opened:
-            text = opened.read(LARGEST).decode("utf-8", "replace")
+        text = read(file, LARGEST).decode("utf-8", "replace")
     except OSError:
         return ""
     return text.replace("\r\n", "\n").partition(LINE)[0].strip().removesuffix(question.strip()).strip()

@@ -22,6 +22,7 @@ from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.json_value import Json
 from rebut.core.scratch import scratch_folder
+from rebut.core.text import last_line
 from rebut.core.types import Changed, Finding, Reply, Request, Usage
 from rebut.core.working_time import clock
 
@@ -270,5 +271,5 @@ def _lost(side: LintedSide, copies: Sequence[FileCopy], why: str) -> None:
 
 
 def _last_error(err: str) -> str:
-    last = next((line.strip() for line in reversed(err.splitlines()) if line.strip()), "")
+    last = last_line(err)
     return f": {re.sub(r'[^ -~]+', ' ', last)[:200]}" if last else ""

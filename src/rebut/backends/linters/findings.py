@@ -16,6 +16,7 @@ from rebut.backends.json_path import at, fits
 from rebut.backends.linters.tables import Analyser, Grade
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.core.text import file_bytes, printable
 from rebut.core.types import Changed
 
 Silenced = Literal["", "before", "by this change"]
@@ -105,9 +106,9 @@ def _caught(analyser: Analyser, item: Json, by_name: Mapping[str, FileCopy], fol
         line,
         min(line, one.line(min(ends))),
         max(line, one.line(last)),
-        _short(next(iter(texts(report.message)), rule)),
+        printable(next(iter(texts(report.message)), rule), _LONGEST),
         grade,
-        _short(next(iter(texts(report.help)), "")),
+        printable(next(iter(texts(report.help)), ""), _LONGEST),
         () if one.rows else tuple(_edits(analyser, item)),
     )
 
@@ -131,11 +132,6 @@ def _graded(grade: Grade, rule: str, level: str) -> bool:
 def _name(path: Json, folder: Path) -> str:
     """The name of the copied file for a path in a report: tools report it as given, or as an absolute path."""
     return normpath(str(path)).removeprefix(f"{folder.resolve()}/").removeprefix(f"{folder}/")
-
-
-def _short(text: str) -> str:
-    text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _LONGEST]).split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 # Copies of the changed files for the analysers, in private folders and under safe names.
@@ -184,7 +180,7 @@ def copy_files(folder: Path, change: Sequence[Changed], analysers: Sequence[Anal
         name = f"{number}/{_safe_name(path, readers)}"
         place = folder / name
         place.parent.mkdir(mode=0o700)
-        place.write_bytes(_bytes(_masked(_LONE_RETURN.sub("\n", text), readers)))
+        place.write_bytes(file_bytes(_masked(_LONE_RETURN.sub("\n", text), readers)))
         lines = tuple(line.removesuffix("\r") for line in text.split("\n"))
         out.append(FileCopy(number, changed.path, name, lines, _rows(text), readers))
     return out
@@ -217,13 +213,6 @@ def _rows(text: str) -> tuple[int, ...]:
         if n + 1 < len(pieces) and "\n" in pieces[n + 1]:
             line += 1
     return tuple(rows)
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return text.encode("utf-8", "surrogateescape")  # restores bytes that are not UTF-8
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")
 
 
 # The findings that a change introduces, of all findings in the changed files.

@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from rebut.backends.cli_tools.tables import EXACT, Files, Regex, merged
 from rebut.core import process
 from rebut.core.errors import ConfigError
-from rebut.core.files import shipped as shipped_tables
+from rebut.core.files import on_path, shipped as shipped_tables
 from rebut.core.frozen import frozen
 from rebut.core.scratch import scratch_folder
 
@@ -149,16 +149,9 @@ def _adapter() -> TypeAdapter[Analyser]:
 
 
 def find_executable(analyser: Analyser, env: Mapping[str, str]) -> Path | None:
-    """The path of its program: beside the Python that runs rebut, where the extra `lint` installs it, or on PATH.
-
-    Relative entries of PATH are skipped: a repository could contain a program of that name.
-    """
-    if "/" in analyser.command:
-        path = Path(analyser.command).expanduser()
-        return path if path.is_absolute() and shutil.which(path) else None
-    places = [sysconfig.get_path("scripts"), *env.get("PATH", "").split(":")]
-    found = shutil.which(analyser.command, path=":".join(place for place in places if place.startswith("/")))
-    return Path(found) if found else None
+    """The path of its program: beside the Python that runs rebut, where the extra `lint` installs it, or on PATH."""
+    places = f"{sysconfig.get_path('scripts')}:{env.get('PATH', '')}"
+    return on_path(analyser.command, {"PATH": places})
 
 
 def environment(home: Path) -> dict[str, str]:

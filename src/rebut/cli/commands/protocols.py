@@ -149,7 +149,7 @@ def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named:
     named["author"] = list(named["author"])
     named["stage"] = stage
     how = shown(named)
-    gating = Gating(Wish(on_inconclusive=on_inconclusive), again=True, quiet=how["quiet"] or how["as_json"])
+    gating = Gating(Wish(on_inconclusive=on_inconclusive), again=True)
     return launch("revise", topic_of(topic), named, **how, wanted=wanted, gating=gating)
 
 
@@ -215,7 +215,7 @@ def run_command(
         seats[name] = value
     named |= seats
     wanted = Wanted("auto", scope, artifact_file=artifact_file) if scope or artifact_file else None
-    gating = Gating(Wish(fail_on, on_inconclusive), again=True, quiet=how["quiet"] or how["as_json"])
+    gating = Gating(Wish(fail_on, on_inconclusive), again=True)
     return launch(file, topic_of(topic), named, wanted=wanted, gating=gating, **how)
 
 

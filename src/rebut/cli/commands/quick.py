@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,7 +18,11 @@ from rebut.cli.options import (
     review_options,
     shown,
     topic_of,
+    with_options,
 )
+
+if TYPE_CHECKING:
+    from rebut.workspace.targets.target import Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
@@ -31,28 +35,26 @@ DEEP = {"timeout": 240, "calls": 40, "usd": 5}
 
 def common_options(f: F) -> F:
     """The options of all three."""
-    for option in reversed(
-        [
-            click.option(
-                "--with",
-                "company",
-                type=SPEC,
-                metavar="A,B",
-                help="The models to use; the roles are shown before the first call.",
-            ),
-            click.option("--quick", is_flag=True, help="Less time, fewer calls, low effort."),
-            click.option("--deep", is_flag=True, help="More rounds and calls; with ask, a panel of experts."),
-            click.option("--save", type=PATH, metavar="DIR", help="Also write the debate's files to DIR."),
-        ]
-    ):
-        f = option(f)
+    f = with_options(
+        f,
+        click.option(
+            "--with",
+            "company",
+            type=SPEC,
+            metavar="A,B",
+            help="The models to use; the roles are shown before the first call.",
+        ),
+        click.option("--quick", is_flag=True, help="Less time, fewer calls, low effort."),
+        click.option("--deep", is_flag=True, help="More rounds and calls; with ask, a panel of experts."),
+        click.option("--save", type=PATH, metavar="DIR", help="Also write the debate's files to DIR."),
+    )
     return common(f)
 
 
 @click.command("ask", cls=Many)
 @click.argument("question")
 @common_options
-def ask_command(question: str, company: str | None, quick: bool, deep: bool, save: str | None, **named: Any) -> int:
+def ask_command(question: str, company: str | None, **named: Any) -> int:
     """Two models answer independently. If they agree, that is the result; if not, they debate.
 
     QUESTION is what to decide; - reads it from standard input.
@@ -61,11 +63,10 @@ def ask_command(question: str, company: str | None, quick: bool, deep: bool, sav
     if not question.strip():
         raise click.UsageError("the question is empty")
     who = _company(company)
-    if deep:
-        seats = {"lead": who[:1], "challenger": who[1:]} if who else {}
-        return _go("panel", question, named, seats, quick, deep, save)
+    if named["deep"]:
+        return _go("panel", question, named, {"lead": who[:1], "challenger": who[1:]})
     roles = dict(zip(("proposer", "challenger", "judge"), who, strict=False))
-    return _go("ask", question, named, roles, quick, deep, save)
+    return _go("ask", question, named, roles)
 
 
 @click.command("review", cls=Many)
@@ -74,17 +75,7 @@ def ask_command(question: str, company: str | None, quick: bool, deep: bool, sav
 @click.option("-i", "--interactive", is_flag=True, help="You decide, not the judge.")
 @review_options
 @common_options
-def review_command(
-    what: str,
-    fix: bool,
-    interactive: bool,
-    everything: bool,
-    company: str | None,
-    quick: bool,
-    deep: bool,
-    save: str | None,
-    **named: Any,
-) -> int:
+def review_command(what: str, fix: bool, interactive: bool, company: str | None, **named: Any) -> int:
     """Review a change: your uncommitted changes, or else this branch against the default branch.
 
     REV is a commit or a range A..B, FILE a whole file, - a diff or code on standard input.
@@ -94,7 +85,7 @@ def review_command(
     named |= {"mode": "manual" if interactive else None}
     named["skip_materialize_opposite"] = None if fix or named["apply_patch"] else True
     roles = dict(zip(("critic", "judge"), _company(company), strict=False))
-    return _go("cross", "", named, roles, quick, deep, save, of_review(what), everything)
+    return _go("cross", "", named, roles, of_review(what))
 
 
 @click.command("plan", cls=Many)
@@ -102,16 +93,7 @@ def review_command(
 @click.option("--rewrite", is_flag=True, help="Let two authors revise it until they agree.")
 @review_options
 @common_options
-def plan_command(
-    file: str,
-    rewrite: bool,
-    everything: bool,
-    company: str | None,
-    quick: bool,
-    deep: bool,
-    save: str | None,
-    **named: Any,
-) -> int:
+def plan_command(file: str, rewrite: bool, company: str | None, **named: Any) -> int:
     """Review a plan or a proposal in FILE; - reads standard input."""
     from rebut.cli.shorthand import of_plan, to_rewrite
 
@@ -122,10 +104,11 @@ def plan_command(
         for name in REVIEW_NAMES:
             named.pop(name)
         named["strategy"] = "debate"  # whatever .kiln/config.json says about stages
-        return _go("revise", topic, named, {"author": _authors(who[:2]), "synthesizer": who[2:]}, quick, deep, save)
+        named["everything"] = False  # a revision has no findings to hide
+        return _go("revise", topic, named, {"author": _authors(who[:2]), "synthesizer": who[2:]})
     roles = dict(zip(("critic", "judge"), who, strict=False))
     named["skip_materialize_opposite"] = True
-    return _go("cross", "", named, roles, quick, deep, save, of_plan(file), everything)
+    return _go("cross", "", named, roles, of_plan(file))
 
 
 def _company(given: str | None) -> list[str]:
@@ -146,20 +129,11 @@ def _authors(who: list[str]) -> list[str]:
     return [spec.written for spec in out]
 
 
-def _go(
-    protocol: str,
-    topic: str,
-    named: dict[str, Any],
-    roles: dict[str, Any],
-    quick: bool,
-    deep: bool,
-    save: str | None,
-    wanted: Any = None,
-    everything: bool = False,
-) -> int:
+def _go(protocol: str, topic: str, named: dict[str, Any], roles: dict[str, Any], wanted: Wanted | None = None) -> int:
     from rebut.cli.launch import launch
     from rebut.engine.protocol import load
 
+    quick, deep, save = (named.pop(name) for name in ("quick", "deep", "save"))
     if quick and deep:
         raise click.UsageError("give --quick or --deep, not both")
     verb = click.get_current_context().info_name or ""
@@ -181,6 +155,7 @@ def _go(
         named[made.place] = str(Path(save).expanduser().absolute()) if save else "-"
     elif save:
         raise click.UsageError(f"{protocol} writes no files; `rebut export` writes the session")
+    everything = named.pop("everything", False)
     # As with `cross`, dismissed findings are hidden and the repository's threshold counts.
     gating = gating_of(named, how, verb) if made.reviews else None
     return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)

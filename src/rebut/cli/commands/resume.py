@@ -38,34 +38,13 @@ if TYPE_CHECKING:
 @gate_options
 @limits
 @output
-def resume_command(
-    id: str,
-    as_json: bool,
-    quiet: bool,
-    deadline: float | None,
-    ask_left: bool,
-    yes: bool,
-    fail_on: str | None,
-    on_inconclusive: str | None,
-    **named: Any,
-) -> int:
+def resume_command(id: str, **named: Any) -> int:
     """Resume a session that was stopped. Recorded answers are not asked again.
 
     ID is a session id or its first letters, a slug, or `last`. Limits given here replace those on record. A review
     keeps the gate, the files and the --apply it was started with.
     """
-
-    return resume_session(
-        id,
-        limits=given_limits(named),
-        ask_left=ask_left,
-        yes=yes,
-        fail_on=fail_on,
-        on_inconclusive=on_inconclusive,
-        as_json=as_json,
-        quiet=quiet,
-        deadline=deadline,
-    )
+    return resume_session(id, limits=given_limits(named), **named)
 
 
 def resume_session(

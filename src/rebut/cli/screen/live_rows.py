@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from unicodedata import east_asian_width
 
+from rebut.core.json_value import objects
 from rebut.core.text import NARROW, counted, cut, cut_start, squeeze, wrapped
 from rebut.core.types import ModelSpec
 from rebut.engine.live_answer import LiveAnswer, LivePoint
@@ -78,8 +79,7 @@ class LiveRows:
             rows.append(f"    {cut(self.label, width - 5)}")
         if self.stopping:
             left = max(0.0, self.stopping - time.monotonic())
-            who = " and ".join(f"the {seat_of(key)}" for key in list(self.asked))
-            message = f"  waiting for {who} to finish (up to {left:.0f} s; Ctrl-C again to stop now) …"
+            message = finishing(map(seat_of, list(self.asked)), left)
             rows += wrapped(message, width, hanging="  ")  # how to stop must be visible at any width
         return rows
 
@@ -121,6 +121,12 @@ class LiveRows:
         }  # a fallback may answer for a seat
         found = self.history.expected(self.planned, seats, self.made, running)
         return expected(found) if found else ""
+
+
+def finishing(seats: Iterable[str], left: float) -> str:
+    """After the first Ctrl-C: whose answers are awaited, and for how long."""
+    who = " and ".join(f"the {seat}" for seat in dict.fromkeys(seats))
+    return f"  waiting for {who} to finish (up to {left:.0f} s; Ctrl-C again to stop now) …"
 
 
 def expected(found: Expected) -> str:
@@ -191,8 +197,7 @@ def recorded(fact: Fact, width: int) -> list[str]:
 
 
 def _entries(fact: Fact) -> Sequence[dict[str, Any]]:
-    rows = fact.value.get("entries") if isinstance(fact.value, dict) else None
-    return [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
+    return objects(fact.value.get("entries")) if isinstance(fact.value, dict) else []
 
 
 def _point(entry: dict[str, Any], by: str) -> LivePoint:

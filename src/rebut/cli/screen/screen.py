@@ -284,7 +284,7 @@ class Screen:
 
     def stopping(self, timeout: float) -> None:
         """The first Ctrl-C."""
-        waiting = [key.rpartition("@")[2] for key in self.moving.asked]
+        waiting = [seat_of(key) for key in self.moving.asked]
         since = min((at for _, at in self.moving.asked.values()), default=time.monotonic())
         self.moving.stopping = since + timeout
         left = max(0.0, self.moving.stopping - time.monotonic())
@@ -293,8 +293,7 @@ class Screen:
         if self.live and waiting:
             return  # the live view says it
         if waiting:
-            who = " and ".join(f"the {w}" for w in dict.fromkeys(waiting))
-            self._line(f"\n  waiting for {who} to finish (up to {left:.0f} s; Ctrl-C again to stop now) …")
+            self._line("\n" + live_rows.finishing(waiting, left))
         else:
             self._line("\n  stopping …")
 

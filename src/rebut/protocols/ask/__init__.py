@@ -1,8 +1,8 @@
 """Two blind answers to a question; where they differ, each model challenges the other's and defends its own."""
 
-from rebut.protocols.ask.ending import partial
-from rebut.protocols.ask.run import run
-from rebut.protocols.ask.settings import Settings, calls
+from rebut.protocols.ask.ending import partial as partial
+from rebut.protocols.ask.run import run as run
+from rebut.protocols.ask.settings import Settings as Settings, calls as calls
 
 name = "ask"
 version = "5"
@@ -10,5 +10,3 @@ seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"
 closing_tokens = 16_000
-
-__all__ = ["Settings", "calls", "closing_tokens", "judge", "letter", "name", "partial", "run", "seats", "version"]

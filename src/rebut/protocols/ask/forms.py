@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import Form, folded, no_items
+from rebut.domain.forms import FOLDED, Form, no_items
 
 
 class Comparison(Form):
@@ -29,5 +29,5 @@ class Choice(Form):
     unresolved: list[str] = Field(
         default_factory=no_items, description="questions that neither answer settles well enough"
     )
-    better: Annotated[Literal["answer 1", "answer 2"], folded("answer 1", "answer 2")]
+    better: Annotated[Literal["answer 1", "answer 2"], FOLDED]
     answer: str = Field(description="the answer for the reader: one thing to do now, in one or two sentences")

@@ -1,9 +1,18 @@
 """A critic of another family tears into a change or a proposal, a judge weighs what it found, and you decide."""
 
-from rebut.protocols.cross.artifacts import artifacts
-from rebut.protocols.cross.ending import partial
-from rebut.protocols.cross.run import run
-from rebut.protocols.cross.settings import SEATS, Settings, calls, check, folder, limits, prepare, seats_for
+from rebut.protocols.cross.artifacts import artifacts as artifacts
+from rebut.protocols.cross.ending import partial as partial
+from rebut.protocols.cross.run import run as run
+from rebut.protocols.cross.settings import (
+    SEATS,
+    Settings as Settings,
+    calls as calls,
+    check as check,
+    folder as folder,
+    limits as limits,
+    prepare as prepare,
+    seats_for as seats_for,
+)
 
 name = "cross"
 version = "5"
@@ -13,24 +22,3 @@ letter = "F"
 noun = "finding"
 reviews = True
 place = "state_dir"
-
-__all__ = [
-    "Settings",
-    "artifacts",
-    "calls",
-    "check",
-    "folder",
-    "judge",
-    "letter",
-    "limits",
-    "name",
-    "noun",
-    "partial",
-    "place",
-    "prepare",
-    "reviews",
-    "run",
-    "seats",
-    "seats_for",
-    "version",
-]

@@ -6,18 +6,31 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from rebut.domain.forms import ASKED, LATER, Cites, Form, Glance, Need, SameAs, Severity, Words, cited, folded, no_items
+from rebut.domain.forms import (
+    AS_WORDS,
+    ASKED,
+    FOLDED,
+    LATER,
+    OTHERWISE,
+    Cites,
+    Form,
+    Glance,
+    Need,
+    SameAs,
+    Severity,
+    Words,
+    cited,
+    no_items,
+)
 from rebut.domain.ledger import MoveKind, Point
 from rebut.domain.review_result import MOVES
 
-CATEGORIES = ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
 Category = Annotated[
-    Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"],
-    folded(*CATEGORIES, other="other"),
+    Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"], OTHERWISE
 ]
-AsItStands = Annotated[Words, StringConstraints(strip_whitespace=False)]
+AsItStands = Annotated[str, StringConstraints(strip_whitespace=False), AS_WORDS]
 """Lines of code: their indentation matters."""
-Choice = Annotated[Literal["A", "B", "C", "D", "E"], folded("A", "B", "C", "D", "E")]
+Choice = Annotated[Literal["A", "B", "C", "D", "E"], FOLDED]
 
 
 class Raised(Form):
@@ -59,7 +72,7 @@ class Earlier(Form):
     glance: ClassVar[Glance] = Glance("reason", "state", "id", stays=False)
     id: str = Field(description="the id of the earlier finding, such as F1")
     reason: str = Field(default="", description="what in this version shows it")
-    state: Annotated[States, folded("fixed", "still there", "withdrawn", "not checked")]
+    state: Annotated[States, FOLDED]
 
 
 class CodeCritique(Form):
@@ -100,10 +113,7 @@ class Weighed(Form):
     id: str = Field(description="the finding's id, such as F1")
     reason: str
     severity: Severity = Field(description="the severity that you consider right, whatever the critic said")
-    ruling: Annotated[
-        Literal["valid", "invalid", "missing evidence", "fixed"],
-        folded("valid", "invalid", "missing evidence", "fixed"),
-    ]
+    ruling: Annotated[Literal["valid", "invalid", "missing evidence", "fixed"], FOLDED]
     same_as: SameAs
 
     @property

@@ -17,6 +17,8 @@ from rebut.protocols.cross.forms import CodeCritique, ProposalCritique
 from rebut.workspace.targets.target import Target
 
 LONGEST_LINE = 2_000
+AROUND = 8
+"""Lines before and after a citation that are shown with it."""
 WORDS = Vocabulary(
     moves_of={
         "judge": {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"},
@@ -127,8 +129,8 @@ def _judged(ledger: Ledger, point: Point) -> str:
     return f" Judge: {word}, {severity(ledger, point)}. {reason(ledger, point)}" if word else ""
 
 
-def excerpt(text: str, start: int, end: int, around: int = 8) -> str:
+def excerpt(text: str, start: int, end: int) -> str:
     """Some lines of a file with their numbers."""
     lines = text.split("\n")
-    first, last = max(1, start - around), min(len(lines), end + around)
+    first, last = max(1, start - AROUND), min(len(lines), end + AROUND)
     return "\n".join(f"{n:>4}| {lines[n - 1][:LONGEST_LINE]}" for n in range(first, last + 1))

@@ -17,7 +17,7 @@ from rebut.engine.plan import Plan
 from rebut.engine.protocol import FilesFolder, NewSession, Preparation, Role
 from rebut.protocols.shared import chosen_folder
 from rebut.workspace.git import belongs
-from rebut.workspace.targets.split import split, told as told_of
+from rebut.workspace.targets.split import split, split_notice
 
 SHORT_TIMEOUT = 120
 SEATS = {
@@ -92,7 +92,7 @@ def check(plan: Plan) -> list[str]:
     if target.kind != "code" and timeout < SHORT_TIMEOUT:
         advised = f"{SHORT_TIMEOUT} s or more is advisable"
         notices.append(f"{timeout:g} s a call is short for a {target.kind} target; {advised}")
-    if large := told_of(split(target, DIFF_TOKENS)):
+    if large := split_notice(split(target, DIFF_TOKENS)):
         notices.append(large)
     notices += [f"not read: {line}" for line in target.left_out]
     return notices

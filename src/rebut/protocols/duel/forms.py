@@ -6,13 +6,23 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, SameAs, Severity, cited, folded, no_items
+from rebut.domain.forms import (
+    CLAIM,
+    FOLDED,
+    OTHERWISE,
+    Cites,
+    Form,
+    Glance,
+    Level,
+    Need,
+    SameAs,
+    Severity,
+    cited,
+    no_items,
+)
 from rebut.domain.ledger import Point
 
-Category = Annotated[
-    Literal["correctness", "security", "developer experience", "other"],
-    folded("correctness", "security", "developer experience", "other", other="other"),
-]
+Category = Annotated[Literal["correctness", "security", "developer experience", "other"], OTHERWISE]
 
 
 class Assertion(Form):
@@ -86,7 +96,7 @@ class Response(Form):
     id: str = Field(description="the point's id, such as D1")
     argument: str
     evidence: Cites = Field(default_factory=no_items)
-    move: Annotated[Literal["concede", "rebut", "trade-off"], folded("concede", "rebut", "trade-off")]
+    move: Annotated[Literal["concede", "rebut", "trade-off"], FOLDED]
     same_as: SameAs
 
 
@@ -109,10 +119,7 @@ class Ruling(Form):
     id: str
     reason: str = Field(description="for resolved: what convinced you")
     evidence: Cites = Field(default_factory=no_items)
-    ruling: Annotated[
-        Literal["resolved", "unresolved", "dodged", "withdrawn"],
-        folded("resolved", "unresolved", "dodged", "withdrawn"),
-    ]
+    ruling: Annotated[Literal["resolved", "unresolved", "dodged", "withdrawn"], FOLDED]
     same_as: SameAs
 
 
@@ -162,5 +169,5 @@ class Decision(Form):
     unresolved: list[str] = Field(
         default_factory=no_items, description="questions that neither side answered well enough"
     )
-    winner: Annotated[Literal["proposer", "challenger"], folded("proposer", "challenger")]
+    winner: Annotated[Literal["proposer", "challenger"], FOLDED]
     recommendation: str = Field(description="one thing to do now")

@@ -91,14 +91,7 @@ async def challenge(r: Round, case: Turn, own_answer: str = "") -> Turn | Failur
 
 
 async def defense(r: Round, before: str) -> Turn | Failure:
-    prompt = fill(
-        prompts.DEFENSE,
-        **prompt_head(r, prompts.EVIDENCE_RULE),
-        before=before,
-        round=str(r.n),
-        points=r.quote("the points at issue", render.points(r.ledger)),
-        open=", ".join(p.id for p in r.ledger.open) or "none",
-    )
+    prompt = _later_prompt(r, prompts.DEFENSE, before)
     check = reply_checks.defense(r.ledger)
     answer = await r.try_ask(r.seat("proposer"), "defense", prompt, schema=Defense, check=check)
     if isinstance(answer, Failure):
@@ -115,15 +108,7 @@ async def defense(r: Round, before: str) -> Turn | Failure:
 
 
 async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
-    prompt = fill(
-        prompts.FOLLOW_UP,
-        **prompt_head(r, prompts.EVIDENCE_RULE),
-        before=before,
-        round=str(r.n),
-        case=r.quote("the proposer's defense", case.text),
-        points=r.quote("the points at issue", render.points(r.ledger)),
-        open=", ".join(p.id for p in r.ledger.open) or "none",
-    )
+    prompt = _later_prompt(r, prompts.FOLLOW_UP, before, case=r.quote("the proposer's defense", case.text))
     check = reply_checks.follow_up(r.ledger)
     answer = await r.try_ask(r.seat("challenger"), "follow-up", prompt, schema=FollowUp, check=check)
     if isinstance(answer, Failure):
@@ -144,6 +129,19 @@ async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
     await r.note("follow-up", [*entries, *new])
     quotable = " ".join(one.reason for one in form.rulings)
     return Turn(r.n, "challenger", render.follow_up(r.ledger, r.n), quotable)
+
+
+def _later_prompt(r: Round, template: str, before: str, **more: str) -> str:
+    """The prompt of a turn after round 1."""
+    return fill(
+        template,
+        **prompt_head(r, prompts.EVIDENCE_RULE),
+        before=before,
+        round=str(r.n),
+        points=r.quote("the points at issue", render.points(r.ledger)),
+        open=", ".join(p.id for p in r.ledger.open) or "none",
+        **more,
+    )
 
 
 def claims(form: Opening, by: str) -> list[Entry]:

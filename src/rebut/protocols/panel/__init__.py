@@ -1,10 +1,16 @@
 """One position against several expert challengers at once, to a consensus or an honest trade-off."""
 
 from rebut.engine.protocol import MANY
-from rebut.protocols.panel.artifacts import artifacts
-from rebut.protocols.panel.ending import partial
-from rebut.protocols.panel.run import run
-from rebut.protocols.panel.settings import Settings, calls, check, folder, limits
+from rebut.protocols.panel.artifacts import artifacts as artifacts
+from rebut.protocols.panel.ending import partial as partial
+from rebut.protocols.panel.run import run as run
+from rebut.protocols.panel.settings import (
+    Settings as Settings,
+    calls as calls,
+    check as check,
+    folder as folder,
+    limits as limits,
+)
 
 name = "panel"
 version = "6"
@@ -13,21 +19,3 @@ judge = "judge"
 letter = "B"
 closing_tokens = 16_000
 place = "place"
-
-__all__ = [
-    "Settings",
-    "artifacts",
-    "calls",
-    "check",
-    "closing_tokens",
-    "folder",
-    "judge",
-    "letter",
-    "limits",
-    "name",
-    "partial",
-    "place",
-    "run",
-    "seats",
-    "version",
-]

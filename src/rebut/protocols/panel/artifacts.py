@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rebut.core.json_value import Json
+from rebut.core.json_value import Json, objects
 from rebut.core.text import inline, tame
 from rebut.domain.render import cell
 from rebut.domain.session_status import fallbacks, stood_in
@@ -126,8 +126,7 @@ def _context(ended: Ended, state: Mapping[str, Any]) -> str:
     rows += ["## Files", ""]
     fact = ended.record.facts.get("context")
     given = fact.value.get("files") if fact and isinstance(fact.value, dict) else None
-    files = [str(f.get("path", "")) for f in given if isinstance(f, dict)] if isinstance(given, list) else []
-    rows += [f"- {inline(path)}" for path in files] or ["No files were given."]
+    rows += [f"- {inline(str(file.get('path', '')))}" for file in objects(given)] or ["No files were given."]
     return "\n".join(rows) + "\n"
 
 
@@ -181,5 +180,4 @@ def _parts(key: str) -> tuple[int, str, str]:
 
 
 def _challengers(state: Mapping[str, Any]) -> list[dict[str, Json]]:
-    rows = state.get("challengers")
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return objects(state.get("challengers"))

@@ -6,15 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, Cites, Form, Glance, Level, Need, SameAs, cited, folded, no_items
+from rebut.domain.forms import CLAIM, FOLDED, OTHERWISE, Cites, Form, Glance, Level, Need, SameAs, cited, no_items
 from rebut.domain.ledger import Point, Severity
 
-Strength = Annotated[Literal["minor", "moderate", "strong"], folded("minor", "moderate", "strong")]
+Strength = Annotated[Literal["minor", "moderate", "strong"], FOLDED]
 SEVERITY: dict[str, Severity] = {"minor": "P3", "moderate": "P2", "strong": "P1"}
-CATEGORIES = ("correctness", "design", "scaling", "operations", "security", "cost", "usability", "other")
 Category = Annotated[
-    Literal["correctness", "design", "scaling", "operations", "security", "cost", "usability", "other"],
-    folded(*CATEGORIES, other="other"),
+    Literal["correctness", "design", "scaling", "operations", "security", "cost", "usability", "other"], OTHERWISE
 ]
 
 
@@ -98,7 +96,7 @@ class Challenge(Form):
     points: list[Objection] = Field(default_factory=no_items, description="your objections, the gravest first")
     summary: str = Field(description="your view in a sentence or two")
     objection_strength: Strength = Field(description="of your gravest objection; minor if you have none")
-    verdict: Annotated[Literal["agree", "partial", "disagree"], folded("agree", "partial", "disagree")]
+    verdict: Annotated[Literal["agree", "partial", "disagree"], FOLDED]
     need: Need
 
     def is_agreement(self) -> bool:
@@ -113,7 +111,7 @@ class Response(Form):
     id: str = Field(description="the point's id, such as B1")
     reason: str
     evidence: Cites = Field(default_factory=no_items)
-    move: Annotated[Literal["accept", "partial", "reject"], folded("accept", "partial", "reject")]
+    move: Annotated[Literal["accept", "partial", "reject"], FOLDED]
     same_as: SameAs
 
 
@@ -153,7 +151,7 @@ class Ruling(Form):
     id: str
     reason: str = Field(description="for accept: what convinced you")
     evidence: Cites = Field(default_factory=no_items)
-    ruling: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
+    ruling: Annotated[Literal["accept", "maintain", "escalate"], FOLDED]
 
 
 class Rebuttal(Form):
@@ -163,7 +161,7 @@ class Rebuttal(Form):
     rulings: list[Ruling] = Field(default_factory=no_items, description="one for each of your points that is open")
     points: list[Objection] = Field(default_factory=no_items, description="what is newly wrong with the position")
     summary: str = Field(description="your view now, in a sentence or two")
-    answer: Annotated[Literal["accept", "maintain", "escalate"], folded("accept", "maintain", "escalate")]
+    answer: Annotated[Literal["accept", "maintain", "escalate"], FOLDED]
     need: Need
 
     def is_agreement(self) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
+from rebut.core.files import shipped
 from rebut.core.frozen import frozen
+from rebut.core.json_value import remade
 from rebut.core.text import cut, squeeze
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Debate, Failure
@@ -28,177 +31,25 @@ class Lens:
     questions: tuple[str, ...]
 
 
-LENSES = (
-    Lens(
-        "Architect",
-        "scaling, complexity, design flaws",
-        "architect of systems that outgrew their first design",
-        "You have replaced systems that were sound when they were designed and wrong two years later.",
-        (
-            "growth of load and data beyond what the design allows for",
-            "parts that must know too much about each other",
-            "complexity without a benefit",
-            "decisions that cannot be reversed later",
-        ),
-        ("What breaks first at ten times the size?", "Which part could be left out?"),
-    ),
-    Lens(
-        "Operator",
-        "maintenance, failure modes, debugging",
-        "engineer who is called at night when it fails",
-        "You run what others build, and remember each outage by the signal that was missing.",
-        (
-            "ways to fail, and what users see when it does",
-            "signals that would show a failure in time",
-            "upgrades, backups and rollback",
-            "manual work that never ends",
-        ),
-        ("How would you notice at three in the morning?", "How is it rolled back?"),
-    ),
-    Lens(
-        "Adversary",
-        "security, edge cases, abuse",
-        "attacker by trade, hired to find a way in",
-        "You look for what a system trusts without checking it, and for input that it does not expect.",
-        (
-            "trust without verification",
-            "unusual input: empty, huge, repeated, out of order",
-            "abuse by people with a valid account",
-            "secrets and how they leak",
-        ),
-        ("Who gains if this goes wrong?", "What happens when it is called a million times?"),
-    ),
-    Lens(
-        "User",
-        "usefulness, surprise, effort",
-        "person who has to use the result",
-        "You did not ask for this change and will judge it by a bad day, not by a demo.",
-        (
-            "steps that people must learn again",
-            "surprises when something goes wrong",
-            "needs that the plan forgot to ask about",
-            "waiting without knowing why",
-        ),
-        ("What will people do instead?", "What does the first failure look like to them?"),
-    ),
-    Lens(
-        "Economist",
-        "cost, incentives, alternatives forgone",
-        "keeper of the budget",
-        "You count what a decision costs in the long run, and what else the money could buy.",
-        (
-            "running costs, and how they grow",
-            "the price of leaving later",
-            "incentives that reward the wrong thing",
-            "cheaper ways to nearly the same result",
-        ),
-        ("What does it cost per year, in total?", "What would half the money buy?"),
-    ),
-    Lens(
-        "Maintainer",
-        "readability, tests, the next change",
-        "engineer who inherits the code",
-        "You change what others wrote years ago, and know which of their choices made that cheap or expensive.",
-        (
-            "tests that would catch a mistake",
-            "knowledge that only one person has",
-            "dependencies that become outdated",
-            "the effort of the next change",
-        ),
-        ("Who understands this in two years?", "What would a rewrite keep?"),
-    ),
-    Lens(
-        "Tester",
-        "proof, measurement, claims that cannot fail",
-        "engineer who believes only measurements",
-        "You have seen benchmarks that measured the wrong thing, and ask what would show a claim to be false.",
-        (
-            "claims without a measurement behind them",
-            "measurements under other conditions than these",
-            "results that would look the same if the claim were false",
-            "criteria for success",
-        ),
-        ("Which experiment could prove this wrong?", "Under which load was that measured?"),
-    ),
-    Lens(
-        "Regulator",
-        "law, privacy, accountability",
-        "auditor who reads the contract",
-        "You come after the fact and want to see who decided what, and why.",
-        (
-            "personal data: where it is stored and for how long",
-            "legal and contractual duties",
-            "records of who decided and why",
-            "licences of what is used",
-        ),
-        ("Would it convince a court?", "Who is accountable for it?"),
-    ),
-    Lens(
-        "Newcomer",
-        "clarity, undocumented knowledge",
-        "capable engineer in the first week",
-        "You know the trade but not this project, so you see problems that others no longer notice.",
-        (
-            "terms that mean two things here",
-            "steps that are not documented",
-            "reasons that are only tradition",
-            "defaults that hurt people who do not know them",
-        ),
-        ("Where would I have looked for this?", "Why is it not done in the obvious way?"),
-    ),
-    Lens(
-        "Integrator",
-        "interfaces, other systems, migration",
-        "engineer of the neighbouring systems",
-        "Your systems depend on this one, and you were not asked before the plan was made.",
-        (
-            "interfaces that change without notice",
-            "the time in which old and new run in parallel",
-            "assumptions about what other systems send",
-            "order and timing across systems",
-        ),
-        ("Who must change on the same day?", "What do the old clients see?"),
-    ),
-    Lens(
-        "Historian",
-        "earlier attempts, fashion, base rates",
-        "observer of many such projects",
-        "You remember how the last three attempts at this ended, and how sure their authors were.",
-        (
-            "earlier attempts, here and elsewhere",
-            "optimism in estimates of time",
-            "fashion in place of a reason",
-            "how such plans usually end",
-        ),
-        ("Who tried this before, and where is it now?", "What is different this time?"),
-    ),
-    Lens(
-        "Strategist",
-        "goals, priorities, doing nothing",
-        "advisor who asks what it is for",
-        "You care less about whether it works than about whether it is the right thing to do now.",
-        (
-            "the goal, and whether this serves it",
-            "other work that is not done because of it",
-            "the case for waiting",
-            "dependence on one supplier",
-        ),
-        ("What if nothing is done for a year?", "What would have to be true for this to matter?"),
-    ),
-)
+@cache
+def lenses() -> tuple[Lens, ...]:
+    """All lenses, in the order in which they are given out."""
+    return tuple(remade(Lens, row) for row in shipped("protocols/panel/lenses.toml")["lenses"])
+
+
 BY_TOOL = {"gemini": "Architect", "codex": "Operator", "qwen": "Adversary"}
 """Tools with a fixed lens; all others get the free ones in order."""
 
 
 def assigned(providers: Sequence[str]) -> list[Lens]:
     """A lens for each challenger, each lens once."""
-    by_title = {lens.title: lens for lens in LENSES}
+    by_title = {lens.title: lens for lens in lenses()}
     taken: dict[int, Lens] = {}
     for n, provider in enumerate(providers):
         lens = by_title.get(BY_TOOL.get(provider, ""))
         if lens and lens not in taken.values():
             taken[n] = lens
-    free = [lens for lens in LENSES if lens not in taken.values()]
+    free = [lens for lens in lenses() if lens not in taken.values()]
     return [taken[n] if n in taken else free.pop(0) for n in range(len(providers))]
 
 

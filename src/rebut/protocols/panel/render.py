@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rebut.core.json_value import objects
 from rebut.core.text import inline, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.ledger import Ledger, Move, Point
@@ -76,12 +77,7 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
     elif step == "challenge":
         verdict = f"{value.get('verdict', '')}, objections {value.get('objection_strength', '')}"
         said = f"**Verdict:** {inline(verdict)}"
-        parts += [
-            said,
-            tame(str(value.get("summary", ""))),
-            tame(made),
-            _examined(value.get("examined")),
-        ]
+        parts += [said, tame(str(value.get("summary", ""))), tame(made), _examined(value.get("examined"))]
     elif step in ("confront", "address"):
         parts += [tame(ledgers.moves(moves, WORDS))]
         if step == "confront":
@@ -94,23 +90,22 @@ def turn(step: str, value: Any, ledger: Ledger, seat: str, n: int) -> str:
         parts += [f"**Why:** {tame(str(value.get('why', '')))}"]
         parts += [f"**What would make the other side right:** {tame(str(value.get('other_right', '')))}"]
         parts.append(_bold("Assumptions", value.get("assumptions")))
-        cruxes = value.get("cruxes")
-        asked = [str(c.get("question", "")) for c in cruxes if isinstance(c, dict)] if isinstance(cruxes, list) else []
+        asked = [str(c.get("question", "")) for c in objects(value.get("cruxes"))]
         parts.append(_bold("What would change this party's mind", asked))
     return "\n\n".join(p for p in parts if p)
 
 
 def _examined(rows: Any) -> str:
-    found = [r for r in rows if isinstance(r, dict)] if isinstance(rows, list) else []
-    return _bold("Examined", [f"{r.get('angle', '')}: {r.get('what', '')}: {r.get('found', '')}" for r in found])
+    looked = [f"{r.get('angle', '')}: {r.get('what', '')}: {r.get('found', '')}" for r in objects(rows)]
+    return _bold("Examined", looked)
 
 
 def _changes(rows: Any) -> str:
     said = []
-    for row in rows if isinstance(rows, list) else ():
-        ids = row.get("because") if isinstance(row, dict) else None
+    for row in objects(rows):
+        ids = row.get("because")
         because = ", ".join(str(i) for i in ids) if isinstance(ids, list) else ids
-        said += [f"{row.get('what', '')} (because of {because})"] if isinstance(row, dict) else []
+        said.append(f"{row.get('what', '')} (because of {because})")
     return _bold("What changed", said)
 
 

@@ -29,7 +29,7 @@ from rebut.protocols.panel.forms import (
     Rebuttal,
     Response,
 )
-from rebut.protocols.panel.personas import LENSES, assigned
+from rebut.protocols.panel.personas import assigned
 from rebut.protocols.panel.state import UNEXAMINED, Cause, Challenger, PanelState, Position, names
 from rebut.protocols.shared import aborted, describe, prompt_head
 
@@ -100,7 +100,7 @@ def _note_reach(c: Challenger, one: Reach, state: PanelState) -> None:
 async def open_panel(debate: Debate, state: PanelState) -> None:
     """The personas and the lead's opening, written in parallel; then the file of each persona."""
     scope = debate.scope("opening")
-    lenses = [next(lens for lens in LENSES if lens.title == c.lens) for c in state.challengers]
+    lenses = [next(lens for lens in personas.lenses() if lens.title == c.lens) for c in state.challengers]
     # Both are on record before the failure of one is raised.
     done = await asyncio.gather(personas.written(scope, lenses, state.notes), _opening(scope), return_exceptions=True)
     for result in done:

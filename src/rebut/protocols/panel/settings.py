@@ -12,11 +12,10 @@ from rebut.core.errors import UsageError
 from rebut.core.files import link_below
 from rebut.engine.plan import Plan
 from rebut.engine.protocol import FilesFolder, NewSession
-from rebut.protocols.panel.personas import LENSES
+from rebut.protocols.panel.personas import lenses
+from rebut.protocols.shared import OWN
 
 TIMEOUT = 120.0
-OWN = "-"
-"""As a place: the session's own folder."""
 
 
 class Settings(BaseModel):
@@ -41,8 +40,8 @@ def calls(settings: Settings) -> dict[str, int]:
 def check(plan: Plan) -> list[str]:
     """At most as many challengers as there are lenses, and no more needed than are seated."""
     count, least = sum(1 for p in plan.seats if p.seat.startswith("challenger.")), plan.settings.min_challengers
-    if count > len(LENSES):
-        raise UsageError(f"a panel has at most {len(LENSES)} challengers, got {count}", "Name fewer.")
+    if count > len(lenses()):
+        raise UsageError(f"a panel has at most {len(lenses())} challengers, got {count}", "Name fewer.")
     if least > count:
         seated = f"{count} {'is' if count == 1 else 'are'} seated"
         raise UsageError(f"at least {least} challengers must answer, and {seated}", "Seat more, or ask for fewer.")

@@ -1,8 +1,13 @@
 """Two authors critique each other's plan or review, revise their own, converge, and one result is made of both."""
 
-from rebut.protocols.revise.ending import partial
-from rebut.protocols.revise.run import run
-from rebut.protocols.revise.settings import Settings, calls, prepare, seats_for
+from rebut.protocols.revise.ending import partial as partial
+from rebut.protocols.revise.run import run as run
+from rebut.protocols.revise.settings import (
+    Settings as Settings,
+    calls as calls,
+    prepare as prepare,
+    seats_for as seats_for,
+)
 
 name = "revise"
 version = "5"
@@ -11,19 +16,3 @@ judge = "synthesizer"
 letter = "W"
 closing_tokens = 24_000
 place = "place"
-
-__all__ = [
-    "Settings",
-    "calls",
-    "closing_tokens",
-    "judge",
-    "letter",
-    "name",
-    "partial",
-    "place",
-    "prepare",
-    "run",
-    "seats",
-    "seats_for",
-    "version",
-]

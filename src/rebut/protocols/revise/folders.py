@@ -27,10 +27,6 @@ async def taken(debate: Debate) -> int:
     return value["phase"]
 
 
-def folder(settings: Settings, phase: int) -> Path:
-    return Path(settings.tracks) / f"phase-{phase}"
-
-
 def existing(tracks: Path) -> list[int]:
     """The phases that exist, the highest first."""
     try:
@@ -67,7 +63,7 @@ def _take(debate: Debate) -> Json:
     try:
         there = existing(Path(settings.tracks))
         for phase in [settings.phase] if named else _candidates(there, settings.phase):
-            place = folder(settings, phase)
+            place = settings.track(phase)
             refuse_link(Path(settings.tracks).parents[1], place)
             if done := debated(place, stage, settings.strategy):
                 if named:

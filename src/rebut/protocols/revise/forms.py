@@ -6,13 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import Cites, Form, Glance, Level, Need, SameAs, cited, folded, no_items
+from rebut.domain.forms import FOLDED, Cites, Form, Glance, Level, Need, SameAs, cited, no_items
 from rebut.domain.ledger import Point, Severity as Grade
 
-Impact = Annotated[
-    Literal["correctness", "security", "completeness", "none"],
-    folded("correctness", "security", "completeness", "none"),
-]
+Impact = Annotated[Literal["correctness", "security", "completeness", "none"], FOLDED]
 
 
 class Draft(Form):
@@ -164,7 +161,7 @@ class Finding(Form):
 
     text: str
     severity: Level = Field(description="one severity, even where the reviews differ")
-    held_by: Annotated[Literal["both", "first", "second"], folded("both", "first", "second")]
+    held_by: Annotated[Literal["both", "first", "second"], FOLDED]
     evidence: Cites = Field(default_factory=no_items)
     why: str = Field(default="", description="why this severity, if the reviews differ on it")
 
@@ -179,9 +176,7 @@ class Split(Form):
 class Verdict(Form):
     """One verdict made of two reviews."""
 
-    decision: Annotated[
-        Literal["approve", "approve with changes", "reject"], folded("approve", "approve with changes", "reject")
-    ]
+    decision: Annotated[Literal["approve", "approve with changes", "reject"], FOLDED]
     summary: str = Field(description="why, in one or two sentences")
     first: str = Field(description="the final assessment of the first review")
     second: str = Field(description="the final assessment of the second review")

@@ -13,16 +13,15 @@ from pydantic import BaseModel, Field
 
 from rebut.core import files
 from rebut.core.errors import ConfigError, UsageError
-from rebut.core.files import link_below
+from rebut.core.files import link_below, repository
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.domain.limits import clamped
 from rebut.engine.protocol import Preparation
+from rebut.protocols.shared import OWN
 
 TRACKS = ".kiln/tracks"
 DEFAULT_ROUNDS = 2
-OWN = "-"
-"""As a place: the session's own folder."""
 
 
 class Settings(BaseModel):
@@ -44,6 +43,10 @@ class Settings(BaseModel):
         """Whether the tracks are in a folder that other sessions use, too."""
         return Path(self.tracks).is_absolute()
 
+    def track(self, phase: int) -> Path:
+        """The folder of a phase."""
+        return Path(self.tracks) / f"phase-{phase}"
+
     @property
     def debates(self) -> bool:
         return self.strategy == "debate"
@@ -55,7 +58,7 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
     stage = STAGES.get(str(given.get("stage") or "plan"))
     if stage is None:
         raise UsageError(f"there is no stage {given['stage']!r}", f"Stages are {' and '.join(STAGES)}.")
-    base = home(workspace, _top(workspace))
+    base = home(workspace, repository(workspace))
     file = base / ".kiln/config.json"
     refuse_link(base, file)
     wishes = read(file)
@@ -66,8 +69,7 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
     if strategy == "single" and not isinstance(authors, str) and len(authors) > 1:
         why = "" if given.get("strategy") else f", which {file} asks for"
         raise UsageError(
-            f"the strategy single has one author{why}; {len(authors)} were named",
-            "Name one, or add --strategy debate.",
+            f"the strategy single has one author{why}; {len(authors)} were named", "Name one, or add --strategy debate."
         )
     other = next(s for s in STAGES.values() if s is not stage)
     found: dict[str, Json] = {
@@ -107,11 +109,6 @@ def calls(settings: Settings) -> dict[str, int]:
 def _tracks(place: str, workspace: Path) -> str:
     """The folder of the tracks. A relative one is in the session's own folder."""
     return TRACKS if place == OWN else str(workspace / place / TRACKS)
-
-
-def _top(workspace: Path) -> Path:
-    """The repository that contains the workspace, else the workspace itself."""
-    return next((above for above in (workspace, *workspace.parents) if (above / ".git").exists()), workspace)
 
 
 # the preferences in `.kiln/config.json`: which stages debate, and the maximum number of rounds

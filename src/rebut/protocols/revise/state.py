@@ -52,7 +52,7 @@ class ReviseState:
 
     @property
     def folder(self) -> Path:
-        return Path(self.settings.tracks) / f"phase-{self.phase}"
+        return self.settings.track(self.phase)
 
     @property
     def complete(self) -> int:

@@ -420,8 +420,11 @@ def is_own(line: str) -> bool:
 
 def is_review(path: str, text: str) -> bool:
     """Whether a file was written by `--sarif`: else it would be reviewed with the change the next time."""
-    if not path.endswith((".sarif", ".json")) or '"rebut"' not in text:
-        return False
+    return path.endswith((".sarif", ".json")) and '"rebut"' in text and is_sarif(text)
+
+
+def is_sarif(text: str | bytes) -> bool:
+    """Whether a text is SARIF that rebut wrote."""
     try:
         return bool(json.loads(text)["runs"][0]["tool"]["driver"]["name"] == "rebut")
     except (ValueError, LookupError, TypeError, RecursionError):

@@ -48,7 +48,7 @@ def split(target: Target, budget_tokens: int) -> tuple[Target, ...]:
     return tuple(parts)
 
 
-def told(parts: Sequence[Target]) -> str:
+def split_notice(parts: Sequence[Target]) -> str:
     """A line for the screen; empty if nothing was split."""
     if len(parts) < 2:
         return ""

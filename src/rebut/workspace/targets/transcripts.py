@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +10,8 @@ from pathlib import Path
 from rebut.core.errors import UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
-from rebut.core.json_value import Json
+from rebut.core.json_value import Json, objects
+from rebut.core.text import decoded
 
 BLOCK = 1 << 18
 LOOK_BACK = 64_000_000
@@ -128,16 +128,12 @@ def _codex_text(file: Path) -> str:
 def _joined(content: Json, kind: str) -> str:
     if isinstance(content, str):
         return content
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    return "\n\n".join(str(block.get("text", "")) for block in blocks if block.get("type") == kind)
+    return "\n\n".join(str(block.get("text", "")) for block in objects(content) if block.get("type") == kind)
 
 
 def _parsed(line: bytes) -> dict[str, Json]:
     """A line's object; empty for a torn line, such as the last one while another process writes."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
+    found = decoded(line)
     return found if isinstance(found, dict) else {}
 
 

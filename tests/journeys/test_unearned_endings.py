@@ -27,7 +27,7 @@ from test_own_words import (
     revise,
 )
 
-from rebut.protocols.panel.personas import LENSES
+from rebut.protocols.panel.personas import lenses
 
 LAZY = "It is fine, and the expert is satisfied."
 
@@ -73,7 +73,7 @@ def test_a_lazy_agreement_that_maintains_nothing_is_not_a_disagreement(workspace
 
 def test_one_common_word_does_not_make_an_examined_angle_the_experts_own(workspace: Path) -> None:  # H6
     said = lazy("accept") | {"opening/personas@judge": {"fail": "auth"}}
-    for n, lens in enumerate(LENSES[1:3], 2):
+    for n, lens in enumerate(lenses()[1:3], 2):
         seen = [{"angle": lens.looks_for[0], "what": "the session file", "found": "nothing wrong"}]
         said[f"r1/challenge@challenger.{n}"] = panels.agree(lens.title, examined=seen)
     for words in ("words about examined angle", "data"):  # both are in the Architect's list

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,50 @@ def test_a_narrow_terminal_breaks_no_word(tmp_path: Path) -> None:  # C14
         assert max(len(row) for row in shown.splitlines()) <= 50, shown
     whole = piped(*wrong, cwd=tmp_path)
     assert "Known: anthropic, caller, claude, codex, copilot, gemini, gguf" in whole.stderr, "a pipe may be searched"
+
+
+def test_ctrl_c_while_modules_are_loaded_prints_one_line() -> None:  # C14 C17
+    code = """
+import sys
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == 'rebut.cli.app':
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ['rebut', 'list']
+from rebut.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "rebut: interrupted\n")
+
+
+def test_a_clamped_limit_is_written_in_digits(tmp_path: Path) -> None:  # H14
+    config = tmp_path / "config.toml"
+    config.write_text("[limits]\ntokens = 3\n")
+    done = piped("config", env={"REBUT_CONFIG": str(config)}, cwd=tmp_path)
+    said = "limits.tokens = 3 is outside 1000 to 1000000000; 1000 is used"
+    assert said in " ".join((done.stdout + done.stderr).split())
+
+
+def test_the_dry_run_and_the_marks_say_why_a_file_is_hidden(tmp_path: Path) -> None:  # C16
+    config, work = tmp_path / "config.toml", tmp_path / "work"
+    (work / "src").mkdir(parents=True)
+    config.write_text('[egress]\nnever = ["*.sql"]\n')
+    (work / "src/a.sql").write_text("select 1;\n")
+    (work / "src/.env").write_text("A=1\n")
+    (work / "src/b.py").write_text("token = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'\n")
+    env = {"REBUT_CONFIG": str(config)}
+    done = piped("check", "-", "--json", env=env, cwd=work, feed="See src/a.sql:1 and src/.env:1.\n")
+    words = " ".join(done.stdout.split())
+    assert "a glob hides it" in words and "may hold secrets" in words
+    seats = ["--proposer=human", "--challenger=caller", "--judge=scripted:x.json"]
+    (work / "x.json").write_text('{"answers": {}}')
+    dry = piped("duel", "x", *seats, "--context", "src", "--dry-run", "--json", env=env, cwd=work)
+    told = json.loads(dry.stdout)
+    assert any("src/a.sql" in line and "a glob hides it" in line for line in told["not_sent"]), told["not_sent"]
+    removed = {name: row["secrets_removed"] for name, row in told["providers"].items()}
+    assert removed == {"human": 1, "caller": 1, "scripted": 0}, "the judge gets no files"
 
 
 def test_the_help_of_a_command_shows_the_ten_options_that_matter_and_says_where_the_others_are() -> None:

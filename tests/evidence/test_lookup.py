@@ -260,6 +260,14 @@ About **nothing**.
         ("line 3", "then all.", "moved"),
         ("line 99", "", "absent"),
         ("some study", "", "uncheckable"),
+        ("some study", "never said in it", "uncheckable"),
+        ("Rollout", "never said in it", "absent"),
+        ("the proposal, Rollout", "never said in it", "absent"),
+        ("the proposal, Rollout", "then all.", "found"),
+        ("artifact", "never said in it", "absent"),
+        ("artifact", "then all.", "found"),
+        ("the text", "", "located"),
+        ("", "never said in it", "uncheckable"),
     ],
 )
 def test_the_text_under_discussion_is_cited_by_section(repo: Path, place: str, quote: str, expected: str) -> None:

@@ -158,6 +158,23 @@ def test_an_id_that_does_not_exist_yet_cannot_be_repeated(workspace: Path) -> No
     assert any("there is no point B1" in note for note in told["notes"])
     page = (panels.files(workspace) / "rounds/r001_oper.md").read_text()
     assert f"- repeats B1, which does not exist: {ALARM}" in page
+    shown = f"no id (Operator, round 1; strong; names B1, which does not exist): {ALARM}"
+    assert shown in prompt(told, "r2/confront@lead") and shown in prompt(told, "r2/rebuttal@challenger.2")
+
+
+def test_the_lead_answers_an_objection_that_names_no_point_even_if_it_is_the_only_one(workspace: Path) -> None:  # C10
+    said = panels.consensus()
+    said["r1/challenge@challenger.1"]["points"][0]["same_as"] = "B7"
+    said["r1/challenge@challenger.3"] = panels.agree("Adversary")
+    changes = [{"what": "a replica", "because": ["B7"]}]
+    said["r2/confront@lead"] = panels.confront({}, "Use Redis with a replica.", changes=changes)
+    said["r2/rebuttal@challenger.1"] = panels.rebut({}, "accept")
+    told = panel(workspace, said, codes=(3,))
+    shown = "no id (Architect, round 1; strong; names B7, which does not exist): One node is a single point of failure."
+    assert shown in prompt(told, "r2/confront@lead")
+    assert "send-back" not in [asked.why for asked in record_of(told).calls["r2/confront@lead"].asked.values()]
+    [cause] = panels.state(workspace)["position_history"][1]["causes"]
+    assert (cause["point"], cause["lens"]) == ("B7", "Architect")
 
 
 # cross
@@ -245,6 +262,26 @@ def test_same_as_is_checked_for_sense(shop: Path) -> None:  # C10
     assert (
         "there is no finding F9: the findings are F1" in record_of(told).calls["r1/judgement@judge"].asked[2].followup
     )
+
+
+def unplaced(**changes: Any) -> dict[str, Any]:
+    """A review whose only finding names an earlier one that does not exist, even after it was sent back."""
+    return {
+        "r1/critique@critic": crosses.critique(crosses.raised(same_as="F9", **changes)),
+        "r1/judgement@judge": crosses.judgement("A", {}, unresolved=[], next_actions=[]),
+    }
+
+
+def test_the_judge_reads_a_finding_that_names_one_which_does_not_exist(shop: Path) -> None:  # C10
+    told = cross(shop, unplaced(), codes=(3,))
+    asked = prompt(told, "r1/judgement@judge")
+    assert "no id (critic, round 1; P1; names F9, which does not exist): It commits before it charges." in asked
+    assert "Concerns:\n- none" not in asked
+    summary = pages(shop)["summary.md"]
+    assert "- critic, on F9, which does not exist, so it was not weighed: It commits" in summary
+    assert "nothing is left to do" not in summary and "1. [ ] Settle what is unresolved." in summary
+    assert told["worth"]["first"] == "the change as it was; the critic alone raised 1 finding (1 P1)"
+    assert told["worth"]["points"] == {"unmatched": 1}  # C18
 
 
 def test_a_round_that_brought_something_stays_one_however_it_is_weighed_later(shop: Path) -> None:  # J11
@@ -549,4 +586,4 @@ def test_the_same_words_about_code_and_text_are_two_findings(tmp_path: Path) -> 
     told = cross(shop, said, "--target", "mixed", MIXED)
     assert set(points(told)) == {"F1", "F2"}, "in round 2 each joins what was said about its document"
     asked = prompt(told, "r2/judgement@judge")
-    assert "about the code" in asked and "about the text" in asked
+    assert "About the code:" in asked and "About the text:" in asked

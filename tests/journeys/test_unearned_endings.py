@@ -27,6 +27,8 @@ from test_own_words import (
     revise,
 )
 
+from rebut.protocols.panel.personas import lenses
+
 LAZY = "It is fine, and the expert is satisfied."
 
 
@@ -69,6 +71,18 @@ def test_a_lazy_agreement_that_maintains_nothing_is_not_a_disagreement(workspace
     assert "DISAGREE" not in exported(told)
 
 
+def test_one_common_word_does_not_make_an_examined_angle_the_experts_own(workspace: Path) -> None:  # H6
+    said = lazy("accept") | {"opening/personas@judge": {"fail": "auth"}}
+    for n, lens in enumerate(lenses()[1:3], 2):
+        seen = [{"angle": lens.looks_for[0], "what": "the session file", "found": "nothing wrong"}]
+        said[f"r1/challenge@challenger.{n}"] = panels.agree(lens.title, examined=seen)
+    for words in ("words about examined angle", "data"):  # both are in the Architect's list
+        seen = [{"angle": words, "what": "it", "found": "nothing wrong"}]
+        said["r1/challenge@challenger.1"] = panels.agree(examined=seen)
+        told = panel(workspace, said, codes=(3,))
+        assert told["heading"] == "PARTIAL CONSENSUS (2 of 3)", words
+
+
 # panel: objections that are dropped
 
 
@@ -92,6 +106,56 @@ def test_strong_objections_dropped_without_a_word_are_in_the_heading(workspace: 
     assert "confidence medium" in screen and "2 without cause" in screen
     decision = piped("export", told["session"], "--format", "adr").stdout
     assert "Status: proposed, with objections dropped without a reason" in decision
+
+
+def test_moderate_objections_dropped_without_a_word_are_in_the_heading(workspace: Path) -> None:  # H8 C6 C12
+    said = panels.consensus()
+    said["r1/challenge@challenger.1"] = panels.objects("One node may fail.", "moderate")
+    said["r2/confront@lead"] = panels.confront({"B1": "reject", "B2": "partial"})
+    said["r2/rebuttal@challenger.1"] = panels.rebut({}, "accept")
+    told = panel(workspace, said)
+    assert told["heading"] == "CONSENSUS, 1 MODERATE OBJECTION DROPPED WITHOUT A REASON"
+    assert told["heading"] in (panels.files(workspace) / "transcript.md").read_text()
+    decision = piped("export", told["session"], "--format", "adr").stdout
+    assert "Status: proposed, with objections dropped without a reason" in decision
+
+
+# panel: a trade-off whose parties or whose judge did not say what is behind it
+
+
+def test_a_tradeoff_whose_assumptions_no_judge_compared_says_so(workspace: Path) -> None:  # H9 C6 C17
+    told = panel(workspace, panels.tradeoff() | {"map@judge": {"fail": "auth"}}, "--max-rounds", "2", codes=(3,))
+    assert told["heading"] == "TRADEOFF, ASSUMPTIONS NOT COMPARED"
+    assert "## DEBATE OUTCOME: TRADEOFF, ASSUMPTIONS NOT COMPARED" in exported(told)
+
+
+@pytest.mark.parametrize("seat", ["lead", "challenger.1"])
+def test_a_tradeoff_whose_party_named_no_assumptions_says_so(workspace: Path, seat: str) -> None:  # H9 C6
+    said = panels.tradeoff() | {f"assumptions/grounds@{seat}": {"fail": "auth"}}
+    told = panel(workspace, said, "--max-rounds", "2", codes=(3,))
+    assert told["heading"] == "TRADEOFF, NOT EVERY PARTY NAMED ITS ASSUMPTIONS"
+
+
+def test_the_terminal_shows_the_core_of_a_tradeoff_and_the_history_of_the_position(workspace: Path) -> None:  # H9 H10
+    screen = screen_of(panel(workspace, panels.tradeoff(), "--max-rounds", "2"))
+    assert "disagreement How often a node is lost." in screen
+    assert "assumptions nodes are lost monthly (held by Architect, denied by Lead)" in screen
+    assert "v1: Use Redis for sessions. v2: Use Redis with random keys. (Adversary raised B2)" in screen
+
+
+def test_a_position_without_a_changed_word_stays_the_same_version(workspace: Path) -> None:  # H7
+    said = panels.tradeoff(3)
+    told = panel(workspace, said, "--max-rounds", "3")
+    assert [p["version"] for p in panels.state(workspace)["position_history"]] == [1, 2]
+    assert "Nothing changed since the previous round." in prompt(told, "r3/rebuttal@challenger.1")
+    assert "position v2" in screen_of(told)
+
+
+def test_an_answer_that_cannot_be_read_is_unknown_and_not_missing(workspace: Path) -> None:  # H12
+    said = panels.consensus() | {"r1/challenge@challenger.2": {"text": "I would rather not say."}}
+    told = panel(workspace, said, codes=(3,))
+    assert [c["verdict"] for c in panels.state(workspace)["challengers"]] == ["accept", "unknown", "partial"]
+    assert told["worth"]["caveat"] == "the answer of 1 of 3 could not be read"
 
 
 # panel: what is agreed and what is open
@@ -122,15 +186,57 @@ def test_an_issue_of_two_experts_is_open_until_both_accept(workspace: Path) -> N
     assert "agreed 1 B2" in screen and "open 1 B1" in screen
 
 
+def test_what_a_dissenter_never_ruled_on_is_open_even_if_the_lead_conceded_it(workspace: Path) -> None:  # H8 C18
+    said = panels.tradeoff() | {"r2/rebuttal@challenger.1": {"fail": "auth"}}
+    said["r2/confront@lead"] = panels.confront({"B1": "accept", "B2": "accept"}, "Use Redis with a replica.")
+    told = panel(workspace, said, "--max-rounds", "2", codes=(3,))
+    screen = screen_of(told)
+    assert "its objection stays unresolved" in screen
+    assert "agreed 1 B2" in screen and "open 1 B1" in screen and "conceded, contested" in screen
+    assert told["worth"]["points"] == {"conceded": 1, "open": 1}
+    assert "| P1, conceded, contested |" in exported(told)
+
+
+# duel: an incomplete round counts nowhere
+
+
+def test_an_incomplete_round_counts_neither_for_the_verdict_nor_for_the_table(workspace: Path) -> None:  # C18 D7
+    said = {"r2/defense@proposer": duels.defense(2, BOTH), "r2/follow-up@challenger": {"fail": "auth"}}
+    told = duel(workspace, said, 2, codes=(3,))
+    assert told["heading"] == "VERDICT AFTER 1 OF 2 ROUNDS"
+    screen = screen_of(told)
+    assert "agreed 0" in screen and "open 2 D1" in screen and "2 points, 2 open" in screen
+    assert told["worth"]["points"] == {"open": 2} and set(statuses(told).values()) == {"unanswered"}
+    page = exported(told)
+    assert "| P1, unanswered |" in page and "| P1, conceded |" not in page and "[unchecked]" not in page
+    assert "### r2/defense@proposer" in page, "what was said is still on record"
+
+
+def test_a_challenger_that_a_limit_kept_from_being_asked_did_not_fail_to_answer(workspace: Path) -> None:  # C4 C6
+    words = [word for role, spec in duels.seats(workspace.parent).items() for word in (f"--{role}", spec)]
+    told = rebut("duel", duels.TOPIC, *words, "--max-calls", "2", codes=(3,))
+    assert told["heading"] == "UNCONTESTED" and told["stopped"].startswith("the challenger was not asked: ")
+    page = screen_of(told) + exported(told)
+    assert "never answered" not in page and "[WARN] The challenger was not asked, so this is not" in page
+
+
+@pytest.mark.parametrize("program", ["lint", "rules"])
+@pytest.mark.parametrize("seat", ["proposer", "challenger", "judge"])
+def test_a_program_cannot_have_a_seat_of_a_debate_in_words(workspace: Path, seat: str, program: str) -> None:  # C1 C17
+    seats = duels.seats(workspace.parent) | {seat: program}
+    done = piped("duel", duels.TOPIC, *(word for role, spec in seats.items() for word in (f"--{role}", spec)))
+    assert done.returncode == 2 and f"cannot be the {seat} of a duel" in done.stderr and not done.stdout
+
+
 # duel: concessions that cite nothing
 
 UNPROVEN = "conceded without evidence"
 
 
-def duel(folder: Path, said: dict[str, Any], rounds: int = 3) -> dict[str, Any]:
+def duel(folder: Path, said: dict[str, Any], rounds: int = 3, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
     seats = duels.seats(folder.parent, said, rounds)
     words = [word for role, spec in seats.items() for word in (f"--{role}", spec)]
-    return rebut("duel", duels.TOPIC, *words, "--rounds", str(rounds))
+    return rebut("duel", duels.TOPIC, *words, "--rounds", str(rounds), codes=codes)
 
 
 def bare(answer: dict[str, Any], part: str, reason: str = "") -> dict[str, Any]:
@@ -186,8 +292,10 @@ def test_giving_in_without_evidence_settles_nothing_and_ends_nothing(workspace: 
     asked = prompt(told, "verdict@judge")
     assert f"; {UNPROVEN}): No replica" in asked and f"D1, D2 {UNPROVEN}, which settles nothing" in asked
     screen = screen_of(told)
-    assert "agreed 0" in screen and "conceded 2 without evidence: D1 No replica" in screen
-    assert told["worth"]["points"] == {UNPROVEN: 2}
+    assert "agreed 0" in screen and "open 2 D1 No replica" in screen
+    assert f"(src/session.py:2 located), {UNPROVEN}" in screen
+    assert told["worth"]["points"] == {"open": 2}
+    assert "moved after" not in screen  # C18
     for page in (
         exported(told),
         piped("export", told["session"], "--format", "adr").stdout,
@@ -261,6 +369,25 @@ def test_a_later_choice_replaces_one_that_was_not_carried_out(tmp_path: Path) ->
     }
     told = cross(shop, said)
     assert told["heading"] == "COMPROMISE" and "final.patch" in pages(shop)
+
+
+# cross: what stands is left to do, at the severity that the judge gave it
+
+
+def test_a_finding_that_stands_is_left_to_do_even_if_no_action_is_named(tmp_path: Path) -> None:  # C18 J9
+    shop = crosses.repository(tmp_path / "shop")
+    found = [crosses.raised(action=""), crosses.raised("It never returns.", "api/orders.py:6", action="")]
+    said = {
+        "r1/critique@critic": crosses.critique(*found),
+        "r1/judgement@judge": crosses.judgement(
+            "E", {"F1": "valid P1", "F2": "valid P3"}, unresolved=[], next_actions=[]
+        ),
+    }
+    told = cross(shop, said)
+    page = exported(told)
+    for text in (pages(shop)["summary.md"], screen_of(told), page):
+        assert "1. [ ] Fix or answer F1: it stands." in text and "nothing is left to do" not in text
+    assert "| P1, conceded |" in page and "| P3, raised as P1, conceded |" in page
 
 
 # revise: weaknesses that cite nothing

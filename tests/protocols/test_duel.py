@@ -15,6 +15,7 @@ from typing import Any
 import duels
 import pytest
 import voices
+from console import piped
 from duels import TOPIC, duel, record_of
 from pydantic import ValidationError
 from voices import Voice
@@ -212,6 +213,10 @@ def test_the_rigor_line_counts_what_was_really_looked_up(workspace: Path, tmp_pa
         flaws=[duels.flaw("No replica."), duels.flaw("Trust me.", evidence=[])], unsupported=["C5"]
     )
     final = duel(tmp_path, said, rounds=1).final
+    for page in (piped("export", "last").stdout, piped("show", "last", "--no-pager").stdout):
+        words = " ".join(page.split())
+        assert "[unchecked]" not in words, "a quote that was moved was looked up, too"  # C11
+        assert 'C2: It is elsewhere. — src/session.py:2 "ttl = 3600" [moved, is at line 2]' in words
     [rigor] = [line for line in final.splitlines() if line.startswith("**Rigor**")]
     assert "4 of 5 citations checked (1 absent, 1 found, 1 located, 1 moved, 1 uncheckable)" in rigor  # D5
     assert "1 of 5 claims and 1 of 2 points cite nothing" in rigor

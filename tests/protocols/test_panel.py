@@ -278,7 +278,15 @@ def test_a_poor_set_of_personas_is_sent_back_once_then_the_built_in_ones_serve( 
         first(opening__personas_at_judge=panels.personas(**changes))
         | dict.fromkeys(
             [f"r1/challenge@challenger.{n}" for n in (1, 2, 3)],
-            agree(examined=[{"angle": "growth of load; signals; trust", "what": "all of it", "found": "fine"}]),
+            agree(
+                examined=[
+                    {
+                        "angle": "growth of load; signals of a failure; trust without verification",
+                        "what": "all of it",
+                        "found": "fine",
+                    }
+                ]
+            ),
         )
     )
     call = record().calls["opening/personas@judge"]
@@ -297,7 +305,15 @@ def test_a_judge_that_fails_leaves_the_built_in_personas(hold: Hold) -> None:  #
     said = first() | {"opening/personas@judge": {"fail": "auth"}}
     said |= dict.fromkeys(
         [f"r1/challenge@challenger.{n}" for n in (1, 2, 3)],
-        agree(examined=[{"angle": "growth of load; signals; trust", "what": "all of it", "found": "fine"}]),
+        agree(
+            examined=[
+                {
+                    "angle": "growth of load; signals of a failure; trust without verification",
+                    "what": "all of it",
+                    "found": "fine",
+                }
+            ]
+        ),
     )
     outcome = hold(said)
     assert outcome.heading == "CONSENSUS"
@@ -599,7 +615,7 @@ def test_the_lead_does_not_speak_to_dissenters_who_have_gone_silent(hold: Hold, 
     outcome = hold(said)
     assert outcome.heading == "TRADEOFF AFTER 3 OF 5 ROUNDS" and not outcome.conclusive
     assert "r4/confront@lead" not in record().calls, "nobody was left to hear it"
-    assert len(outcome.data["position_history"]) == 3
+    assert len(outcome.data["position_history"]) == 1, "not a word changed"
 
 
 @pytest.mark.parametrize(("calls", "heard"), [(8, 0), (9, 1)])

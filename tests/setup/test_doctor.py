@@ -209,7 +209,11 @@ def test_two_families_that_answer_give_a_table_and_code_0(
     assert enter(["doctor"]) == 0
     out, err = capsys.readouterr()
     assert re.search(r"claude +999\.0\.0 +yes +\d+\.\d s +low…max +CLAUDE\.md", out)
-    assert "2 families can debate: anthropic, openai." in out and "gemini" not in out
+    assert "2 families can debate: anthropic, openai." in out
+    [missing] = [line for line in out.splitlines() if "not found here: " in line]
+    names = missing.partition(": ")[2].split(", ")
+    assert {"gemini", "qwen"} <= set(names) and not {"claude", "codex"} & set(names)
+    assert "→ `rebut providers` says how to get each of them." in out
     assert "making 2 small calls" in err, "what it costs is said before"
 
 
@@ -236,7 +240,9 @@ def test_one_that_is_not_logged_in_leaves_one_family_and_code_3(
     fake_tool.install(machine / "bin", "claude")
     monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"out": "", "err": "Not logged in\n", "exit": 1}))
     assert enter(["doctor", "--json"]) == 3
-    row = json.loads(capsys.readouterr().out)["providers"][0]
+    told = json.loads(capsys.readouterr().out)
+    row, gone = told["providers"][0], {one["provider"]: one for one in told["missing"]}
+    assert "claude" not in gone and gone["gemini"]["advice"].startswith("Install it")
     assert row["login"] is False and "log in" in row["advice"]
     assert enter(["doctor"]) == 3
     out, err = capsys.readouterr()

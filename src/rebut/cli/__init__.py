@@ -13,6 +13,14 @@ COMPLETE = "_REBUT_COMPLETE"
 
 
 def main() -> None:
+    try:
+        _main()
+    except KeyboardInterrupt:  # while modules are loaded; a command that runs handles it itself
+        _complain("rebut: interrupted\n")
+        sys.exit(130)
+
+
+def _main() -> None:
     gc.set_threshold(20_000)  # loading modules makes many objects and no garbage
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes 15 ms
     _open_closed_streams()

@@ -192,7 +192,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
     door = Redactor(b"dry run", setup.environment.known_secrets).door
     sound(plan)
     topic = door(plan.topic)
-    removed = set(PLACEHOLDER.findall(topic))
+    removed, in_files = set(PLACEHOLDER.findall(topic)), set[str]()
     files, left_out, size = list[str](), list[str](), 0
     matter = 0
     if plan.target is not None:
@@ -213,7 +213,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
             await view.close()
         files += [piece.path for piece in given.files if piece.path not in files]
         size = given.total
-        removed |= {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
+        in_files = {found for piece in given.files for found in PLACEHOLDER.findall(piece.text)}
         reasons = dict(given.left_out)
         top = repository(plan.workspace)
         left_out += [f"{path} ({reasons.get(path, why)})" for path, why in not_sent(plan.context, top, files, setup)]
@@ -235,8 +235,10 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
         price = setup.connect(p.spec).price(sent, 4096)
         row = out["providers"].setdefault(
             p.spec.provider,
-            {"seats": [], "files": 0, "bytes": 0, "secrets_removed": len(removed), "calls": 0, "usd": 0.0},
+            {"seats": [], "files": 0, "bytes": 0, "secrets_removed": 0, "calls": 0, "usd": 0.0},
         )
+        mine = removed if p.seat == plan.protocol.judge else removed | in_files  # the judge gets no context files
+        row["secrets_removed"] = max(row["secrets_removed"], len(mine))
         row["seats"].append(p.seat)
         row["calls"] += calls
         row["usd"] = None if price is None or row["usd"] is None else row["usd"] + price * calls
@@ -251,7 +253,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
 
 def not_sent(context: Sequence[str], top: Path, sent: Sequence[str], setup: Setup) -> list[tuple[str, str]]:
     """The files in the given folders that would not be sent, each with the reason."""
-    from rebut.workspace.file_reader import FILE_CAP, is_never_sent
+    from rebut.workspace.file_reader import FILE_CAP, HIDDEN, is_never_sent
 
     out: dict[str, str] = {}
     for path in context:
@@ -262,7 +264,7 @@ def not_sent(context: Sequence[str], top: Path, sent: Sequence[str], setup: Setu
                 if name in sent:
                     continue
                 if is_never_sent(name, setup.environment.never):
-                    out[name] = "never read"
+                    out[name] = "never read" if is_never_sent(name) else HIDDEN
                 elif file.is_symlink():
                     out[name] = "a symbolic link"
                 elif file.stat().st_size > FILE_CAP:

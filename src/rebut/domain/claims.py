@@ -55,7 +55,7 @@ RULES: Mapping[str, Rule] = {
     "uncontested": Rule("the models that answered agree, and none argued against the answer", ONLY_ACCEPTED),
     "one-sided": Rule("not every answer was challenged and defended", ONLY_ACCEPTED),
     "contested": Rule("a participant still objects", ONLY_ACCEPTED),
-    "dropped": Rule("a strong objection was dropped without a reason", ONLY_ACCEPTED),
+    "dropped": Rule("a strong or moderate objection was dropped without a reason", ONLY_ACCEPTED),
     "not debated": Rule("the result was not debated", ONLY_ACCEPTED),
     "not converged": Rule("all rounds were used, and the review did not converge", NOTHING),
 }

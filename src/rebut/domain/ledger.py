@@ -215,6 +215,8 @@ class Ledger:
     """The version of the rules by which points become one issue."""
     joined: tuple[Same, ...] = ()
     """Points that belong to an earlier issue because a participant said so. Their ids still mean that issue."""
+    held: tuple[str, ...] = ()
+    """At the end of a debate: points whose author still objects and did not accept the answer, even a concession."""
     entries: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
     """Everything that was added, in order. Empty for a ledger that was read from an outcome."""
 
@@ -406,6 +408,11 @@ class Ledger:
         status = self.status(id)
         return "unanswered" if status == "raised" else status
 
+    def shown_status(self, id: str) -> str:
+        """The same for reports: a settled point that its author still contests is marked."""
+        point, status = self.point(id), self.final_status(id)
+        return f"{status}, contested" if point and status in SETTLED and self.contested(point) else status
+
     @property
     def open(self) -> tuple[Point, ...]:
         return tuple(p for p in self.points if self.status(p.id) not in SETTLED or self.contested(p))
@@ -416,7 +423,9 @@ class Ledger:
         return tuple(p for p in self.having("conceded", "resolved") if not self.contested(p))
 
     def contested(self, point: Point) -> bool:
-        """Whether a participant that raised a point says last that the answer to it does not settle it."""
+        """Whether a participant that raised a point says last that the answer does not settle it, or still objects."""
+        if point.id in self.held:
+            return True
         last = {m.by: m.kind for m in self.moves if m.point == point.id}
         return any(last.get(voice) == "contest" for voice in point.voices)
 
@@ -453,6 +462,7 @@ def unplaced(point: Point) -> Move:
         point.round,
         point.text,
         point.evidence,
+        severity=point.severity,
         objection=True,
         action=point.action,
         fix=point.fix,
@@ -653,6 +663,7 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
         "unmatched": [_row(m) for m in ledger.unmatched],
         "slips": [_row(s) for s in ledger.slips],
         **({"joined": [_row(one) for one in ledger.joined]} if ledger.joined else {}),
+        **({"held": list(ledger.held)} if ledger.held else {}),
     }
 
 
@@ -671,4 +682,5 @@ def ledger_from_json(data: Mapping[str, Any]) -> Ledger:
         unmatched=all_of("unmatched", "move"),
         slips=all_of("slips", "slip"),
         joined=all_of("joined", "same"),
+        held=tuple(map(str, data.get("held", ()))),
     )

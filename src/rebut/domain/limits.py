@@ -30,8 +30,14 @@ def clamped(source: str, value: float, low: float, high: float, notices: list[st
     if low <= value <= high:
         return value
     used = high if value > high else low
-    notices.append(f"{source} = {value:g} is outside {low:g} to {high:g}; {used:g} is used")
+    said, least, most, taken = map(plain, (value, low, high, used))
+    notices.append(f"{source} = {said} is outside {least} to {most}; {taken} is used")
     return used
+
+
+def plain(value: float) -> str:
+    """A number as a person writes it: `1000000000`, never `1e+09`."""
+    return f"{value:.0f}" if abs(value) < 1e15 and value == int(value) else f"{value:g}"
 
 
 def is_clamped(notice: str) -> bool:

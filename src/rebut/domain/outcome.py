@@ -111,6 +111,7 @@ class Outcome:
     data: Mapping[str, Json] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     ledger: Ledger = Ledger()
+    """What the outcome counts. A protocol may give it; otherwise it is everything on record."""
     seats: tuple[Seated, ...] = ()
     spent: Spent = Spent()
     rounds: Spent = Spent()

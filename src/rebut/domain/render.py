@@ -125,18 +125,29 @@ def unplaced_by(ledger: Ledger, seat: str, round: int, words: Vocabulary = PLAIN
     return [f"repeats {m.point}, which does not exist: {_reason(m, words)}" for m in lost]
 
 
+def unplaced(found: Iterable[Move], words: Vocabulary = PLAIN, name: Callable[[str], str] = str) -> list[str]:
+    """Objections that name a point which does not exist, for a prompt: in their own words, and marked."""
+    return [
+        f"no id ({name(m.by)}, round {m.round}; {words.severities.get(m.severity, m.severity) or 'no severity'};"
+        f" names {m.point}, which does not exist): {_reason(m, words)}"
+        for m in found
+    ]
+
+
 def unmatched(ledger: Ledger, name: Callable[[str], str] = str) -> list[str]:
     """A note for each answer to a point that does not exist."""
     return [f"note: {name(m.by)} answered {m.point}, which does not exist" for m in ledger.unmatched]
 
 
-def table(ledger: Ledger) -> list[str]:
-    """Claims and points as the rows of a Markdown table."""
+def table(ledger: Ledger, severities: Mapping[str, str] | None = None) -> list[str]:
+    """Claims and points as the rows of a Markdown table. `severities` are those that a review ended with, by id."""
     rows = ["| id | who | what | status | evidence |", "|---|---|---|---|---|"]
     for c in ledger.claims:
         rows.append(_cells(c.id, c.by, c.text, "unsupported" if c.unsupported else "", _shown(c.evidence)))
     for p in ledger.points:
-        status = f"{p.severity}, {ledger.final_status(p.id)}"
+        severity = (severities or {}).get(p.id) or ledger.severity(p.id)
+        status = severity if severity == p.severity else f"{severity}, raised as {p.severity}"
+        status += f", {ledger.shown_status(p.id)}" + (", struck" if p.struck else "")
         # An issue of several wordings has a row for each; a record of rebut 0.1 may lack them.
         for one in distinct(p.wordings):
             who = one.by if p.said else ", ".join(p.voices)
@@ -228,14 +239,27 @@ class Known:
     def __init__(self, ledger: Ledger, seat: str = "") -> None:
         said: list[Claim | Point] = [*ledger.claims, *(one for p in ledger.points for one in p.wordings)]
         self._ids = {squeeze(one.text): one.id for one in sorted(said, key=lambda one: one.by == seat)}
-        self._cited = {(e.place, e.quote): e for e in ledger.evidence if e.mark}
+        cited = [e for e in ledger.evidence if e.mark]
+        self._cited = {(e.place, e.quote): e for e in cited}
+        # The ledger has the corrected place of a quote that was moved; the answer has the place as it was given.
+        moved = [e for e in cited if e.mark == "moved" and e.quote]
+        self._moved = {("", e.quote): e for e in moved} | {(_path(e.place), e.quote): e for e in moved}
 
     def id_of(self, text: str) -> str:
         return self._ids.get(squeeze(text), "")
 
     def evidence(self, cites: Sequence[Mapping[str, Any]]) -> str:
         named = [(str(one.get("place", "")), str(one.get("quote") or "")) for one in cites]
-        return evidence([self._cited.get(one) or Evidence(*one) for one in named])
+        return evidence([self._checked(place, quote) or Evidence(place, quote) for place, quote in named])
+
+    def _checked(self, place: str, quote: str) -> Evidence | None:
+        found = self._cited.get((place, quote)) or self._moved.get((_path(place), quote))
+        return found or self._moved.get(("", quote))
+
+
+def _path(place: str) -> str:
+    """A place without its lines."""
+    return re.sub(r"[:#]L?\d.*$", "", place.strip()).removeprefix("./")
 
 
 CONCLUSIONS = ("position", "verdict", "winner", "choice", "answer", "decision")

@@ -296,9 +296,15 @@ class ReviewResult:
         rows += [f"- {say(slip)}" for slip in self.slips]
         rows += ["", "### Unresolved", *(f"- {say(u)}" for u in self.unresolved[:most] or ("none",))]
         rows += _left(self.unresolved, most)
-        actions = self.next_actions[:most] or ("nothing is left to do",)
+        actions = self.next_actions[:most] or (self._left_to_do(),)
         rows += ["", "### Next Actions", *(f"{n}. [ ] {say(a)}" for n, a in enumerate(actions, 1))]
         return rows + _left(self.next_actions, most)
+
+    def _left_to_do(self) -> str:
+        """What is left if neither the judge nor a finding names an action."""
+        if standing := [f.id for f in self.shown]:
+            return f"Fix or answer {', '.join(standing)}: {'it stands' if len(standing) == 1 else 'they stand'}."
+        return "Settle what is unresolved." if self.unresolved else "nothing is left to do"
 
 
 def _upgraded(row: Mapping[str, Any]) -> Mapping[str, Any]:

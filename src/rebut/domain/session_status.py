@@ -151,6 +151,12 @@ def progress(record: Record) -> str:
     return f"{said}, {counted(doubt, 'call is', 'calls are')} in doubt (the last: {last.key})"
 
 
+def counted_ledger(record: Record) -> Ledger:
+    """The ledger that the outcome counts, such as that of the complete rounds; without an outcome all of it."""
+    outcome = outcome_of(record)
+    return outcome.ledger if outcome and outcome.ledger.points else ledger_of(record)
+
+
 def ledger_of(record: Record) -> Ledger:
     """The ledger as the record has it: no protocol code needed, also for a debate that is still open."""
     ledger: Ledger | None = None

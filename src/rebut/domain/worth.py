@@ -13,12 +13,12 @@ from typing import Any
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import cut
-from rebut.domain.ledger import UNPROVEN, Ledger, Point
+from rebut.domain.ledger import Ledger, Point
 from rebut.record.events import Asked, Attempt, Resumed
 from rebut.record.record import Record, Spent, seconds
 
-FATES = ("conceded", UNPROVEN, "partly accepted", "resolved", "defended", "withdrawn")
-"""Statuses of a point that are counted by their own name; every other status counts as open."""
+FATES = ("conceded", "resolved", "withdrawn")
+"""Statuses of a point that are counted by their own name. Every other one is open, as in the table of the terminal."""
 LONGEST_QUOTE = 200
 TAKEN = ("conceded", "partly accepted")
 

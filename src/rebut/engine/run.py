@@ -195,7 +195,8 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
     notes += files.notes
     return outcome.filled(
         doubts=tuple(doubts),
-        ledger=runtime.ledger,
+        # A protocol that counts only a part of the ledger, such as whole rounds, gives that part.
+        ledger=outcome.ledger if outcome.ledger.points or outcome.ledger.claims else runtime.ledger,
         seats=seated(record),
         spent=record.spent(),
         rounds=record.spent_in_rounds(),

@@ -90,8 +90,12 @@ async def _check(citation: Citation, view: Workspace, artifact: str | None, base
         return _section(citation, place, artifact)
     if place.path and (mark := await _file(citation, place, view, base)):
         return mark
-    section = _section(citation, Place("section", name=citation.place), artifact)
-    if section.mark in ("found", "moved", "located"):
+    # `Risks` or `the proposal, Risks` means the section as much as `## Risks` does.
+    if not citation.place.strip():
+        return Mark("uncheckable", citation.place, NOT_A_PLACE)
+    named = OF_THE_TEXT.sub("", citation.place.strip(), count=1)
+    section = _section(citation, Place("section", name=named), artifact)
+    if section.mark in ("found", "moved", "located") or (artifact is not None and _is_section(named, artifact)):
         return section
     return Mark("uncheckable", citation.place, NOT_A_PLACE)
 
@@ -207,6 +211,17 @@ HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<name>.*)|\*\*(?P<bold>[^*]+)\*\*:
 NUMBER = re.compile(r"(?<!\d)\d+(?:[.)]\d+)*[.)]?\s+")
 
 
+OF_THE_TEXT = re.compile(r"^(?:the )?(?:artifact|document|plan|proposal|text)(?:\s*[,:;]\s*|$)", re.I)
+"""The name of the text under discussion, before that of a section or alone."""
+
+
+def _is_section(name: str, artifact: str) -> bool:
+    """Whether these words are the beginning of a heading, or name the text as a whole."""
+    wanted = _bare(name)
+    heads = (_bare(section.name) for section in _sections(artifact.split("\n")))
+    return not name or (bool(wanted) and any(head.startswith(wanted) for head in heads))
+
+
 def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
     if artifact is None:
         return Mark("uncheckable", citation.place, NO_TEXT)
@@ -214,6 +229,8 @@ def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
     if place.start:
         mark = _in_lines(citation, place, text)
         return Mark(mark.mark, mark.place, mark.note, mark.moved_to.replace(f"{text.path}:", "line "))
+    if not place.name:
+        return _in_lines(citation, place, text)
     sections = list(_sections(text.lines))
     wanted = _bare(place.name)
     number = re.match(r"[\d.]*\d", place.name)

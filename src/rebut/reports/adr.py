@@ -9,7 +9,7 @@ from rebut.core.text import counted, cut, inline, tame
 from rebut.domain.claims import RULES
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome
-from rebut.domain.session_status import ledger_of, outcome_of, status
+from rebut.domain.session_status import counted_ledger, outcome_of, status
 from rebut.record.record import Record
 from rebut.reports.terminal import spent
 
@@ -18,7 +18,7 @@ NO_DISSENT = "None: no participant that answered still objects."
 
 def adr(record: Record) -> str:
     """The decision of a session, in the usual sections of a decision record. Missing parts are marked as missing."""
-    opened, outcome, ledger = record.opened, outcome_of(record), ledger_of(record)
+    opened, outcome, ledger = record.opened, outcome_of(record), counted_ledger(record)
     notes = (outcome.decision_notes if outcome else None) or DecisionNotes()
     files = record.facts.get("context")
     given = files.value.get("files") if files and isinstance(files.value, dict) else ()

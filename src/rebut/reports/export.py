@@ -6,7 +6,7 @@ from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.domain import render
 from rebut.domain.ledger import ledger_to_json
-from rebut.domain.session_status import headline_of, ledger_of, outcome_of, status
+from rebut.domain.session_status import counted_ledger, headline_of, ledger_of, outcome_of, status
 from rebut.domain.user_notes import heard, unheard
 from rebut.record.events import Fact, to_json
 from rebut.record.record import Record, seat_of
@@ -60,8 +60,11 @@ def markdown(record: Record) -> str:
             rows += [f"### {call.key}", "", f"No answer: {call.failed.failure}, {inline(call.failed.message)}", ""]
     for note in unheard(record):
         rows += ["### Note of the user, too late for every seat", "", tame(note.text), ""]
-    if ledger.points or ledger.claims:
-        rows += ["## Claims and points", "", *render.table(ledger), ""]
+    final = counted_ledger(record)
+    if final.points or final.claims:
+        made = outcome.review if outcome else None
+        weighed = {f.id: f.severity for f in made.findings} if made else None
+        rows += ["## Claims and points", "", *render.table(final, weighed), ""]
     rows += ["## Cost", "", spent(record.spent()), ""]
     return "\n".join(rows).rstrip() + "\n"
 
@@ -79,6 +82,6 @@ def as_json(record: Record) -> dict[str, Json]:
         "id": record.opened.id,
         "status": status(record),
         "outcome": outcome.to_json() if outcome else None,
-        "ledger": ledger_to_json(ledger_of(record)),
+        "ledger": ledger_to_json(counted_ledger(record)),
         "events": events,
     }

@@ -8,7 +8,7 @@ from typing import Any
 from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
-from rebut.domain.ledger import UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
+from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
 from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ledger_of
@@ -276,12 +276,10 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     if ledger == Ledger(ledger.letter):
         return []
     struck = [p for p in ledger.open if fate_of(ledger, p) == "struck"]
-    granted = [p for p in ledger.open if fate_of(ledger, p) == UNPROVEN]
     walked = {s.point for s in ledger.slips if s.kind == "walked back"}
     groups: list[tuple[str, list[str]]] = [
         ("agreed", [point_line(p) for p in ledger.agreed if p.id not in walked]),
-        ("conceded", [f"without evidence: {point_line(p)}" for p in granted]),
-        ("open", [point_line(p) for p in ledger.open if p not in struck and p not in granted]),
+        ("open", [point_line(p) + _granted(ledger, p) for p in ledger.open if p not in struck]),
         ("struck", [point_line(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
         ("absent", [f"{name} cites {e.place}: {e.note or 'not found'}" for name, e in _absent(ledger)]),
@@ -299,7 +297,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     for name, items in groups:
         # A point may cite nothing, too: "unsupported 0" would deny that.
         unclear = name == "unsupported" and not all(p.evidence for p in ledger.points)
-        optional = unclear or name in ("conceded", "struck", "absent", "dropped")
+        optional = unclear or name in ("struck", "absent", "dropped")
         if not items and (optional or not (ledger.points or ledger.unsupported)):
             continue  # without points there is nothing to count
         rows += hanging(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
@@ -318,6 +316,12 @@ def _absent(ledger: Ledger) -> list[tuple[str, Evidence]]:
     named = [(c.id, c.evidence) for c in ledger.claims] + [(p.id, p.evidence) for p in ledger.points]
     named += [(f"{m.by} on {m.point}", m.evidence) for m in ledger.moves]
     return [(name, e) for name, cited in named for e in cited if e.mark == "absent"]
+
+
+def _granted(ledger: Ledger, point: Point) -> str:
+    """Which concession does not settle an open point."""
+    status = ledger.status(point.id)
+    return f", {ledger.shown_status(point.id)}" if status == UNPROVEN or status in SETTLED else ""
 
 
 def point_line(point: Point) -> str:

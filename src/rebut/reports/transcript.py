@@ -110,7 +110,7 @@ def questions(call: Call) -> list[str]:
 
 def points(ledger: Ledger, width: int) -> list[str]:
     """Every point with its status and all answers to it, then every claim; each with its citations and their marks."""
-    rows = render.points(ledger, status=ledger.final_status, answers="all")
+    rows = render.points(ledger, status=ledger.shown_status, answers="all")
     for c in ledger.claims:
         cited = render.evidence(c.evidence, render.CITES_NOTHING)
         rows.append(f"{c.id} ({c.by}, round {c.round}): {squeeze(c.text)}{cited}")

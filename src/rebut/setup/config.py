@@ -22,7 +22,7 @@ from rebut.core.frozen import frozen
 from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
-from rebut.domain.limits import RANGES, clamped
+from rebut.domain.limits import RANGES, clamped, plain
 from rebut.setup.config_files import (
     REPO_FILE,
     UserTables,
@@ -193,7 +193,8 @@ def _lower(limits: Mapping[str, float], ceilings: Mapping[str, float], notices: 
         mine, theirs = limits[name], ceilings[name]
         if mine != theirs:
             which = f"{REPO_FILE} lowers it" if theirs < mine else "a repository may not raise it"
-            notices.append(f"limits.{name}: yours {mine:g}, {REPO_FILE} {theirs:g}; {which}, so {min(mine, theirs):g}.")
+            mine_said, theirs_said, used = map(plain, (mine, theirs, min(mine, theirs)))
+            notices.append(f"limits.{name}: yours {mine_said}, {REPO_FILE} {theirs_said}; {which}, so {used}.")
     given = [name for name in RANGES if name in limits or name in ceilings]
     return {name: min(limits.get(name, math.inf), ceilings.get(name, math.inf)) for name in given}
 

@@ -10,7 +10,7 @@ from typing import Any
 from rebut.core.citation_syntax import understand
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
-from rebut.workspace.file_reader import NEVER_READ, is_never_sent
+from rebut.workspace.file_reader import is_never_sent, why_never
 from rebut.workspace.tree import IsFolder, Missing, Read, Text, Workspace
 
 BUDGET = 200_000
@@ -74,7 +74,7 @@ async def gather(
             continue
         seen.add(path)
         if is_never_sent(path, never):
-            left_out[path] = NEVER_READ
+            left_out[path] = why_never(path)
         elif isinstance(read, Text):
             text = "\n".join(numbered(read, 1, len(read.lines)))
             size = len(text.encode("utf-8", "replace"))
@@ -152,7 +152,7 @@ async def _file(view: Workspace, need: str, space: int, never: Sequence[str]) ->
     if isinstance(read, IsFolder):
         return f"  This is a folder. Ask for tree:{shown(view.redact(read.path))}."
     if is_never_sent(read.path, never):
-        return f"  Not served: {NEVER_READ}."
+        return f"  Not served: {why_never(read.path)}."
     if not isinstance(read, Text):
         return f"  Not served: {read.why}."
     count = len(read.lines)

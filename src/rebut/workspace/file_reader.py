@@ -19,6 +19,7 @@ from rebut.core.frozen import frozen
 FILE_CAP = 1_000_000
 LINK = "120000"
 NEVER_READ = "never read: files of this name may hold secrets"
+HIDDEN = "never read: a glob hides it (`never` in the config, or a file that rebut wrote)"
 
 # Examples such as .env.example are on the list too: C16 says `.env*`, and real values do get pasted into them.
 NEVER_FOLDERS = (
@@ -54,6 +55,11 @@ def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
     folder above it. Letters match in either case and `*` also crosses slashes: to hide too much is the safe mistake.
     """
     return next(sendable([path], globs), None) is None
+
+
+def why_never(*paths: str) -> str:
+    """Why a file is never sent, for which `is_never_sent` holds under one of these paths."""
+    return NEVER_READ if any(map(is_never_sent, paths)) else HIDDEN
 
 
 def sendable(paths: Iterable[str], globs: Sequence[str] = ()) -> Iterator[str]:

@@ -19,7 +19,6 @@ from rebut.core.json_value import Json
 from rebut.core.text import fingerprint
 from rebut.workspace.file_reader import (
     LINK,
-    NEVER_READ,
     FileBytes,
     Unread,
     WorkingTree,
@@ -29,6 +28,7 @@ from rebut.workspace.file_reader import (
     is_never_sent,
     sendable,
     too_large,
+    why_never,
 )
 from rebut.workspace.git import Git, GitFailed, TreeEntry, lock
 from rebut.workspace.snapshot import HIDDEN, Redact, Snapshot, hidden_name, link_target
@@ -138,7 +138,7 @@ class Workspace(ABC):
         if relative is None:
             return Missing(path, "not a path inside the workspace")
         if is_never_sent(relative, self.never):
-            return UnreadableFile(relative, NEVER_READ)
+            return UnreadableFile(relative, why_never(relative))
         if relative not in self._cache:
             found = await self._look(relative)
             if isinstance(found, UnreadableFile):
@@ -338,7 +338,7 @@ class View(Workspace):
         if place is None:
             return Missing(path, "a link that leads out of the workspace, not followed")
         if is_never_sent(place, self.never):
-            return UnreadableFile(path, NEVER_READ)
+            return UnreadableFile(path, why_never(place))
         for name in (place, unicodedata.normalize("NFC", place), unicodedata.normalize("NFD", place)):
             found = await self._at(name, entries)
             if not isinstance(found, Missing):
@@ -468,7 +468,7 @@ class LiveView(Workspace):
                 return Missing(path, "a link that leads out of the workspace, not followed")
             name = str(place.relative_to(self._top))
             if is_never_sent(clean_name(name), self.never):
-                return UnreadableFile(path, NEVER_READ)
+                return UnreadableFile(path, why_never(clean_name(name)))
             if place.is_dir():
                 return IsFolder(path)
         except RuntimeError:  # how Python up to 3.12 reports links that lead in a circle

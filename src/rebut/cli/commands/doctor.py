@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: float, as_json: bool) -> int:
     """Test every provider that is found here, or each SPEC given: installed, logged in, and how fast it answers.
 
+    Without a SPEC, the providers that are not found are listed, too.
+
     Each model is asked to repeat a word, which costs a fraction of a cent; the maximum is shown first. The exit code is
     0 if at least two model families can debate, else 3.
     """
@@ -48,13 +50,17 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     named = [spec for spec in wanted if spec.provider not in ("lint", "rules")]
     setup = Setup()
 
+    missing: list[FoundModel] = []
+
     async def see() -> list[Health]:
         if wanted and not named:
             return []
         if sys.stderr.isatty() and not as_json:  # some tools need ten seconds to print their version
             say("  looking for models (none is called yet) …", sys.stderr)
         names = {spec.provider for spec in named}
-        found = doctor.patients(await look(setup.config, setup.env, lambda n: not names or n in names), named)
+        every = await look(setup.config, setup.env, lambda n: not names or n in names)
+        missing.extend(one for one in every if not one.here and not named)
+        found = doctor.patients(every, named)
         if not offline and not as_json:
             calls, usd, unknown = doctor.cost(found, setup.connect, deep=deep)
             rest = f", without {', '.join(unknown)} (price unknown)" if unknown else ""
@@ -84,12 +90,22 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     code = 0 if len(families) >= 2 or (only_tools and any(one.here for one in tools)) else 3
     if as_json:
         analysers = [{"analyser": t.name, "version": t.about or None, "advice": t.advice or None} for t in tools]
-        say_json({"providers": [_json(h) for h in healths], "families": families, "analysers": analysers, "exit": code})
+        gone = [{"provider": m.name, "problem": m.problem or None, "advice": m.advice or None} for m in missing]
+        made = {"providers": [_json(h) for h in healths], "missing": gone, "families": families}
+        say_json({**made, "analysers": analysers, "exit": code})
     else:
         narrow = sys.stdout.isatty() and len(_table(healths)[0]) > width()
         table = [] if only_tools else rows(healths, families, offline=offline, plain=plain() or narrow)
-        say(folded("\n".join([*table, *analyser_rows(tools)]).rstrip("\n"), sys.stdout, 4))
+        say(folded("\n".join([*table, *missing_rows(missing), *analyser_rows(tools)]).rstrip("\n"), sys.stdout, 4))
     return code
+
+
+def missing_rows(missing: Sequence[FoundModel]) -> list[str]:
+    """The providers that are not here, in one line, and what to do."""
+    if not missing:
+        return []
+    names = ", ".join(one.name for one in missing)
+    return [f"  not found here: {names}", "  → `rebut providers` says how to get each of them."]
 
 
 def analyser_rows(found: Sequence[FoundModel]) -> list[str]:

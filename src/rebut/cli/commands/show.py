@@ -56,7 +56,7 @@ def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pa
     title, *header = terminal.header(record, width=width())
     rows = ["", title, "", *_outcome_rows(record, folder, everything, width()), "", *header, ""]
     if everything or not session_status.is_review(record):  # the outcome of a review lists them
-        listed = transcript.points(ledger, width())
+        listed = transcript.points(session_status.counted_ledger(record), width())
         rows += ["  POINTS AND CLAIMS", "", *listed] if listed else []
     rows += transcript.turns(record, ledger, width(), prompts=prompts, raw=everything)
     page("\n".join(rows).rstrip("\n"), allowed=not no_pager)

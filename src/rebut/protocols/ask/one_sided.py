@@ -48,7 +48,7 @@ def partial(debate: Debate) -> Outcome:
 
 def _worth(ended: Outcome, one: str, other: str, debate: Debate) -> Worth:
     """One of the two answers wins, so the result is never what both said."""
-    ledger: Ledger = debate.ledger
+    ledger: Ledger = ended.ledger if ended.verdict else debate.ledger
     answers: Mapping[str, Json] = debate.answers
     blind = answers.get("answer@proposer")
     changed = duel_ending.moved(answers, ledger, str(blind.get("position", "")) if isinstance(blind, dict) else "")

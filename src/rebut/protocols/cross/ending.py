@@ -8,7 +8,7 @@ from rebut.core.json_value import Json
 from rebut.core.text import counted, cut
 from rebut.domain import review_result
 from rebut.domain.claims import Doubt
-from rebut.domain.ledger import Ledger
+from rebut.domain.ledger import Ledger, Move
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import UNCHECKED, Decision, ReviewFinding, ReviewResult, findings_of
 from rebut.domain.worth import Worth, tally
@@ -123,6 +123,7 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
             len(state.versions) - 1,
             "the change" if debate.target.changes else "the text",
             "" if whole else of_rounds(state.rounds, planned).lower(),
+            debate.ledger.unplaced,
         ),
     )
 
@@ -186,6 +187,10 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
     ]
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
+    unresolved += [
+        f"{m.by}, on {m.point}, which does not exist, so it was not weighed: {cut(m.reason, 300)}"
+        for m in ledger.unplaced
+    ]
     unresolved += [said for said in (state.unwritten, state.contradiction) if said]
     actions = list(judge.next_actions) if judge else []
     unseen = final.n > 1 and final.round == state.rounds
@@ -228,15 +233,19 @@ def data(state: CrossState, made: ReviewResult) -> dict[str, Json]:
 
 CRITIQUE = ("r1/critique*",)
 FATES = (
-    *("valid", "without evidence", "unweighed", "fixed", "withdrawn", "invalid", "struck"),
+    *("valid", "without evidence", "unweighed", "unmatched", "fixed", "withdrawn", "invalid", "struck"),
     "outside the change",
 )
 
 
-def worth(made: ReviewResult, written: int, what: str, caveat: str = "") -> Worth:
-    """`written` is the number of further versions, `what` is reviewed: the change or the text."""
-    critics = [f for f in made.findings if f.round == 1 and "critic" in f.voices]
-    grave = sum(1 for f in critics if f.raised_as == "P1")
+def worth(made: ReviewResult, written: int, what: str, caveat: str = "", unplaced: Sequence[Move] = ()) -> Worth:
+    """`written` is the number of further versions, `what` is reviewed: the change or the text.
+
+    `unplaced` are the findings that name one which does not exist.
+    """
+    critics = [f.raised_as for f in made.findings if f.round == 1 and "critic" in f.voices]
+    critics += [m.severity for m in unplaced if (m.by, m.round) == ("critic", 1)]
+    grave = critics.count("P1")
     found = counted(len(critics), "finding") if critics else "nothing"
     found += f" ({grave} P1)" if grave else ""
     changed = _changes(made.findings, written)
@@ -247,7 +256,7 @@ def worth(made: ReviewResult, written: int, what: str, caveat: str = "") -> Wort
         changed.insert(0, "not as it was")
     return Worth(
         first=f"{what} as it was; the critic alone raised {found}",
-        points=tally(map(_fate, made.findings), FATES),
+        points=tally([*map(_fate, made.findings), *("unmatched" for _ in unplaced)], FATES),
         changed=tuple(changed),
         same=None if made.decision == "Stopped" else kept and not changed,
         caveat=caveat,

@@ -9,7 +9,7 @@ from rebut.core.text import inline, squeeze
 from rebut.core.types import Changed
 from rebut.domain import render as ledgers
 from rebut.domain.fixes import lines_of
-from rebut.domain.ledger import Ledger, Point
+from rebut.domain.ledger import Ledger, Move, Point
 from rebut.domain.render import Vocabulary, bullets, section
 from rebut.domain.review_result import ReviewFinding, reason, ruling, severity
 from rebut.protocols.cross import findings as weighing
@@ -59,16 +59,19 @@ def fenced(text: str, kind: str = "") -> str:
     return f"{fence}{kind}\n{text.rstrip(chr(10))}\n{fence}"
 
 
-def concerns(replies: Sequence[CodeCritique], points: Sequence[Point]) -> str:
-    """A round's critique: agreements, concerns, suggestions, and what a proposal's critic adds."""
-    documents = dict.fromkeys(p.about for p in points) or {"": None}
+def concerns(replies: Sequence[CodeCritique], points: Sequence[Point], unplaced: Sequence[Move] = ()) -> str:
+    """A round's critique: agreements, concerns by document, suggestions, and what a proposal's critic adds.
+
+    `unplaced` are concerns that name a finding which does not exist.
+    """
+    found = list[str]()
+    for about in dict.fromkeys(p.about for p in points):
+        found += [f"About {about}:"] if about else []
+        found.append(ledgers.raised([p for p in points if p.about == about]))
+    found += [f"- {row}" for row in ledgers.unplaced(unplaced)]
     parts = [
         bullets("Agreements:", [a for r in replies for a in r.agreements], "- none"),
-        *(
-            f"Concerns{f' about {about}' if about else ''}:\n"
-            + (ledgers.raised([p for p in points if p.about == about]) or "- none")
-            for about in documents
-        ),
+        "\n".join(["Concerns:", *(found or ["- none"])]),
         bullets("Suggestions:", [s for r in replies for s in r.suggestions], "- none"),
     ]
     for reply in replies:

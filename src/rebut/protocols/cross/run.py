@@ -38,7 +38,8 @@ async def one_round(r: Round, state: CrossState) -> str:
     agreed = reply_checks.agrees(replies) and not state.unread
     await questions.enter(r, state, replies, agreed)
     state.rounds = r.n
-    said = render.concerns(replies, findings.raised_in(r.ledger, r.n))
+    unplaced = [m for m in r.ledger.unplaced if (m.by, m.round) == ("critic", r.n)]
+    said = render.concerns(replies, findings.raised_in(r.ledger, r.n), unplaced)
 
     def keep_page() -> None:
         stood_in = r.spoke_for(r.seat("critic"))

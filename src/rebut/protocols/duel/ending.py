@@ -11,7 +11,7 @@ from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, squeeze, tame
 from rebut.core.types import Material
 from rebut.domain.claims import Doubt
-from rebut.domain.ledger import Ledger
+from rebut.domain.ledger import UNPROVEN, Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
 from rebut.domain.prompts import FENCES, fill
 from rebut.domain.worth import TAKEN, Worth, fates, quoted
@@ -74,6 +74,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             alternatives=tuple(f"{d.point}: {d.proposer}, or {d.challenger}" for d in decision.disagreements)
         ),
         notes=tuple(state.notes),
+        ledger=ledger,
         rows=render.rows(ledger, decision),
         worth=worth(
             debate.answers, ledger, decision.winner, "" if rounds == planned else of_rounds(rounds, planned).lower()
@@ -116,23 +117,24 @@ def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data:
         final=render.without_verdict(debate, rounds, error.message),
         data=data,
         notes=tuple(state.notes),
+        ledger=debate.ledger.upto(rounds),
         worth=worth(debate.answers, debate.ledger.upto(rounds), caveat="there was no verdict"),
     )
 
 
 def uncontested(debate: Debate, state: DuelState) -> Outcome:
     """The challenger never answered: the result is the proposer's position alone, and is called that."""
-    opening = state.turns[0]
+    opening, why = state.turns[0], "was not asked" if state.unasked else "never answered"
     return Outcome(
         kind="uncontested",
         unsettled=UNCONTESTED,
         heading="UNCONTESTED",
         decision=opening.quotable,
-        doubts=(Doubt("seats missing", said="the challenger never answered"),),
-        stopped=f"the challenger never answered: {debate.stopped}",
-        final="\n\n".join([prompts.UNCONTESTED, *_fallbacks(debate), tame(opening.text)]) + "\n",
+        doubts=(Doubt("seats missing", said=f"the challenger {why}"),),
+        stopped=f"the challenger {why}: {debate.stopped}",
+        final="\n\n".join([prompts.UNCONTESTED.replace("$why", why), *_fallbacks(debate), tame(opening.text)]) + "\n",
         data={"position": opening.quotable, "rounds_completed": 0, "exchanges": state.exchanges()},
-        worth=Worth(caveat="the challenger never answered, so the first answer is all there is"),
+        worth=Worth(caveat=f"the challenger {why}, so the first answer is all there is"),
     )
 
 
@@ -206,13 +208,23 @@ def moved(answers: Mapping[str, Json], ledger: Ledger, first: str, seat: str = "
     last = next((p for p in reversed(later) if p), first)
     if accepted and squeeze(last) != squeeze(first):
         return [f"position moved after {', '.join(accepted)}"]
-    return [f"{', '.join(accepted)} accepted, position kept"] if accepted else []
+    if accepted:
+        return [f"{', '.join(accepted)} accepted, position kept"]
+    granted = [p.id for p in ledger.points if _last(ledger, p.id, seat) == UNPROVEN]
+    if granted and squeeze(last) != squeeze(first):
+        return [f"position moved, with {', '.join(granted)} conceded without evidence"]
+    return []
 
 
 def is_accepted(ledger: Ledger, id: str, seat: str = "proposer") -> bool:
     """Whether a seat accepted a point, in part or as a whole, whatever was ruled on it afterwards."""
-    kinds = [move.kind for move in ledger.moves if move.point == id and move.by == seat]
-    return ledger.status(id) in TAKEN or kinds[-1:] in (["concede"], ["partly"])
+    return ledger.status(id) in TAKEN or _last(ledger, id, seat) in TAKEN
+
+
+def _last(ledger: Ledger, id: str, seat: str) -> str:
+    """The status that a seat's last answer to a point would give it."""
+    own = [move.after for move in ledger.moves if move.point == id and move.by == seat]
+    return own[-1] if own else ""
 
 
 def _position(value: Any) -> str:

@@ -137,7 +137,7 @@ Decide who had the better case, and what to do. Rules:
   evidence is not settled by that: judge it by what was shown.
 - The recommendation is one thing that the reader can do now. Unresolved questions are where the debate fell short."""
 
-UNCONTESTED = """[WARN] The challenger never answered, so this is not the result of a debate. It is the proposer's
+UNCONTESTED = """[WARN] The challenger $why, so this is not the result of a debate. It is the proposer's
 position alone, and uncontested."""
 
 UNDEBATED = """[WARN] Two models chose differently, and the user ended the debate before they argued. There is no

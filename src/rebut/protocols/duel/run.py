@@ -42,6 +42,7 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
         await r.publish()  # a process that is killed during a call leaves the turns before it
         reply = await (challenge(r, case, state.own_answer) if r.n == 1 else follow_up(r, before, case))
         if isinstance(reply, Failure):
+            state.unasked = reply.kind == "budget"
             r.stop(ended_by(reply, r.n))
             break
         state.turns.append(reply)

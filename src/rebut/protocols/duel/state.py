@@ -32,6 +32,8 @@ class DuelState:
     """A summary failed, and the program's own list of points replaced it."""
     all_rounds: bool = False
     """Every round takes place, even if no point is open."""
+    unasked: bool = False
+    """A limit left no room to ask the challenger at all."""
     own_answer: str = ""
     """The challenger's answer from before it saw the proposer's case, if it was asked for one."""
 

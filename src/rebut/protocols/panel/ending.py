@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from rebut.core.json_value import Json
-from rebut.core.text import counted, inline, squeeze, tame
+from rebut.core.text import counted, cut, inline, squeeze, tame
+from rebut.domain import claims
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, Point, Slip, distinct
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.render import cell
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
+from rebut.protocols.panel.reply_checks import contested
 from rebut.protocols.panel.state import UNEXAMINED, Challenger, PanelState, Position
 from rebut.protocols.shared import of_rounds
 
 ORDER = ("low", "medium", "high")
+LONGEST_ROW = 160
+"""Characters of a position or an assumption in the terminal's outcome."""
+MOST_ASSUMPTIONS = 5
 
 
 def outcome(debate: Debate, state: PanelState) -> Outcome:
     """The outcome. Seats that never answered stay in the denominator (C6)."""
-    ledger, asked = debate.ledger, debate.planned(debate.settings.rounds)
+    # What a challenger that still objects did not accept is open, even if the lead conceded it.
+    unsettled = tuple(p.id for p in contested(debate.ledger, (c.seat for c in state.dissenters)))
+    ledger, asked = replace(debate.ledger, held=unsettled), debate.planned(debate.settings.rounds)
     ok, of = len(state.validated), len(state.challengers)
     heading, kind, doubts = "CONSENSUS", "consensus", list[Doubt]()
     if state.dissenters:
@@ -32,8 +40,12 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         if state.missing:
             heading += f" ({answered} OF {of} ANSWERED)"
         doubts.append(Doubt("contested", said=f"{len(state.dissenters)} of {of} still object"))
-        if debate.stopped or state.unsaid:
-            doubts.append(Doubt("ended early", said=debate.stopped or state.unsaid))
+        if debate.stopped:
+            doubts.append(Doubt("ended early", said=debate.stopped))
+        if state.unsaid:
+            doubts.append(Doubt("seats missing", "NOT EVERY PARTY NAMED ITS ASSUMPTIONS", state.unsaid))
+        if state.unmapped:
+            doubts.append(Doubt("seats missing", "ASSUMPTIONS NOT COMPARED", state.unmapped))
         if state.missing:
             doubts.append(Doubt("seats missing", said=f"{answered} of {of} answered"))
     elif not ok:
@@ -42,13 +54,13 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         kind, heading = "partial consensus", f"PARTIAL CONSENSUS ({ok} of {of})"
     if ok < of and not state.dissenters:
         doubts.append(Doubt("seats missing", said=f"{ok} of {of} accept the position"))
-    lost = [p for p in dropped(ledger) if p.severity == "P1"]
-    if lost:
-        said = f"{counted(len(lost), 'STRONG OBJECTION', 'STRONG OBJECTIONS')} DROPPED WITHOUT A REASON"
-        heading += f", {said}"
-        doubts.append(Doubt("dropped", said=said.lower()))
+    if lost := dropped(ledger):
+        strong = sum(p.severity == "P1" for p in lost)
+        parts = [(strong, "STRONG OBJECTION"), (len(lost) - strong, "MODERATE OBJECTION")]
+        said = " AND ".join(counted(n, one, f"{one}S") for n, one in parts if n) + " DROPPED WITHOUT A REASON"
+        doubts.append(Doubt("dropped", said, said.lower()))
     body = _tradeoff(debate, state) if state.dissenters else _consensus(state, ledger, asked)
-    final = "\n\n".join([f"## DEBATE OUTCOME: {heading}", *body, *_trail(state, ledger)]) + "\n"
+    final = "\n\n".join([f"## DEBATE OUTCOME: {claims.heading(heading, doubts)}", *body, *_trail(state, ledger)]) + "\n"
     return Outcome(
         kind=kind,
         heading=heading,
@@ -65,6 +77,7 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
             "held": held(state, ledger),
         },
         notes=tuple(state.notes),
+        ledger=ledger,
         rows=tuple(_rows(state, ledger)),
         worth=worth(state, ledger, _lacking(state, debate.stopped)),
     )
@@ -72,8 +85,12 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
 
 def _lacking(state: PanelState, stopped: str) -> str:
     """What the comparison with the first position leaves out."""
-    if state.missing:
-        return f"{len(state.missing)} of {len(state.challengers)} did not answer"
+    unread = sum(c.stand == "unknown" for c in state.missing)
+    silent, of = len(state.missing) - unread, len(state.challengers)
+    lacking = [f"{silent} of {of} did not answer"] if silent else []
+    lacking += [f"the answer of {unread} of {of} could not be read"] if unread else []
+    if lacking:
+        return ", ".join(lacking)
     return "it ended early" if stopped and state.dissenters else ""
 
 
@@ -113,12 +130,12 @@ def _before_round_1(opened: bool, answered: int, of: int) -> str:
 def confidence(state: PanelState, ledger: Ledger) -> str:
     """The lead's own confidence.
 
-    At most medium if the position is contested, a challenger did not answer, or a strong objection was dropped.
+    At most medium if the position is contested, a challenger did not answer, or an objection was dropped.
     """
     if state.rounds == 1 and all(c.stand == "agree" for c in state.challengers):
         return "high"
     own = state.position.confidence
-    whole = len(state.validated) == len(state.challengers) and not any(p.severity == "P1" for p in dropped(ledger))
+    whole = len(state.validated) == len(state.challengers) and not dropped(ledger)
     return own if whole else min(own, "medium", key=ORDER.index)
 
 
@@ -142,9 +159,9 @@ def flips(ledger: Ledger) -> list[Slip]:
 
 
 def dropped(ledger: Ledger) -> list[Point]:
-    """The objections that were dropped without a reason."""
+    """The strong and moderate objections that were dropped without a reason. A minor one never stops a consensus."""
     ids = {slip.point for slip in flips(ledger)}
-    return [p for p in ledger.points if p.id in ids]
+    return [p for p in ledger.points if p.id in ids and p.severity != "P3"]
 
 
 def _slip(slip: Slip, state: PanelState) -> str:
@@ -304,6 +321,20 @@ def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
             said = f"{c.strength}, {inline(c.concern)}" if c in state.dissenters else _absent(c)
             rows.append(("", f"{c.shown} not: {said}"))
     rows.append(("position", f"v{state.position.version}, confidence {confidence(state, ledger)}"))
+    if len(state.positions) > 1:
+        for p in state.positions:
+            causes = ", ".join(dict.fromkeys(f"{c.lens} raised {c.point}" for c in p.causes))
+            why = f" ({causes or 'no point was named'})" if p.after else ""
+            rows.append(("", f"v{p.version}: {cut(inline(p.text), LONGEST_ROW)}{why}"))
+    if state.dissenters and state.core:
+        rows.append(("disagreement", cut(inline(state.core), LONGEST_ROW)))
+    for n, row in enumerate(state.mapped if state.dissenters else ()):
+        if isinstance(row, dict) and n < MOST_ASSUMPTIONS:
+            held, denied = (_cell(row[name]) for name in ("held_by", "denied_by"))
+            who = f"held by {held}" + (f", denied by {denied}" if denied else "")
+            rows.append(("" if n else "assumptions", f"{cut(inline(str(row['text'])), LONGEST_ROW)} ({who})"))
+    if state.dissenters and (more := len(state.mapped) - MOST_ASSUMPTIONS) > 0:
+        rows.append(("", f"… {more} more in `rebut export`"))
     if found := flips(ledger):
         rows.append(("flips", f"{len(found)} without cause: {', '.join(_slip(s, state) for s in found)}"))
     return rows

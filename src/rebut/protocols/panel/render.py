@@ -8,7 +8,7 @@ from typing import Any
 from rebut.core.json_value import objects
 from rebut.core.text import inline, squeeze, tame
 from rebut.domain import render as ledgers
-from rebut.domain.ledger import Ledger, Point
+from rebut.domain.ledger import Ledger, Move, Point
 from rebut.domain.render import Vocabulary, bullets, section
 from rebut.protocols.panel.reply_checks import NAME
 from rebut.protocols.panel.state import Position
@@ -31,9 +31,13 @@ def case(position: str, ledger: Ledger, weaknesses: Sequence[str], assumptions: 
     return "\n\n".join(p for p in parts if p)
 
 
-def points(ledger: Ledger, wanted: Sequence[Point], name: Name) -> str:
-    """Points with the last answer of each side to them, and nothing older: prompts grow with what is open only."""
-    return "\n".join(ledgers.points(ledger, WORDS, only=wanted, name=name)) or "none"
+def points(ledger: Ledger, wanted: Sequence[Point], name: Name, unplaced: Sequence[Move] = ()) -> str:
+    """Points with the last answer of each side to them, and nothing older: prompts grow with what is open only.
+
+    `unplaced` are objections that name a point which does not exist.
+    """
+    rows = [*ledgers.points(ledger, WORDS, only=wanted, name=name), *ledgers.unplaced(unplaced, WORDS, name)]
+    return "\n".join(rows) or "none"
 
 
 def brief(wanted: Sequence[Point], name: Name) -> str:
@@ -44,8 +48,10 @@ def brief(wanted: Sequence[Point], name: Name) -> str:
     )
 
 
-def current(position: Position) -> str:
-    """A version of the position, and what changed in it."""
+def current(position: Position, after: int) -> str:
+    """The position after a round, and what changed in it since the round before."""
+    if position.after != after:
+        return f"{position.text}\n\nNothing changed since the previous round."
     changed = [f"{c.what or c.text} (because of {c.point}, {c.lens})" for c in position.causes]
     changes = bullets("Changes since the previous version:", changed) or "Nothing changed since the previous version."
     return f"{position.text}\n\n{changes}"

@@ -42,12 +42,12 @@ def strength_of(form: Challenge) -> str:
 
 def engaged(examined: Iterable[Examined], looks_for: Sequence[str]) -> bool:
     """Whether the reply names something it examined, tied to an item of the persona's own list."""
-    own = {word for item in looks_for for word in _words(item)}
-    items = [squeeze(item).casefold() for item in looks_for]
+    items = [(squeeze(item).casefold(), _words(item)) for item in looks_for if item.strip()]
 
     def tied(angle: str, what: str) -> bool:
-        named = squeeze(angle).casefold()
-        return bool(_words(f"{angle} {what}") & own) or any(named and (named in i or i in named) for i in items)
+        named, words = squeeze(angle).casefold(), _words(f"{angle} {what}")
+        # One common word is an accident; a list of single words has no more to offer.
+        return any(item in named or (own and len(words & own) >= min(2, len(own))) for item, own in items)
 
     return any(e.what and tied(e.angle, e.what) for e in examined)
 
@@ -135,7 +135,7 @@ def confrontation(ledger: Ledger, points: Sequence[Point], before: str) -> Calla
         wrong = responses(ledger, points)(reply)
         if not reply.position:
             wrong.append("the position is empty: give your whole current position")
-        known = ledger.ids()
+        known = ledger.ids() | {m.point for m in ledger.unplaced}
         named = {id for change in reply.changes for id in change.because}
         wrong += unknown(sorted(named - known), ledger.point_ids)
         if unexplained(reply, before, known):
@@ -233,9 +233,9 @@ def _words(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"[^\W\d_]{4,}", text.casefold())} - _EMPTY
 
 
-_EMPTY = {
-    word[:5] for word in ("what", "that", "this", "with", "from", "when", "than", "then", "have", "must", "they")
-} | {
-    word[:5]
-    for word in ("their", "there", "which", "where", "would", "could", "nobody", "others", "other", "into", "does")
-}
+_COMMON = (
+    "about after also because been before being between could does each every from have into just like many more most "
+    "much must never nobody only other others over same should some such than that their them then there these they "
+    "this those under very were what when where which while will with within without would your"
+)
+_EMPTY = {word[:5] for word in _COMMON.split()}

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.json_value import Json
+from rebut.core.text import squeeze
 from rebut.core.types import Material
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
@@ -176,6 +177,7 @@ async def challenge(r: Round, state: PanelState) -> None:
 
 def _note_failure(c: Challenger, failure: Failure, state: PanelState, n: int) -> None:
     c.stand, c.why = ("unknown", "its reply could not be read") if failure.raw else ("failed", describe(failure))
+    c.verdict = "unknown" if failure.raw else ""
     what = "could not be read and is kept as received" if failure.raw else f"is missing ({describe(failure)})"
     state.notes.append(f"the answer of {c.shown} in round {n} {what}")
 
@@ -187,7 +189,8 @@ async def confront(r: Round, state: PanelState) -> bool:
     """The lead answers what is contested; False if a limit leaves no room for that."""
     contested = reply_checks.contested(r.ledger, (c.seat for c in state.dissenters))
     points = contested + [p for p in reply_checks.unanswered(r.ledger) if p not in contested]
-    if not points:
+    unplaced = [m for m in r.ledger.unplaced if m.round == r.n - 1 and m.by in {c.seat for c in state.dissenters}]
+    if not points and not unplaced:
         return True  # only agreements that name nothing examined: there is nothing to answer
     before = state.position
     prompt = fill(
@@ -196,8 +199,8 @@ async def confront(r: Round, state: PanelState) -> bool:
         after=str(r.n - 1),
         version=str(before.version),
         position=r.quote("your position", before.text),
-        points=r.quote("the contested points", render.points(r.ledger, points, state.lens_of)),
-        open=", ".join(p.id for p in points),
+        points=r.quote("the contested points", render.points(r.ledger, points, state.lens_of, unplaced)),
+        open=", ".join(p.id for p in points) or "none has an id",
     )
     check = reply_checks.confrontation(r.ledger, points, before.text)
     try:
@@ -216,8 +219,13 @@ async def confront(r: Round, state: PanelState) -> bool:
         for id in dict.fromkeys(change.because)
         if (point := r.ledger.point(id))
     ]
+    named = {id: change.what for change in form.changes for id in change.because}
+    causes += [Cause(m.point, state.lens_of(m.by), m.reason, named[m.point]) for m in unplaced if m.point in named]
     text = form.position or before.text
-    unexplained = reply_checks.unexplained(form, before.text, r.ledger.ids())
+    unexplained = reply_checks.unexplained(form, before.text, r.ledger.ids() | {m.point for m in unplaced})
+    if squeeze(text) == squeeze(before.text):  # the same words are the same version
+        state.positions[-1] = replace(before, confidence=form.confidence)
+        return True
     state.positions.append(Position(before.version + 1, r.n - 1, text, form.confidence, tuple(causes), unexplained))
     if unexplained:
         state.notes.append(f"v{before.version + 1} of the position names no point that caused the change")
@@ -264,13 +272,14 @@ def _ask_rebuttal(r: Round, state: PanelState, c: Challenger, refused: str) -> A
     mine = [p for p in r.ledger.points if reply_checks.holds(r.ledger, p, c.seat)]
     all_open = reply_checks.contested(r.ledger, (d.seat for d in state.dissenters))
     others = [p for p in all_open if p not in mine]
+    unplaced = [m for m in r.ledger.unplaced if (m.by, m.round) == (c.seat, r.n - 1)]
     prompt = fill(
         prompts.REBUT,
         **prompt_head(r, prompts.EVIDENCE_RULE),
         round=str(r.n),
         version=str(state.position.version),
-        position=r.quote("the lead's position", render.current(state.position)),
-        points=r.quote("your open points", render.points(r.ledger, mine, state.lens_of)),
+        position=r.quote("the lead's position", render.current(state.position, r.n - 1)),
+        points=r.quote("your open points", render.points(r.ledger, mine, state.lens_of, unplaced)),
         others=f"Contested by others:\n\n{r.quote('points of others', render.brief(others, state.lens_of))}"
         if others
         else "",
@@ -401,7 +410,8 @@ async def map_assumptions(debate: Debate, state: PanelState, parties: list[str])
         debate.seat("judge"), "map", prompt, schema=Assumptions, check=reply_checks.mapping(parties), closing=True
     )
     if isinstance(answer, Failure):
-        state.notes.append(f"the assumptions were not mapped ({describe(answer)}); each party's own are listed")
+        state.unmapped = f"the judge did not compare the assumptions ({describe(answer)})"
+        state.notes.append(f"{state.unmapped}; each party's own are listed")
         state.mapped = own_assumptions(state)
         return
     known = {p.casefold(): p for p in parties}

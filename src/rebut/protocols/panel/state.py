@@ -140,6 +140,8 @@ class PanelState:
     """Why each party disagrees, at the end of a panel without agreement."""
     unsaid: str = ""
     """Why not every party named its assumptions."""
+    unmapped: str = ""
+    """Why the judge did not compare the assumptions."""
 
     @property
     def position(self) -> Position:

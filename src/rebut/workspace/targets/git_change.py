@@ -32,7 +32,6 @@ from rebut.workspace.diff import (
 from rebut.workspace.file_reader import (
     FILE_CAP,
     LINK,
-    NEVER_READ,
     FileBytes,
     Unread,
     WorkingTree,
@@ -42,6 +41,7 @@ from rebut.workspace.file_reader import (
     is_never_sent,
     too_large,
     too_much,
+    why_never,
 )
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.snapshot import Redact
@@ -112,7 +112,7 @@ def _chosen(top: Path, every: Sequence[Delta], never: Sequence[str], drawn: Draw
         if path in own:
             mine.append(path)
         elif any(is_never_sent(name, never) for name in names):
-            drawn.left_out.append(f"{shown(path)}: {NEVER_READ}")
+            drawn.left_out.append(f"{shown(path)}: {why_never(*names)}")
         elif delta.is_submodule:
             drawn.left_out.append(f"{shown(path)}: {_moved(delta)}")
         elif len(files) >= MOST_FILES:

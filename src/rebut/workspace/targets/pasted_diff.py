@@ -22,7 +22,7 @@ from rebut.workspace.diff import (
     section,
     without_prefix,
 )
-from rebut.workspace.file_reader import NEVER_READ, FileBytes, WorkingTree, clean_name, confine, decode, is_never_sent
+from rebut.workspace.file_reader import FileBytes, WorkingTree, clean_name, confine, decode, is_never_sent, why_never
 from rebut.workspace.git import Git, GitFailed, installed
 from rebut.workspace.patch import scratch, write_files
 from rebut.workspace.snapshot import Redact
@@ -96,7 +96,7 @@ def _readable(text: str, ways: Sequence[_Way], never: Sequence[str], done: Rebui
             meant for n in (one.old, one.new) if n for meant in (without_prefix(n), *(way.path(n) for way in ways))
         }
         if any(is_never_sent(name, never) for name in named):
-            done.left_out.append(f"{_shown(one)}: {NEVER_READ}")
+            done.left_out.append(f"{_shown(one)}: {why_never(*named)}")
         elif is_binary(one.text):
             done.left_out.append(f"{_shown(one)}: binary")
         elif changes_link(one.text):

@@ -14,7 +14,7 @@ from rebut.core.text import counted
 from rebut.core.types import Changed
 from rebut.workspace.context import shown
 from rebut.workspace.diff import BothTexts, added, all_new, find_sections, section
-from rebut.workspace.file_reader import NEVER_READ, clean_name, is_never_sent
+from rebut.workspace.file_reader import clean_name, is_never_sent, why_never
 from rebut.workspace.git import Git, refusal
 from rebut.workspace.snapshot import Redact
 from rebut.workspace.targets import text as messages
@@ -281,7 +281,7 @@ def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target
         raise UsageError(f"file:{path} is outside the workspace {top}", "Start rebut in the folder of that file.")
     name = clean_name(str(real.relative_to(top)))
     if is_never_sent(name, never):
-        raise UsageError(f"file:{path} is left out, {NEVER_READ}", "Put what should be debated into another file.")
+        raise UsageError(f"file:{path} is left out, {why_never(name)}", "Put what should be debated into another file.")
     text, note = messages.read(real, path)
     text = redact(text)
     if not text.strip():

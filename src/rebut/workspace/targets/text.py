@@ -12,7 +12,7 @@ from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.types import Changed
 from rebut.workspace.diff import diff_end
-from rebut.workspace.file_reader import FILE_CAP, NEVER_READ, decode, is_never_sent
+from rebut.workspace.file_reader import FILE_CAP, decode, is_never_sent, why_never
 from rebut.workspace.targets.target import Confidence, Kind, Wanted
 from rebut.workspace.targets.transcripts import last_said
 
@@ -61,7 +61,7 @@ def _text(root: Path, path: str, never: Sequence[str]) -> str:
     # A glob with a folder in it is matched against the path below the top, whatever the current folder.
     below = str(place.relative_to(top)) if place.is_relative_to(top) else place.name
     if is_never_sent(path, never) or is_never_sent(below, never):
-        raise UsageError(f"{path} is {NEVER_READ}", "Put what should be debated into another file.")
+        raise UsageError(f"{path} is {why_never(path, below)}", "Put what should be debated into another file.")
     text = read(place, path)[0]
     if not text.strip():
         raise UsageError(f"{path} is empty", "Name a file with the text to debate.")

@@ -10,7 +10,7 @@ from typing import cast
 from rebut.core.frozen import frozen
 from rebut.core.text import counted
 from rebut.record.record import Record
-from rebut.workspace.file_reader import NEVER_READ
+from rebut.workspace.file_reader import HIDDEN, NEVER_READ
 
 MEDIA = re.compile(
     r"\.(?:avif?|bmp|eot|gif|heic|ico|jpe?g|mkv|mov|mp[34]|ogg|otf|png|psd|tiff?|ttf|wav|webm|webp|woff2?)$", re.I
@@ -78,7 +78,8 @@ def _is_media(line: str) -> bool:
 
 def _path(line: str) -> str:
     """The path of a line; some reasons contain a colon themselves."""
-    return line.removesuffix(f": {NEVER_READ}") if line.endswith(f": {NEVER_READ}") else line.rpartition(": ")[0]
+    why = next((one for one in (NEVER_READ, HIDDEN) if line.endswith(f": {one}")), "")
+    return line.removesuffix(f": {why}") if why else line.rpartition(": ")[0]
 
 
 def _covers(pattern: str, path: str) -> bool:
